@@ -6,7 +6,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use pinwise_placement::{Placement, Realised};
+use pinwise_placement::{Placement, Realised, Wish};
 use pinwise_record::{HostRecord, Record, TopologyRecord, TraceRecord, TraceSource, TraceTier};
 use pinwise_report::{Palette, TraceCsv, TracePerfetto};
 use pinwise_sched::import::{Import, ImportError, Whom};
@@ -55,7 +55,7 @@ pub(crate) fn check_topology(topology: &Topology, warnings: &[String]) {
     }
 }
 
-/// A machine is shown by every face without control characters, and read again
+/// A machine is shown by every output without control characters, and read again
 /// from hwloc's XML with the same CPUs.
 pub(crate) fn check_topology_faces(topology: &Topology, record: &TopologyRecord) {
     check_shown(&pinwise_report::topology(
@@ -72,8 +72,8 @@ pub(crate) fn check_topology_faces(topology: &Topology, record: &TopologyRecord)
     }
 }
 
-/// Where a placement can be had, its CPUs are allowed ones and as many as
-/// asked for.
+/// Where a placement can be had, its CPUs are allowed ones, or at least within the cpuset
+/// where it names them, and as many as asked for.
 pub(crate) fn check_placement(placement: &Placement, topology: &Topology) -> Option<Realised> {
     let realised = match placement.realise(topology) {
         Ok(realised) => realised,
@@ -82,7 +82,15 @@ pub(crate) fn check_placement(placement: &Placement, topology: &Topology) -> Opt
             return None;
         }
     };
-    assert!(realised.cpus.is_subset(&topology.allowed), "{placement}");
+    let is_named = matches!(
+        placement.wish,
+        Wish::Cpus(_) | Wish::Mask(_) | Wish::Isolated
+    );
+    let most = match is_named {
+        true => topology.reachable(),
+        false => topology.allowed.clone(),
+    };
+    assert!(realised.cpus.is_subset(&most), "{placement}");
     if !topology.allowed.is_empty() {
         assert!(!realised.cpus.is_empty(), "{placement}");
     }
@@ -124,10 +132,10 @@ pub(crate) fn check_import(bytes: &[u8]) {
     let mut analysed = None;
     let read = Import::open(Cursor::new(bytes)).and_then(|import| {
         assert!(!import.facts().format.is_empty());
-        let book = analysed.insert(TraceRecorder::new(&topology, import.facts().scope));
+        let recorder = analysed.insert(TraceRecorder::new(&topology, import.facts().scope));
         import.read(Whom::Default, &mut |events| {
             count += events.len();
-            book.take(events);
+            recorder.take(events);
             csv.write(events).expect("memory");
             perfetto.write(events).expect("nowhere");
             process = process.or_else(|| events.iter().find_map(process_of));
@@ -138,8 +146,8 @@ pub(crate) fn check_import(bytes: &[u8]) {
     match read {
         Ok(imported) => {
             imported.notes.iter().for_each(|note| check_shown(note));
-            if let Some(book) = analysed {
-                check_trace(&book.close(about(imported.notes, &topology)));
+            if let Some(recorder) = analysed {
+                check_trace(&recorder.close(about(imported.notes, &topology)));
             }
         }
         Err(error) => {

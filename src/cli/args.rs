@@ -5,17 +5,21 @@
 //! shares; what needs the machine is resolved later.
 
 mod apply;
+mod companions;
 mod compare;
 mod deferred;
 mod fleet;
+mod formats;
 mod gate;
 mod generate;
+mod groups;
 mod help;
 mod jitter;
 mod kernels;
 mod profile;
 mod run;
 mod sampling;
+mod scheduling;
 mod search;
 mod spin;
 mod stored;
@@ -36,14 +40,17 @@ pub(super) use apply::{
     ApplyAction, ApplyArgs, InterruptArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs,
     RulesCheckArgs, RulesRunArgs, WhatIfArgs,
 };
+pub(super) use companions::CompanionArgs;
 pub(super) use compare::CompareArgs;
 pub(super) use fleet::{
     FleetAction, FleetArgs, FleetCancelArgs, FleetCollectArgs, FleetDiffArgs, FleetFailure,
     FleetNodeArgs, FleetReportArgs, FleetResumeArgs, FleetSimulateArgs, FleetStatusArgs,
     FleetSubmitArgs,
 };
+pub(super) use formats::refuse_format;
 pub(super) use gate::{GateArgs, Undecided};
 pub(super) use generate::{CompletionsArgs, GenerateArgs, Generated};
+pub(super) use groups::GroupArgs;
 pub(super) use help::{HelpExtent, called, command};
 pub(super) use jitter::JitterArgs;
 pub(super) use kernels::{
@@ -51,6 +58,7 @@ pub(super) use kernels::{
 };
 pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
 pub(super) use run::{Per, RunArgs};
+pub(super) use scheduling::SchedulingArgs;
 pub(super) use search::{PredictArgs, SearchAction, SearchArgs, SearchResultArgs};
 pub(super) use spin::{
     ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
@@ -132,7 +140,7 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub format: Format,
-    /// Colour; auto: on a terminal without `NO_COLOR`
+    /// Colour output; auto: on a terminal without `NO_COLOR`
     #[arg(
         long,
         global = true,
@@ -145,7 +153,7 @@ pub struct Global {
     /// Only warnings and errors on standard error
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,
-    /// Log what is done, -vv in detail [env: `PINWISE_LOG`]
+    /// Show all and log, -vv in detail [env: `PINWISE_LOG`]
     #[arg(long, short, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub verbose: u8,
     /// The whole command line as records keep it: without where they are kept,
@@ -203,8 +211,8 @@ pub enum Command {
   pinwise doctor
   pinwise doctor --format json
 
-Every check comes with its evidence, its weight and what to do about it; nothing
-is changed.")]
+Every check is reported with its evidence, its severity and advice; nothing is
+changed.")]
     Doctor,
     /// Trace what the scheduler does with a program's threads
     Trace(Deferred<TraceArgs>),
@@ -214,19 +222,19 @@ is changed.")]
     Profile(Deferred<ProfileArgs>),
     /// Find spin-waits and what they cost; predict and replay locks
     Spin(Deferred<SpinArgs>),
-    /// Run a command once, placed; signals and exit status pass through
+    /// Run a command once in a placement
     Run(Deferred<RunArgs>),
-    /// Print an answer for other tools, or place running processes
+    /// Print a placement for other tools, or place running processes
     Apply(Deferred<ApplyArgs>),
     /// List, show, compare, export and remove stored records
     Record(Deferred<RecordArgs>),
-    /// Show records in a browser, also while they grow
+    /// Show records and running experiments in a browser
     Serve(Deferred<ServeArgs>),
-    /// Run a study on the nodes of a cluster, and compare them
+    /// Run a study on the nodes of a cluster and compare them
     Fleet(Deferred<FleetArgs>),
     /// Run the experiments of five field reports
     Reproduce(Deferred<ReproduceArgs>),
-    /// Print the completions of a shell
+    /// Print shell completions
     Completions(Deferred<CompletionsArgs>),
     /// Write man pages, completions or the command-line reference
     #[command(hide = true)]
@@ -237,30 +245,29 @@ is changed.")]
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How long and how precise")]
 pub struct EffortArgs {
-    /// Time for everything, such as 500ms, 30s, 2m [default: 60s or --max-runs]
+    /// Total time, such as 500ms, 30s, 2m [default: 60s or --max-runs]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// Runs per arm; when many arms are screened, an average over the arms
-    #[arg(long, short = 'r', visible_alias = "runs", value_name = "N", value_parser = parse_count)]
+    /// Runs per arm; the average over the arms if many are screened
+    #[arg(long, short = 'r', visible_alias = "runs", short_alias = 'M', value_name = "N", value_parser = parse_count)]
     pub max_runs: Option<usize>,
-    /// Go on until every interval is within ± this share, such as 0.5%
+    /// Run until every interval is within ± this share, such as 0.5%
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_hyphen_values = true)]
     pub precision: Option<f64>,
     /// Smallest effect of interest: less than this is "the same"
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%", allow_hyphen_values = true)]
     pub min_effect: f64,
-    /// Blocks thrown away at the start [default: 1, or 2 where the first was
-    /// slow]
+    /// Blocks to discard at the start [default: 1, or 2 if the first was slow]
     #[arg(long, short = 'w', value_name = "N", value_parser = parse_whole::<usize>)]
     pub warmup: Option<usize>,
-    /// Seed of the order of runs; repeats it [default: random, recorded]
+    /// Seed for the order of runs [default: random, recorded]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
     pub seed: Option<u64>,
-    /// What of the runs is judged: typical, mean, p90, p99 (p51 to p99)
+    /// Statistic of the runs to judge: typical, mean, p90, p99 (p51 to p99)
     #[arg(long, value_name = "WHAT", default_value_t = Judge::Typical)]
     pub judge: Judge,
-    /// How blocks count where that is the typical run: less under load
-    /// (weighted), or all alike (rank)
+    /// How to weight blocks for --judge typical: less under load (weighted), or all
+    /// alike (rank)
     #[arg(long, value_enum, value_name = "SCORE", default_value = "weighted")]
     pub score: ScoreChoice,
 }
@@ -287,10 +294,10 @@ pub struct ResultArgs {
     /// Write a table
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
-    /// Write runs in hyperfine's form; as its --export-json does
+    /// Write runs as hyperfine's --export-json does
     #[arg(long, value_name = "FILE")]
     pub export_hyperfine: Option<PathBuf>,
-    /// Write an HTML page to open or to send
+    /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Label the record

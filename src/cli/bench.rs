@@ -10,10 +10,12 @@ use anyhow::{Context, bail};
 use super::args::{BenchArgs, Global, Suite as SuiteChoice};
 use super::compare::carry_out;
 use super::kernel::{found, isas, program};
+use super::machine::open_machine;
 use super::maps::measured_before;
+use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
 use super::terminal::Terminal;
-use super::{Exit, export, open_machine, open_store, plan};
+use super::{Exit, export, plan};
 use pinwise_kernels::work::{Isa, Kernel};
 use pinwise_machine::{CommandRunner, Host};
 use pinwise_placement::Placement;
@@ -28,7 +30,7 @@ use pinwise_topology::Topology;
 /// at least the usual budget and at most this many seconds.
 const USUAL_BLOCKS: f64 = 12.0;
 const LONGEST_S: f64 = 600.0;
-/// Largest number of threads: more is a slip of the finger.
+/// Largest number of threads: more is almost certainly a typo.
 const MOST_THREADS: usize = 4096;
 
 pub(super) fn bench(
@@ -39,14 +41,15 @@ pub(super) fn bench(
     let seed = plan::seed(&args.effort);
     refuse_files_of_runs(args)?;
     check_outputs(global, &export::outputs(&args.results), &[])?;
+    check_store(global)?;
     let is_local = global.machine == "local";
-    let wanted = wanted(args, is_local)?;
+    let wanted = parse_arguments(args, is_local)?;
     let mut machine = open_machine(global, seed, false)?;
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
         terminal.note(&warning);
     }
-    let plan = planned(
+    let plan = make_plan(
         global,
         args,
         &wanted,
@@ -62,11 +65,11 @@ pub(super) fn bench(
     };
     let record = bench::run(&plan, machine.as_mut(), &mut conductor)?;
     if record.kernels.is_empty() && record.stopped == Some(Stopped::Interrupted) {
-        terminal.warn("interrupted before the first run that counts; nothing was stored");
+        terminal.warn("interrupted before the first counted run; nothing was stored");
         return Ok(Exit::Interrupted);
     }
     show(&record, terminal)?;
-    export::bench_results(&record, &args.results)?;
+    export::results(&record, &args.results)?;
     Ok(match exit_of(&record) {
         Exit::Done if !conductor.is_stored => Exit::Error,
         other => other,
@@ -90,7 +93,7 @@ fn exit_of(record: &Bench) -> Exit {
     }
 }
 
-/// Runs stand in the comparisons that a bench is made of.
+/// Runs are in the comparisons that a bench is made of.
 fn refuse_files_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
     let refused = [
         ("--export-markdown", &args.results.export_markdown),
@@ -106,7 +109,7 @@ fn refuse_files_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn wanted(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
+fn parse_arguments(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
     let mut kernels: Vec<&'static Kernel> = Vec::new();
     for name in &args.kernels {
         kernels.push(found(name)?);
@@ -207,7 +210,7 @@ fn threads(text: &str) -> anyhow::Result<Vec<usize>> {
     Ok(found)
 }
 
-fn planned(
+fn make_plan(
     global: &Global,
     args: &BenchArgs,
     wanted: &Wanted,
@@ -219,18 +222,18 @@ fn planned(
     let known = measured_before(global, topology, &machine.label());
     let siblings = smt::smt(topology, known.as_ref());
     let caches = cache_fit::caches(topology, known.as_ref());
-    let ground = MachineFacts {
+    let facts = MachineFacts {
         topology,
         smt: &siblings,
         caches: &caches.0,
     };
-    let (trials, notes) = bench::trials(wanted, ground).context("--place")?;
+    let (trials, notes) = bench::trials(wanted, facts).context("--place")?;
     for note in &notes {
         terminal.note(note);
     }
     if trials.is_empty() && wanted.suite.is_none() {
         bail!(
-            "there is nothing to compare: one thread at one place leaves one cell; add --threads, --place or --isa"
+            "nothing to compare: one thread in one placement is a single result; add --threads, --place or --isa"
         );
     }
     let mut tuning = plan::tuning(&args.effort);
@@ -240,6 +243,11 @@ fn planned(
         tuning.budget = Some(budget.max(wanted));
     }
     let (id, started) = plan::name_and_time();
+    let mut tags = args.results.tags.clone();
+    if trials.len() > 1 {
+        // Lists fold its comparisons below it by this.
+        tags.push(format!("bench:{id}"));
+    }
     Ok(BenchPlan {
         program: program(!machine.is_simulated())?,
         id,
@@ -251,11 +259,11 @@ fn planned(
         smt: siblings.record,
         caches,
         notes,
-        tags: args.results.tags.clone(),
+        tags,
     })
 }
 
-/// Carries comparisons out on a machine, and keeps what has grown.
+/// Runs comparisons on a machine, and saves partial results.
 struct Stage<'a> {
     global: &'a Global,
     terminal: &'a Terminal,

@@ -3,11 +3,13 @@
 mod live;
 
 use super::args::{CompareArgs, Global, ResultArgs, Undecided};
+use super::machine::open_machine;
 use super::maps::measured_before;
+use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
 use super::terminal::Terminal;
 use super::watch::Watch;
-use super::{Exit, apply, export, open_machine, open_store, plan, recipes, restore};
+use super::{Exit, apply, export, plan, recipes, restore};
 use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::{CommandRunner, Host, Machine, Tracer};
 use pinwise_placement::Placement;
@@ -19,8 +21,10 @@ use pinwise_study::is_interrupt;
 use pinwise_study::noise;
 use pinwise_topology::Topology;
 
+/// What `--real` does to everybody.
+const CPUS_GO_OFFLINE: &str = "--real takes CPUs of this host offline for all programs, repeatedly, until the experiment ends; they are restored however pinwise ends";
 /// What `--irq` does to everybody.
-const INTERRUPTS_MOVE: &str = "--irq moves interrupts of this host for everything, again and again, until the experiment ends; they come back however pinwise ends";
+const INTERRUPTS_MOVE: &str = "--irq moves this host's interrupts for all programs, repeatedly, until the experiment ends; they are restored however pinwise ends";
 
 pub(super) fn compare(
     global: &Global,
@@ -37,6 +41,7 @@ pub(super) fn compare(
     let targets = emit_targets(args, terminal)?;
     let outputs = export::outputs(&args.experiment.results);
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
+    check_store(global)?;
     let metric = args.metric.as_deref().unwrap_or_default();
     // Before the machine is open: it makes orphans its own.
     let ledger = plan::ledger(args, &global.machine)?;
@@ -44,10 +49,12 @@ pub(super) fn compare(
         None => open_machine(global, seed, wants_counters(metric))?,
         Some(ledger) => {
             restore::offer(terminal);
-            terminal.warn(match args.what_if.real {
-                true => "--real switches CPUs of this host off and on for everything, again and again, until the experiment ends; they come back however pinwise ends",
-                false => INTERRUPTS_MOVE,
-            });
+            if args.what_if.real {
+                terminal.warn(CPUS_GO_OFFLINE);
+            }
+            if !args.interrupts.irqs.is_empty() {
+                terminal.warn(INTERRUPTS_MOVE);
+            }
             Box::new(LinuxMachine::open(wants_counters(metric))?.with_ledger(ledger))
         }
     };
@@ -55,7 +62,7 @@ pub(super) fn compare(
         Err(error) if is_interrupt(&error) => Ok(interrupted(terminal)),
         Err(error) => Err(error),
         Ok(recipe) => {
-            let exit = compared(
+            let exit = compare_arms(
                 global,
                 args,
                 seed,
@@ -74,11 +81,11 @@ pub(super) fn compare(
 }
 
 fn interrupted(terminal: &Terminal) -> Exit {
-    terminal.warn("interrupted before the first run that counts; nothing was stored");
+    terminal.warn("interrupted before the first counted run; nothing was stored");
     Exit::Interrupted
 }
 
-fn compared(
+fn compare_arms(
     global: &Global,
     args: &CompareArgs,
     seed: u64,
@@ -111,8 +118,7 @@ fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<T
     }
     if terminal.is_json() {
         anyhow::bail!(
-            "--emit prints text behind the verdict: with --format json use pinwise apply last \
-             --as TOOL --format json afterwards"
+            "--emit prints text after the verdict: with --format json, run pinwise apply last --as TOOL --format json afterwards"
         );
     }
     apply::targets("--emit", args.emit.as_deref())
@@ -250,7 +256,11 @@ fn finish(record: &Comparison, results: &ResultArgs, terminal: &Terminal) -> any
     if terminal.is_json() {
         terminal.print_json(record)?;
     } else if record.stopped != Some(Stopped::Failed) {
-        terminal.print(&pinwise_report::comparison(record, terminal.palette()))?;
+        let show = match terminal.is_verbose() {
+            true => pinwise_report::comparison,
+            false => pinwise_report::comparison_answer,
+        };
+        terminal.print(&show(record, terminal.palette()))?;
     }
     export::results(record, results)
 }

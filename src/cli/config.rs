@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::input::read_text;
-use super::named_folder;
+use super::surroundings::named_folder;
 use super::values::{parse_duration, parse_margin};
 use pinwise_placement::Placement;
 use pinwise_store::Location;
@@ -27,6 +27,7 @@ pub(super) struct Config {
     /// `--budget` of `compare` and `search`
     budget: Option<Spanned<String>>,
     /// `--min-effect` of `compare` and `bench`
+    #[serde(alias = "min_effect")]
     min_effect: Option<Spanned<String>>,
     /// What `compare` tries of one command where no `--place` is given
     #[serde(default)]
@@ -139,7 +140,7 @@ impl Config {
 /// Bytes of the largest file.
 const LARGEST: u64 = 1 << 16;
 
-/// Nothing is there for this user: HOME can be another's, as below sudo.
+/// Nothing exists for this user: HOME can be another's, as below sudo.
 fn is_out_of_reach(error: &anyhow::Error) -> bool {
     let kind = error
         .downcast_ref::<std::io::Error>()
@@ -156,7 +157,7 @@ fn example_instead(key: &str, value: &toml::Value) -> Option<&'static str> {
         "store" => (value.is_str(), "text in quotes, such as \"none\""),
         "color" => (value.is_str(), "text in quotes, such as \"never\""),
         "budget" => (value.is_str(), "text in quotes, such as \"30s\""),
-        "min-effect" => (value.is_str(), "text in quotes, such as \"2%\""),
+        "min-effect" | "min_effect" => (value.is_str(), "text in quotes, such as \"2%\""),
         "places" => (
             value
                 .as_array()
@@ -244,7 +245,7 @@ mod tests {
     #[test]
     fn defaults_give_way_to_options() {
         let text =
-            "budget = \"2m\"\nmin-effect = \"3%\"\nstore = \"sqlite:mine.db\"\ncolor = \"never\"";
+            "budget = \"2m\"\nmin_effect = \"3%\"\nstore = \"sqlite:mine.db\"\ncolor = \"never\"";
         let config = Config::parse(text).unwrap();
         let budget = |line: &str| {
             let command = config.apply(args::command(args::HelpExtent::Brief));

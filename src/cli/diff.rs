@@ -5,17 +5,17 @@ use serde_json::value::RawValue;
 
 use super::Exit;
 use super::args::{DiffArgs, Global};
-use super::named::{self, Reported, reported};
+use super::named::{self, GivenRecord, load_given};
 use super::terminal::Terminal;
 use pinwise_record::{AnyRecord, Kind, ProfileDiff, Record, TopologyDiff, read};
 use pinwise_store::Stored;
 use pinwise_study::change::{self, Side};
 
 pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let (a, b) = (reported(global, &args.a)?, reported(global, &args.b)?);
+    let (a, b) = (load_given(global, &args.a)?, load_given(global, &args.b)?);
     let changed = between(&a, &b)?;
     if terminal.is_json() {
-        terminal.print(&format!("{}\n", changed.to_json()?))?;
+        terminal.print_data(&format!("{}\n", changed.to_json()?))?;
     } else {
         terminal.print(&pinwise_report::text(&changed, terminal.palette()))?;
     }
@@ -24,7 +24,7 @@ pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> any
 
 /// What changed from one record to another, as a page gets it; `None` where
 /// they have nothing to compare.
-pub(super) fn for_page(a: &Reported, b: &Reported) -> Option<Box<RawValue>> {
+pub(super) fn for_page(a: &GivenRecord, b: &GivenRecord) -> Option<Box<RawValue>> {
     between(a, b).ok()?.to_json().ok()
 }
 
@@ -34,35 +34,35 @@ pub(super) fn of_stored(a: &Stored, b: &Stored) -> anyhow::Result<String> {
     Ok(between(&a, &b)?.to_json()?.get().to_owned())
 }
 
-fn between(a: &Reported, b: &Reported) -> anyhow::Result<AnyRecord> {
+fn between(a: &GivenRecord, b: &GivenRecord) -> anyhow::Result<AnyRecord> {
     if a.entry.id == b.entry.id && a.record.get() == b.record.get() {
         bail!("{} is both A and B: name another", a.entry.id);
     }
     Ok(match (kind(a), kind(b)) {
         (Some(Kind::Topology), Some(Kind::Topology)) => {
             let names = [a.entry.id.as_str(), b.entry.id.as_str()];
-            let found = TopologyDiff::between(names, &kept(a)?, &kept(b)?);
-            AnyRecord::TopologyDiff(Box::new(found))
+            let found = TopologyDiff::between(names, &read_record(a)?, &read_record(b)?);
+            found.into()
         }
         (Some(Kind::Profile), Some(Kind::Profile)) => {
-            AnyRecord::ProfileDiff(Box::new(ProfileDiff::between(&kept(a)?, &kept(b)?)?))
+            ProfileDiff::between(&read_record(a)?, &read_record(b)?)?.into()
         }
-        _ => AnyRecord::Diff(Box::new(change::between(side(a), side(b))?)),
+        _ => change::between(side(a), side(b))?.into(),
     })
 }
 
-fn kind(reported: &Reported) -> Option<Kind> {
-    Kind::of_schema(&reported.entry.schema).ok()
+fn kind(record: &GivenRecord) -> Option<Kind> {
+    Kind::of_schema(&record.entry.schema).ok()
 }
 
-fn kept<R: Record>(reported: &Reported) -> anyhow::Result<R> {
-    read(reported.record.get()).with_context(|| reported.entry.id.clone())
+fn read_record<R: Record>(record: &GivenRecord) -> anyhow::Result<R> {
+    read(record.record.get()).with_context(|| record.entry.id.clone())
 }
 
-fn side(reported: &Reported) -> Side<'_> {
+fn side(record: &GivenRecord) -> Side<'_> {
     Side {
-        entry: &reported.entry,
-        summary: &reported.summary,
-        record: reported.record.get(),
+        entry: &record.entry,
+        summary: &record.summary,
+        record: record.record.get(),
     }
 }

@@ -29,10 +29,11 @@ pub enum Exit {
 
 impl Exit {
     /// That of a command that ran another, by the status of that; `None` where
-    /// it did not end by itself.
+    /// it did not end by itself. Ctrl-C ended one with 130, as shells have it.
     pub(super) const fn of_command(status: Option<i32>) -> Self {
         match status {
             None | Some(0) => Self::Done,
+            Some(130) => Self::Interrupted,
             Some(_) => Self::Error,
         }
     }

@@ -19,16 +19,12 @@ pub(super) fn write_json(
     }
 }
 
-pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
-    write_bytes(path, text.as_bytes())
-}
-
 #[expect(
     clippy::disallowed_methods,
     reason = "cli writes what the user asked for"
 )]
-pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Longest file read: the largest captures and matrices have a few megabytes,

@@ -10,10 +10,12 @@ use anyhow::{Context, bail};
 
 use super::args::{GateArgs, Global, Undecided};
 use super::files::{read_file, write_file};
+use super::machine::open_machine;
+use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
-use super::{Exit, export, open_machine, open_store, plan};
+use super::{Exit, export, plan};
 use builds::Builds;
 use pinwise_machine::CommandRunner;
 use pinwise_placement::Placement;
@@ -29,7 +31,7 @@ const ALPHA: f64 = 0.05;
 const USUAL_BUDGET: Duration = Duration::from_secs(600);
 
 pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let made = judged(global, args, terminal);
+    let made = judge(global, args, terminal);
     if let Err(error) = &made {
         comment_why(args, &format!("{error:#}"));
     }
@@ -47,15 +49,16 @@ pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> any
     })
 }
 
-fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let files = files(args);
     check_outputs(global, &files, &[])?;
+    check_store(global)?;
     let text =
         read_file(&args.suite).with_context(|| format!("--suite {}", args.suite.display()))?;
     let suite = suite::parse(&text).with_context(|| format!("--suite {}", args.suite.display()))?;
     if args.variant.is_some() && suite.build.is_none() {
         bail!(
-            "--variant: {} has no build command that could make it; add build = \"…\"",
+            "--variant: {} has no build command; add build = \"…\"",
             args.suite.display()
         );
     }
@@ -149,7 +152,7 @@ fn carry_out(
         .all(|benchmark| benchmark.pairs.is_empty())
         && record.stopped == Some(Stopped::Interrupted)
     {
-        terminal.warn("interrupted before the first pair that counts; nothing was stored");
+        terminal.warn("interrupted before the first counted pair; nothing was stored");
         return Ok(Exit::Interrupted);
     }
     super::ending::keep_and_show(
@@ -189,7 +192,7 @@ fn exit_of(record: &GateRecord, undecided: Undecided) -> Exit {
     }
 }
 
-/// Shows a gate as it goes, and keeps what has grown.
+/// Shows the progress of a gate, and saves partial results.
 struct GateWatch<'a> {
     store: Option<Store>,
     terminal: &'a Terminal,
@@ -236,5 +239,5 @@ fn check_any(benchmarks: &[gate::PlannedBenchmark]) -> anyhow::Result<()> {
     if benchmarks.iter().any(is_shared) {
         return Ok(());
     }
-    bail!("there is nothing to compare: no benchmark is in both builds (and matches --filter)")
+    bail!("nothing to compare: no benchmark is in both builds (and matches --filter)")
 }

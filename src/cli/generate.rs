@@ -3,25 +3,49 @@
 
 use std::fmt::Write;
 
-use clap_complete::Shell;
+use clap::builder::PossibleValuesParser;
+use clap_complete::{Generator, Shell};
 use clap_complete_nushell::Nushell;
 
 use super::Exit;
 use super::args::{self, CompletionsArgs, GenerateArgs, Generated, HelpExtent};
 use super::files::write_file;
+use super::recipes;
 use super::terminal::Terminal;
+use pinwise_placement::emit::Tool;
+use pinwise_placement::known_names;
+use pinwise_spin::table::algorithms;
+use pinwise_workload::Metric;
 
 pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let mut text = Vec::new();
-    clap_complete::generate(
-        args.shell,
-        &mut args::command(HelpExtent::Full),
-        "pinwise",
-        &mut text,
-    );
-    terminal.print(&String::from_utf8_lossy(&text))?;
+    terminal.print(&completions_for(args.shell))?;
     Ok(Exit::Done)
 }
+
+fn completions_for(shell: Shell) -> String {
+    let mut text = Vec::new();
+    let mut command = with_names(args::command(HelpExtent::Full));
+    clap_complete::generate(shell, &mut command, "pinwise", &mut text);
+    let text = String::from_utf8_lossy(&text);
+    match shell {
+        Shell::Fish => text.replacen(FISH_READS, FISH_READS_MORE, 1),
+        _ => text.into_owned(),
+    }
+}
+
+/// How clap's script for fish looks for a command: an option before it whose value is
+/// still to be written is an error to it, and nothing is completed.
+const FISH_READS: &str = "
+    argparse -s (__fish_pinwise_global_optspecs) -- $cmd 2>/dev/null
+    or return
+";
+const FISH_READS_MORE: &str = "
+    set -l before $cmd
+    set -e before[-1]
+    argparse -s (__fish_pinwise_global_optspecs) -- $cmd 2>/dev/null
+    or argparse -s (__fish_pinwise_global_optspecs) -- $before 2>/dev/null
+    or return
+";
 
 pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.folder)?;
@@ -29,10 +53,12 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     match args.what {
         Generated::Man => clap_mangen::generate_to(command(), &args.folder)?,
         Generated::Completions => {
+            let mut command = with_names(command());
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-                clap_complete::generate_to(shell, &mut command(), "pinwise", &args.folder)?;
+                let file = args.folder.join(shell.file_name("pinwise"));
+                write_file(&file, &completions_for(shell))?;
             }
-            clap_complete::generate_to(Nushell, &mut command(), "pinwise", &args.folder)?;
+            clap_complete::generate_to(Nushell, &mut command, "pinwise", &args.folder)?;
         }
         Generated::Reference => {
             write_file(&args.folder.join("cli.md"), &reference())?;
@@ -41,24 +67,44 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// For completions: options whose values have names know them. Other values are as
+/// good, so that parsing has no use for it.
+fn with_names(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let names: Vec<&str> = match arg.get_id().as_str() {
+            "place" | "places" => {
+                let names = known_names().into_iter();
+                names.filter(|name| !name.contains(':')).collect()
+            }
+            "judge" => vec!["typical", "mean", "p90", "p99"],
+            "metric" => Metric::names().collect(),
+            "recipe" => recipes::names().collect(),
+            "emit" | "target" => Tool::ALL.iter().map(|tool| tool.name()).collect(),
+            "algorithms" => algorithms().map(|row| row.id).collect(),
+            _ => return arg,
+        };
+        arg.value_parser(PossibleValuesParser::new(names))
+    });
+    command.mut_subcommands(with_names)
+}
+
 fn reference() -> String {
     let mut command = args::command(HelpExtent::Full).term_width(80);
     command.build();
     let mut text = String::from(
         "# Command line\n\nMade by `cargo xtask gen` from the definition of the command line.\n",
     );
-    let mut section = |name: &str, help: &str| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
-    };
-    section("pinwise", &command.render_help().to_string());
-    for sub in command.get_subcommands_mut().filter(|s| !s.is_hide_set()) {
-        let name = format!("pinwise {}", sub.get_name());
-        section(&name, &sub.render_help().to_string());
-        for inner in sub.get_subcommands_mut().filter(|s| !s.is_hide_set()) {
-            let name = format!("{name} {}", inner.get_name());
-            section(&name, &inner.render_help().to_string());
-        }
-    }
+    add_sections(&mut text, "pinwise", &mut command);
     text
+}
+
+/// The help of a command, then of all below it.
+fn add_sections(text: &mut String, name: &str, command: &mut clap::Command) {
+    let help = command.render_help().to_string();
+    // Writing to a string cannot fail.
+    let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+    for inner in command.get_subcommands_mut().filter(|s| !s.is_hide_set()) {
+        let name = format!("{name} {}", inner.get_name());
+        add_sections(text, &name, inner);
+    }
 }

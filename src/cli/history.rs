@@ -1,12 +1,13 @@
 //! `history` and `show`: what was stored.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::bail;
 use serde_json::json;
 
 use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
-use super::files::write_bytes;
+use super::files::write_file;
 use super::named::Named;
 use super::opening::listed_store;
 use super::terminal::Terminal;
@@ -20,7 +21,7 @@ use pinwise_study::gate;
 /// Benchmarks that are named where one is not known.
 const MOST_NAMES: usize = 8;
 
-/// The filter that options stand for.
+/// The filter of these options.
 pub(super) fn filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {
     if let Some(kind) = &narrowing.kind {
         check_kind(kind)?;
@@ -70,7 +71,7 @@ pub(super) fn history(
         terminal.print_json(&json!({ "records": records, "total": found.total }))?;
         return Ok(Exit::Done);
     }
-    let lines: Vec<Line<'_>> = found.lines.iter().map(line).collect();
+    let lines: Vec<Line<'_>> = fold_parts(&found.lines, filter.tag.as_deref());
     let is_narrowed = filter.text.is_some()
         || filter.host.is_some()
         || filter.schema.is_some()
@@ -80,14 +81,49 @@ pub(super) fn history(
         return Ok(Exit::Done);
     }
     terminal.print(&pinwise_report::history(&lines))?;
-    if found.total > lines.len() {
+    if found.total > found.lines.len() {
         terminal.note(&format!(
-            "Shown: the newest {} of {}; --limit shows more.",
-            lines.len(),
+            "Showing the newest {} of {}; --limit shows more.",
+            found.lines.len(),
             count(found.total, "record")
         ));
     }
     Ok(Exit::Done)
+}
+
+/// Fewer parts than this are listed one by one.
+const LEAST_FOLDED: usize = 3;
+
+/// The tag of the bench or fleet that a record is a part of.
+fn tag_of_whole(listed: &Listed) -> Option<&str> {
+    let prefix = match Kind::of_schema(&listed.entry.schema) {
+        Ok(Kind::Comparison) => "bench:",
+        Ok(Kind::FleetNode) => "fleet:",
+        _ => return None,
+    };
+    let mut tags = listed.summary.tags.iter().map(String::as_str);
+    tags.find(|tag| tag.starts_with(prefix))
+}
+
+/// The lines of a list, of many parts of one bench or fleet only the newest, which
+/// says how many more there are; all where their tag was asked for.
+fn fold_parts<'l>(listed: &'l [Listed], asked: Option<&str>) -> Vec<Line<'l>> {
+    let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
+    for tag in listed.iter().filter_map(tag_of_whole) {
+        *parts.entry(tag).or_default() += 1;
+    }
+    parts.retain(|tag, parts| *parts >= LEAST_FOLDED && asked != Some(tag));
+    let shown = listed.iter().filter_map(|one| {
+        let Some(tag) = tag_of_whole(one).filter(|tag| parts.contains_key(tag)) else {
+            return Some(line(one));
+        };
+        let others = std::mem::take(parts.get_mut(tag)?).checked_sub(1)?;
+        Some(Line {
+            more_like_it: Some((others, tag)),
+            ..line(one)
+        })
+    });
+    shown.collect()
 }
 
 /// The gates of a benchmark, chained.
@@ -173,6 +209,7 @@ pub(super) fn line(listed: &Listed) -> Line<'_> {
             NOT_ENDED
         },
         tags: &listed.summary.tags,
+        more_like_it: None,
     }
 }
 
@@ -187,35 +224,73 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     }
     if format == Format::Html {
         let page = report::of_stored(global, &args.id)?;
-        return written(file, page.as_bytes(), terminal);
+        return write_output(file, &page, terminal);
     }
     let named = Named::open(global, &args.id)?;
     let id = &named.entry.id;
-    let bytes = match (format, &named.record) {
-        (Format::Json, _) => format!("{}\n", named.body.trim_end()).into_bytes(),
+    let text = match (format, &named.record) {
+        (Format::Json, _) => format!("{}\n", named.body.trim_end()),
         (Format::Text, Ok(record)) if file.is_none() => {
-            terminal.print(&pinwise_report::text(record, terminal.palette()))?;
-            return Ok(Exit::Done);
+            pinwise_report::text(record, terminal.palette())
         }
         (Format::Text, Err(reason)) => {
-            let text = pinwise_report::partly(&named.entry, &Summary::of(&named.body));
             terminal.warn(&format!("{id} is only partly shown: {reason}"));
-            if file.is_none() {
-                terminal.print(&text)?;
-                return Ok(Exit::Done);
-            }
-            text.into_bytes()
+            pinwise_report::partly(&named.entry, &Summary::from_json(&named.body))
         }
         (_, Ok(record)) => export::in_form(format, record, id)?,
         (_, Err(reason)) => bail!("{id}: {reason}"),
     };
-    written(file, &bytes, terminal)
+    write_output(file, &text, terminal)
 }
 
-fn written(file: Option<&Path>, bytes: &[u8], terminal: &Terminal) -> anyhow::Result<Exit> {
+fn write_output(file: Option<&Path>, text: &str, terminal: &Terminal) -> anyhow::Result<Exit> {
     match file {
-        Some(path) => write_bytes(path, bytes)?,
-        None => terminal.print_bytes(bytes)?,
+        Some(path) => write_file(path, text)?,
+        None if terminal.format() == Format::Text => terminal.print(text)?,
+        None => terminal.print_data(text)?,
     }
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::Entry;
+
+    fn listed(id: &str, schema: &str, tag: &str) -> Listed {
+        let text = json!({ "schema": schema, "tags": [tag] }).to_string();
+        Listed {
+            entry: Entry {
+                id: id.to_owned(),
+                schema: schema.to_owned(),
+                time: String::new(),
+                host: String::new(),
+                title: String::new(),
+                verdict: String::new(),
+                is_complete: true,
+            },
+            summary: Summary::from_json(&text),
+        }
+    }
+
+    #[test]
+    fn parts_of_a_bench_share_a_line_unless_their_tag_is_asked_for() {
+        let part = |id| listed(id, "pinwise.comparison/1", "bench:9");
+        let all = [
+            part("4"),
+            listed("3", "pinwise.comparison/1", "nightly"),
+            part("2"),
+            part("1"),
+            listed("9", "pinwise.bench/1", "bench:9"),
+        ];
+        let ids = |asked| {
+            let lines = fold_parts(&all, asked).into_iter();
+            let others = lines.map(|line| (line.id, line.more_like_it));
+            others.collect::<Vec<_>>()
+        };
+        let folded = [("4", Some((2, "bench:9"))), ("3", None), ("9", None)];
+        assert_eq!(ids(None), folded);
+        assert_eq!(ids(Some("bench:9")).len(), 5);
+        assert_eq!(fold_parts(&all[2..], None).len(), 3);
+    }
 }

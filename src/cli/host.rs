@@ -10,7 +10,7 @@ use super::args::{Global, RunArgs};
 use super::bound;
 use super::ranks;
 use super::terminal::Terminal;
-use pinwise_machine::linux::{self, BoundPlace, read_host_facts};
+use pinwise_machine::linux::{self, BoundPlace, HostFacts, read_host_facts};
 use pinwise_machine::{Binding, Coverage, MachineError};
 use pinwise_placement::Placement;
 use pinwise_study::doctor::{Examined, diagnose};
@@ -29,7 +29,10 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
     let (topology, _) = linux::discover()?;
     let usage = linux::watch_usage(WATCH);
     let examined = Examined {
-        facts: read_host_facts(Path::new("/")),
+        facts: HostFacts {
+            perf_refusal: linux::perf_refusal(),
+            ..read_host_facts(Path::new("/"))
+        },
         topology,
         usage,
     };
@@ -61,7 +64,7 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         }
     };
     // Both return only where the command could not be started.
-    let Some(binding) = Binding::of(&place, args.settle) else {
+    let Some(binding) = Binding::for_place(&place, args.settle) else {
         if args.settle.is_some() {
             bail!("--settle: threads are bound where --place ends with /bound");
         }

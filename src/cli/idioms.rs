@@ -6,6 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 
 use super::args::{self, HelpExtent};
+use super::plan::is_program;
 
 /// Other tools, and words for what commands do: what to type instead.
 const COMMANDS: [(&[&str], &str); 9] = [
@@ -47,7 +48,7 @@ const COMMANDS: [(&[&str], &str); 9] = [
         &["stat", "sched", "strace", "timehist"],
         "pinwise trace -- PROGRAM",
     ),
-    (&["list", "ls", "log", "records"], "pinwise record history"),
+    (&["list", "ls", "log", "records"], "pinwise record list"),
     (
         &[
             "latency",
@@ -66,22 +67,18 @@ const COMMANDS: [(&[&str], &str); 9] = [
 
 /// Options of other tools: the option here that does it, and how. It is said
 /// where the command has that option.
-const OPTIONS: [(&[&str], &str, &str); 18] = [
+const OPTIONS: [(&[&str], &str, &str); 24] = [
     (
-        &["-m", "-M", "--min-runs"],
+        &["-m", "--min-runs"],
         "max-runs",
-        "the number of runs is chosen while measuring; -r N is the most per arm",
+        "the number of runs is chosen while measuring; -r N limits it per arm",
     ),
     (
         &["-s", "--setup"],
         "prepare",
         "arms take turns: run it once before pinwise, or before every run with -p",
     ),
-    (
-        &["-p"],
-        "pid",
-        "--pid PID looks at a process that runs already",
-    ),
+    (&["-p"], "pid", "--pid PID attaches to a running process"),
     (
         &["-a", "--all-cpus"],
         "all",
@@ -92,21 +89,30 @@ const OPTIONS: [(&[&str], &str, &str); 18] = [
         "explain",
         "pinwise record report last draws a measured machine; --format xml is for lstopo",
     ),
-    (&["-S"], "shell", "--shell=SHELL passes commands to a shell"),
+    (
+        &["-c", "-C", "--cleanup"],
+        "conclude",
+        "arms take turns: --conclude COMMAND runs after every run; CPUs are --place 0-3",
+    ),
+    (
+        &["--ignore-failure"],
+        "ignore-failure",
+        "it takes no value and accepts any exit status; for some, --shell sh 'COMMAND || test $? = 1'",
+    ),
     (
         &["-u", "--time-unit"],
         "max-runs",
-        "figures choose their unit; --format json has them in seconds",
+        "units are chosen automatically; --format json has seconds",
     ),
     (
         &["-D", "--parameter-scan", "--parameter-step-size"],
         "parameter",
-        "-P NAME=1..8 sweeps a parameter",
+        "-P NAME=1..8 sweeps a parameter, -P NAME=0.5..2..0.5 in steps",
     ),
     (
-        &["--reference"],
+        &["--reference", "--reference-name"],
         "baseline",
-        "--baseline ARM names what others are compared with",
+        "write it as a command; --baseline ARM chooses the arm to compare with, --name names it",
     ),
     (
         &[
@@ -127,19 +133,44 @@ const OPTIONS: [(&[&str], &str, &str); 18] = [
         "--export-markdown FILE writes a table",
     ),
     (
+        &["-o"],
+        "export-json",
+        "--export-json FILE writes the record; pinwise record report last --help has the page",
+    ),
+    (
+        &["-F", "--freq", "--frequency"],
+        "hz",
+        "--hz N sets the samples per second of CPU time",
+    ),
+    (
+        &["-g", "--call-graph"],
+        "stacks",
+        "--stacks HOW chooses how callers are found; they always are",
+    ),
+    (
+        &["-d", "-t", "--duration", "--timeout", "--seconds"],
+        "for",
+        "--for 10s ends it after that time",
+    ),
+    (
+        &["--membind", "--preferred", "--interleave", "--localalloc"],
+        "place",
+        "--place 0-3/mem=bind binds the memory, too",
+    ),
+    (
         &["--style"],
         "max-runs",
-        "-q leaves progress and notes out, --color never the colours",
+        "-q hides progress and notes, --color never disables colours",
     ),
     (
         &["--sort"],
         "max-runs",
-        "arms stand in the order in which they are given",
+        "arms are listed in the order in which they are given",
     ),
     (
         &["--min-benchmarking-time"],
         "max-runs",
-        "--budget is the time for everything, --precision the width that ends it",
+        "--budget is the total time, --precision the interval width to stop at",
     ),
     (
         &[
@@ -154,9 +185,9 @@ const OPTIONS: [(&[&str], &str, &str); 18] = [
             "--only",
         ],
         "explain",
-        "--format xml writes hwloc's, which lstopo draws; CPUs have the kernel's numbers",
+        "--format xml writes hwloc XML for lstopo; CPUs have the kernel's numbers",
     ),
-    // These stand before any command.
+    // These come before any command.
     (
         &[
             "-c",
@@ -179,20 +210,24 @@ const OPTIONS: [(&[&str], &str, &str); 18] = [
     (
         &["-p", "-pc", "--pid", "-a", "--all-tasks"],
         "version",
-        "pinwise apply --pid PID --place 0-3 places what runs already",
+        "pinwise apply --pid PID --place 0-3 places a running process",
     ),
     (
         &["-H", "--hardware", "-s", "--show"],
         "version",
-        "pinwise topology shows nodes, caches, cores and what is allowed",
+        "pinwise topology shows nodes, caches, cores and allowed CPUs",
     ),
 ];
 
-/// `help COMMAND` as `COMMAND --help`.
-pub(super) fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    if arguments.get(1).is_some_and(|word| word == "help") {
-        arguments.remove(1);
-        arguments.push("--help".into());
+/// `help COMMAND` as `COMMAND --help`, and `version` as `--version`.
+pub(super) fn with_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    match arguments.get(1).and_then(|word| word.to_str()) {
+        Some("help") => {
+            arguments.remove(1);
+            arguments.push("--help".into());
+        }
+        Some("version") => arguments[1] = "--version".into(),
+        _ => {}
     }
     arguments
 }
@@ -200,8 +235,9 @@ pub(super) fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
 /// How much help is asked for.
 pub(super) fn extent_of(arguments: &[OsString]) -> HelpExtent {
     let own = || arguments.iter().take_while(|word| *word != "--");
-    // Short options may stand together.
-    let is_short = |word: &[u8]| word.starts_with(b"-") && word.contains(&b'h');
+    // Short options may be combined.
+    let is_short =
+        |word: &[u8]| word.starts_with(b"-") && !word.starts_with(b"--") && word.contains(&b'h');
     if own().any(|word| word == "--help") {
         HelpExtent::Long
     } else if own().any(|word| is_short(word.as_encoded_bytes())) {
@@ -211,7 +247,7 @@ pub(super) fn extent_of(arguments: &[OsString]) -> HelpExtent {
     }
 }
 
-/// The help of the command that stands there, without what it should do.
+/// The help of a command that lacks its subcommand.
 pub(super) fn help_of(arguments: &[OsString]) -> String {
     command_of(arguments).render_help().to_string()
 }
@@ -269,27 +305,74 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
             Some(match instead {
                 Some(instead) => format!("no such command: '{word}'; try {instead}"),
                 None => format!(
-                    "no such command: '{word}'; a program is measured by pinwise compare -- PROGRAM"
+                    "no such command: '{word}'; to measure a program: pinwise compare -- PROGRAM"
                 ),
             })
         }
-        ErrorKind::UnknownArgument => {
+        ErrorKind::UnknownArgument => unknown(word(ContextKind::InvalidArg)?, arguments),
+        ErrorKind::TooManyValues => {
             let word = word(ContextKind::InvalidArg)?;
-            let command = command_of(arguments);
-            let has = |option: &str| {
-                let mut known = command.get_arguments().filter_map(Arg::get_long);
-                known.any(|long| long == option)
-            };
-            if !word.starts_with('-') && command.get_arguments().any(Arg::is_last_set) {
-                let name = command.get_bin_name().unwrap_or("pinwise");
-                return Some(format!(
-                    "unexpected argument '{word}'; a program stands after --: {name} -- {word}"
-                ));
-            }
-            let mut meant = OPTIONS.iter().filter(|row| row.0.contains(&word));
-            let (_, _, instead) = meant.find(|(_, option, _)| has(option))?;
-            Some(format!("no such option: {word}; {instead}"))
+            let instead = instead_of(word, &command_of(arguments))?;
+            Some(format!("{word}: {instead}"))
+        }
+        ErrorKind::ArgumentConflict => {
+            let has = |kind, name: &str| word(kind).is_some_and(|word| word.starts_with(name));
+            let is_twice =
+                has(ContextKind::InvalidArg, "[COMMAND") && has(ContextKind::PriorArg, "[COMMAND");
+            is_twice.then(|| {
+                "words stand before -- and a command after it: keep one; every value has its option, as in --place A --place B".to_owned()
+            })
         }
         _ => None,
     }
+}
+
+/// What is said where the command has no such option, or takes no such word.
+fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
+    let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    let is_meant = |pair: &&[OsString]| {
+        let [option, value] = [0, 1].map(|index| pair[index].to_string_lossy());
+        option.starts_with("--") && value.starts_with(word)
+    };
+    if word.strip_prefix('-').is_some_and(is_number)
+        && let Some([option, number]) = arguments.windows(2).find(is_meant)
+    {
+        let [option, number] = [option, number].map(|word| word.to_string_lossy());
+        return Some(format!("{option} {number}: write a number, not below 0"));
+    }
+    let command = command_of(arguments);
+    let name = command.get_bin_name().unwrap_or("pinwise");
+    let takes_program = command.get_arguments().any(Arg::is_last_set);
+    if takes_program && !word.starts_with('-') {
+        return Some(format!(
+            "unexpected argument '{word}'; write a program after --: {name} -- {word}"
+        ));
+    }
+    if let Some(instead) = instead_of(word, &command) {
+        return Some(format!("no such option: {word}; {instead}"));
+    }
+    let words = arguments.iter().map(|word| word.to_string_lossy());
+    let own = words.skip_while(|word| *word != command.get_name()).skip(1);
+    let program: Vec<_> = own
+        .take_while(|word| word != "--")
+        .skip_while(|word| !is_program(word))
+        .collect();
+    let has_option = program.iter().any(|argument| argument.starts_with(word));
+    (takes_program && has_option).then(|| {
+        let line = shell_words::join(program);
+        format!(
+            "unexpected argument '{word}'; write a program with options after --: {name} -- {line}"
+        )
+    })
+}
+
+/// What to write instead of an option of other tools.
+fn instead_of(word: &str, command: &Command) -> Option<&'static str> {
+    let has = |option: &str| {
+        let mut known = command.get_arguments().filter_map(Arg::get_long);
+        known.any(|long| long == option)
+    };
+    let mut meant = OPTIONS.iter().filter(|row| row.0.contains(&word));
+    let row = meant.find(|(_, option, _)| has(option));
+    row.map(|(_, _, instead)| *instead)
 }

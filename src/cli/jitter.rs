@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use super::Exit;
 use super::args::{Format, Global, JitterArgs};
 use super::ending::keep_and_show;
+use super::machine::open_machine;
+use super::opening::open_store;
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::values::allowed_cpus;
-use super::{Exit, open_machine, open_store};
 use pinwise_machine::Isolation;
 use pinwise_machine::linux::{random_seed, read_interrupts, read_isolation};
 use pinwise_record::JitterRecord;
@@ -37,7 +39,7 @@ pub(super) fn jitter(
     let mut record = watching::run(&plan, machine.as_mut(), &topology)?;
     (record.id, record.started) = (id, started);
     if record.interrupted {
-        terminal.warn("interrupted: what was measured until then is kept");
+        terminal.warn("interrupted: partial results are kept");
     }
     let exit = match record.interrupted {
         true => Exit::Interrupted,
@@ -49,7 +51,7 @@ pub(super) fn jitter(
 /// Prints jitter, new or stored.
 pub(super) fn show(record: &JitterRecord, terminal: &Terminal) -> anyhow::Result<()> {
     match terminal.format() {
-        Format::Csv => terminal.print(&pinwise_report::jitter_rows(record).csv()?),
+        Format::Csv => terminal.print_data(&pinwise_report::jitter_rows(record).csv()?),
         _ => terminal.show(record, pinwise_report::jitter),
     }
 }

@@ -2,14 +2,15 @@
 
 use anyhow::{Context, bail};
 
+use super::Exit;
 use super::args::{Global, KernelArgs, SplitChoice};
+use super::surroundings::temporary_folder;
 use super::terminal::Terminal;
-use super::{Exit, temporary_folder};
 use pinwise_kernels::work::{
     self, Amount, Isa, KERNELS, Kernel, KernelOutcome, Order, Setup, Split,
 };
 use pinwise_machine::linux::available_memory_bytes;
-use pinwise_record::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
+use pinwise_record::{KernelRecord, KernelSplit};
 use pinwise_topology::CpuSet;
 
 /// Units of work without `--work`: about a second on one core.
@@ -24,7 +25,7 @@ pub(super) fn kernel(
         return list(terminal);
     }
     if global.machine != "local" {
-        bail!("kernel computes for real; it needs --machine local (compare and bench simulate)");
+        bail!("kernel runs for real; it needs --machine local (compare and bench can simulate)");
     }
     let order = order(args)?;
     let outcome = work::run(&order, available_memory_bytes())?;
@@ -39,7 +40,7 @@ pub(super) fn kernel(
 
 fn list(terminal: &Terminal) -> anyhow::Result<Exit> {
     if terminal.is_json() {
-        bail!("--list is for people; it has no JSON");
+        bail!("--list has no JSON output");
     }
     let rows: Vec<pinwise_report::KernelRow> = KERNELS
         .iter()
@@ -63,9 +64,16 @@ pub(super) fn found(name: &str) -> anyhow::Result<&'static Kernel> {
         let likeness = |kernel: &&Kernel| strsim::jaro_winkler(name, kernel.name);
         let nearest = KERNELS
             .iter()
+            .filter(|kernel| likeness(kernel) > 0.75)
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        let nearest = nearest.map_or("", |kernel| kernel.name);
-        format!("'{name}' is not a kernel; did you mean {nearest}? (pinwise bench kernel --list)")
+        let hint = match nearest {
+            Some(kernel) => format!(
+                "did you mean {}? (pinwise bench kernel --list)",
+                kernel.name
+            ),
+            None => "pinwise bench kernel --list lists them".to_owned(),
+        };
+        format!("'{name}' is not a kernel; {hint}")
     })
 }
 
@@ -107,7 +115,6 @@ fn record(order: &Order, outcome: &KernelOutcome) -> KernelRecord {
     let seconds = outcome.elapsed.as_secs_f64();
     let per_second = |amount: u64| amount as f64 / seconds.max(1e-9);
     KernelRecord {
-        schema: KERNEL_SCHEMA.to_owned(),
         kernel: order.kernel.name.to_owned(),
         threads: order.setup.threads,
         operations: outcome.operations,
@@ -170,7 +177,7 @@ pub(super) fn isas_among(text: Option<&str>, here: &[Isa]) -> anyhow::Result<Vec
 /// where nothing is executed.
 pub(super) fn program(is_local: bool) -> anyhow::Result<String> {
     if is_local {
-        super::own_program()
+        super::surroundings::own_program()
     } else {
         Ok("pinwise".to_owned())
     }

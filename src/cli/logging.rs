@@ -43,7 +43,7 @@ impl Log for ToStandardError {
 pub(super) fn start(verbosity: u8) -> anyhow::Result<()> {
     let level = match (verbosity, variable(VARIABLE)) {
         (0, Some(name)) => name.parse().ok().with_context(|| {
-            format!("{VARIABLE}: '{name}' is no level (off, error, warn, info, debug, trace)")
+            format!("{VARIABLE}: '{name}' is not a level (off, error, warn, info, debug, trace)")
         })?,
         (0, None) => LevelFilter::Off,
         (1, _) => LevelFilter::Info,

@@ -2,9 +2,9 @@
 //! virtual machines change with a reboot or a migration.
 
 use super::args::Global;
-use super::open_store_to_read;
+use super::opening::open_store_to_read;
 use pinwise_machine::linux::boot_id;
-use pinwise_record::{TOPOLOGY_SCHEMA, TopologyRecord};
+use pinwise_record::{Kind, TopologyRecord};
 use pinwise_store::{Filter, Store, StoreError};
 use pinwise_topology::Topology;
 
@@ -22,7 +22,7 @@ pub(super) fn measured_before(
     let host = host(topology, spec);
     let store = open_store_to_read(global).ok()??;
     let known = store
-        .newest(TOPOLOGY_SCHEMA, host)
+        .newest(Kind::Topology.schema(), host)
         .ok()??
         .kept::<TopologyRecord>()
         .ok()?;
@@ -37,7 +37,7 @@ pub(super) fn of_this_boot(
 ) -> Result<Vec<TopologyRecord>, StoreError> {
     let filter = Filter {
         host: Some(host(topology, spec).to_owned()),
-        schema: Some(TOPOLOGY_SCHEMA.to_owned()),
+        schema: Some(Kind::Topology.schema().to_owned()),
         limit: Some(MOST),
         ..Filter::default()
     };

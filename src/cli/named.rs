@@ -13,14 +13,14 @@ use pinwise_record::{AnyRecord, Entry, Kind, RecordError, Summary};
 use pinwise_store::{StoreError, Stored};
 
 /// A record, its line of the history, and what lists say of it.
-pub(super) struct Reported {
+pub(super) struct GivenRecord {
     pub(super) entry: Entry,
     pub(super) summary: Summary,
     pub(super) record: Box<RawValue>,
 }
 
 /// The record that an argument names, stored or in a file.
-pub(super) fn reported(global: &Global, id: &str) -> anyhow::Result<Reported> {
+pub(super) fn load_given(global: &Global, id: &str) -> anyhow::Result<GivenRecord> {
     match file_of(id) {
         Some(path) => of_file(path),
         None => of_stored(&needed_store(global)?.load(id)?),
@@ -33,21 +33,21 @@ fn file_of(id: &str) -> Option<&Path> {
     (id.contains('/') || is_json).then(|| Path::new(id))
 }
 
-pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<Reported> {
-    Ok(Reported {
+pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<GivenRecord> {
+    Ok(GivenRecord {
         entry: stored.entry.clone(),
-        summary: Summary::of(&stored.body),
+        summary: Summary::from_json(&stored.body),
         record: stored.whole()?,
     })
 }
 
 /// A record that was exported, or printed with `--format json`.
-fn of_file(path: &Path) -> anyhow::Result<Reported> {
+fn of_file(path: &Path) -> anyhow::Result<GivenRecord> {
     let named = Named::of_file(path)?;
     // The page shows what it finds of a record that lacks fields.
     Kind::of_text(&named.body).with_context(|| path.display().to_string())?;
-    Ok(Reported {
-        summary: Summary::of(&named.body),
+    Ok(GivenRecord {
+        summary: Summary::from_json(&named.body),
         entry: named.entry,
         record: RawValue::from_string(named.body)?,
     })
@@ -100,10 +100,11 @@ impl Named {
                 entry_by_fields(&value)
             }
         };
-        for text in [&mut entry.id, &mut entry.title] {
-            if text.is_empty() {
-                *text = named();
-            }
+        if entry.id.is_empty() {
+            entry.id = named();
+        }
+        if entry.title.is_empty() {
+            entry.title = title_of_file(&entry.schema, path);
         }
         Ok(Self {
             entry,
@@ -111,6 +112,14 @@ impl Named {
             record,
         })
     }
+}
+
+/// `spin scan: loops.json`, of a record that has no title of its own.
+fn title_of_file(schema: &str, path: &Path) -> String {
+    let kind = schema.strip_prefix("pinwise.").unwrap_or(schema);
+    let kind = kind.split('/').next().unwrap_or_default().replace('-', " ");
+    let file = path.file_name().unwrap_or(path.as_os_str());
+    format!("{kind}: {}", file.to_string_lossy())
 }
 
 /// The line of a record that is not read as its type, of what fields there are.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::args::Global;
+use super::password;
+use super::surroundings::named_folder;
 use super::terminal::Terminal;
-use super::{named_folder, password};
 use pinwise_store::{Location, Spool, Store};
 
 /// Why there is no store to be read.
-const NOTHING: &str = "--store none: there is nothing to read";
+const NOTHING: &str = "--store none: nothing to read";
 
 /// The store, which these commands cannot do without, for reading.
 pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
@@ -25,7 +26,7 @@ pub(super) fn listed_store(global: &Global) -> anyhow::Result<Store> {
         && let Location::Sqlite(path) = &location
         && !path.exists()
     {
-        let missing = format!("there is no store {} yet", path.display());
+        let missing = format!("no store at {} yet", path.display());
         Terminal::new(global).warn(&missing);
     }
     Ok(store)
@@ -43,6 +44,15 @@ pub(super) fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
     Ok(Store::open_at(&location, &spool)?)
 }
 
+/// A file that cannot be a store is refused before anything runs whose result it
+/// would keep. A server that is away is no reason: the result can wait.
+pub(super) fn check_store(global: &Global) -> anyhow::Result<()> {
+    match location(global)? {
+        Location::Sqlite(_) => open_store(global).map(drop),
+        Location::Postgres(_) | Location::Nowhere => Ok(()),
+    }
+}
+
 /// Opens the store for reading, unless there is to be none: nothing is made.
 pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
     let (location, spool) = place(global)?;
@@ -57,7 +67,7 @@ fn place(global: &Global) -> anyhow::Result<(Location, Spool)> {
     Ok((location, spool))
 }
 
-/// Where a store puts by what it cannot deliver; a file needs none.
+/// Spool directory for records that cannot be delivered; a file needs none.
 pub(super) fn spool(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
     let folder = match location {
         Location::Postgres(_) => state_folder()?.join("pinwise/spool"),
@@ -77,7 +87,7 @@ pub(super) fn location(global: &Global) -> anyhow::Result<Location> {
     }
 }
 
-/// A location as it is written, with the password that stands elsewhere.
+/// A location as it is written, with the password from elsewhere.
 pub(super) fn parse_location(text: &str) -> anyhow::Result<Location> {
     let mut location = Location::parse(text)?;
     if let Location::Postgres(server) = &mut location {
@@ -90,7 +100,7 @@ pub(super) fn parse_location(text: &str) -> anyhow::Result<Location> {
 fn default_store() -> anyhow::Result<std::path::PathBuf> {
     let data = named_folder("XDG_DATA_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".local/share")))
-        .context("neither XDG_DATA_HOME nor HOME is set: say where records go with --store")?;
+        .context("neither XDG_DATA_HOME nor HOME is set: choose a store with --store")?;
     Ok(data.join("pinwise/pinwise.db"))
 }
 

@@ -35,6 +35,11 @@ pub(super) fn check_outputs(
         if *option == "--report" {
             super::report::template()?;
         }
+        if *path == Path::new("-") {
+            bail!(
+                "{option} -: name a file; for standard output: --format json, or afterwards pinwise record show last --format FORMAT"
+            );
+        }
         check_pipe(option, path)?;
         let same = needed.iter().find(|(_, other)| is_same(path, other));
         if let Some((why, _)) = same {
@@ -65,8 +70,7 @@ fn check_pipe(option: &str, path: &Path) -> anyhow::Result<()> {
     let is_pipe = path.metadata().is_ok_and(|file| file.file_type().is_fifo());
     if is_pipe && path.canonicalize().is_ok() {
         bail!(
-            "{option} {}: that is a named pipe, which might never be opened at its other end; \
-             name a file",
+            "{option} {}: a named pipe may never be opened at its other end; name a file",
             path.display()
         );
     }
@@ -77,13 +81,13 @@ fn check_pipe(option: &str, path: &Path) -> anyhow::Result<()> {
 fn is_same(a: &Path, b: &Path) -> bool {
     match (a.metadata(), b.metadata()) {
         (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
-        (Err(_), Err(_)) => placed(a) == placed(b),
+        (Err(_), Err(_)) => resolve(a) == resolve(b),
         _ => false,
     }
 }
 
 /// Where a file that is not there yet would be.
-fn placed(path: &Path) -> PathBuf {
+fn resolve(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let folder = folder

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::named_folder;
+use super::surroundings::named_folder;
 use super::terminal::Terminal;
 use pinwise_store::{Server, StoreError};
 

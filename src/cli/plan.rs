@@ -1,15 +1,17 @@
 //! From arguments to a plan: commands, placements and parameters become arms.
 
 mod candidates;
+mod companions;
 mod figure;
+mod groups;
 mod host;
 mod interrupts;
 mod kernel;
 mod memory;
 mod surroundings;
+mod usual;
 mod what_if;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -17,7 +19,6 @@ use anyhow::{Context, bail};
 use super::args::{CompareArgs, EffortArgs, ScoreChoice};
 use super::bound;
 use super::recipes::Ready;
-use super::subject;
 use super::terminal::Terminal;
 use candidates::{Candidate, candidates, command_of};
 use figure::{are_builds, metric, unit};
@@ -33,12 +34,12 @@ use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload, thread_variables};
 use surroundings::with_options;
 
-pub(super) use candidates::{one_command, parse_line, warn_of_shell_characters};
+pub(super) use candidates::{is_program, one_command, parse_line, warn_of_shell_syntax};
 pub(super) use host::{interrupt_ledger, ledger, own_options};
 pub(super) use interrupts::{
     moved as moved_interrupts, together as interrupts_together, with_interrupts,
 };
-pub(super) use surroundings::{busy, workload};
+pub(super) use surroundings::{busy, output, workload};
 
 /// Runs per arm stand in for a budget: then time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
@@ -80,8 +81,8 @@ pub(super) fn compare(
     for warning in warnings {
         terminal.note(&warning);
     }
-    let wanted = match named_places(args, candidates.len())? {
-        Some(named) => named,
+    let wanted = match usual::wanted_places(args, candidates.len(), &topology, terminal)? {
+        Some(wanted) => wanted,
         None => suitable(
             kernel.as_ref(),
             &workloads[0],
@@ -95,12 +96,14 @@ pub(super) fn compare(
     let placements = realised(&wanted, &topology, terminal)?;
     memory::check(&placements, machine.is_simulated())?;
     let smaller = what_if::smaller(&args.what_if, &topology)?;
-    let arms = arms(&candidates, &workloads, &placements, args.live.settle);
+    let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
+    groups::add_arms(&mut arms, args, &candidates, &workloads, &topology)?;
     let mut arms = with_interrupts(arms, args, &topology, terminal)?;
     if args.experiment.workload.threads_env.is_none() {
         print_bound(&arms, terminal);
     }
     arms.extend(what_if::arms(&candidates, &workloads, &smaller));
+    let mut arms = companions::with_settings(arms, args)?;
     make_unique(&mut arms);
     let baseline = baseline(args, &arms)?;
     if args.placebo {
@@ -111,13 +114,14 @@ pub(super) fn compare(
         Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
         None => None,
     };
-    let with_cpu = args.metric.is_none() && matches!(metric, Metric::Wall) && are_builds(&arms);
     Ok(ComparePlan {
-        with_cpu,
+        with_cpu: args.metric.is_none() && metric.is_wall() && are_builds(&arms),
+        is_survey: !args.companions.companions.is_empty(),
         known: found
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
             .chain(interrupts::moved(&arms))
+            .chain(groups::describe(args, &arms))
             .collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
@@ -153,24 +157,6 @@ fn suitable(
     Ok(chosen_placements(threads, topology, known, terminal))
 }
 
-/// The placements that are named or go without saying; `None`: those that suit
-/// the program.
-fn named_places(args: &CompareArgs, candidates: usize) -> anyhow::Result<Option<Vec<Placement>>> {
-    Ok(if !args.places.is_empty() {
-        Some(parsed(&args.places)?)
-    } else if candidates > 1
-        || !args.what_if.machines.is_empty()
-        || !args.interrupts.irqs.is_empty()
-        || !args.memory_policies.is_empty()
-    {
-        Some(vec![Placement::os_default()])
-    } else if !args.usual_places.is_empty() {
-        Some(parsed(&args.usual_places)?)
-    } else {
-        None
-    })
-}
-
 /// The commands to compare, with their surroundings.
 fn what_runs(
     args: &CompareArgs,
@@ -182,25 +168,24 @@ fn what_runs(
     if let Some(recipe) = recipe {
         let all = recipe.workloads.iter();
         return all
-            .map(|(name, workload)| {
+            .map(|(chosen, workload)| {
                 let candidate = Candidate {
-                    name: name.clone(),
+                    name: chosen.label.clone(),
                     command: workload.command.clone(),
+                    options: options.for_command((0, 1), &chosen.choice())?,
                 };
-                Ok((candidate, with_options(workload, options)?))
+                let workload = with_options(workload, &candidate.options)?;
+                Ok((candidate, workload))
             })
             .collect();
     }
     let candidates = match kernel {
-        Some(kernel) => kernel.candidates()?,
-        None => candidates(args)?,
+        Some(kernel) => kernel.candidates(options)?,
+        None => candidates(args, terminal)?,
     };
-    for candidate in &candidates {
-        warn_of_shell_characters(&candidate.command, options, terminal);
-    }
     let workloads = candidates
         .iter()
-        .map(|candidate| workload(&candidate.command, options))
+        .map(|candidate| workload(&candidate.command, &candidate.options))
         .collect::<anyhow::Result<_>>()?;
     Ok((candidates, workloads))
 }
@@ -219,21 +204,20 @@ pub(super) fn with_itself(
         .parse()
         .context("--metric")?;
     if !(2..=26).contains(&args.arms) {
-        bail!("--arms {}: from 2 to 26 arms can be labelled", args.arms);
+        bail!("--arms {}: write a number from 2 to 26", args.arms);
     }
     let output = output(&args.experiment.workload.output, &metric)?;
-    let command = command_of(&args.experiment)?;
-    warn_of_shell_characters(&command, &args.experiment.workload, terminal);
+    let candidate = command_of(&args.experiment, terminal)?;
     let place = match args.places.as_slice() {
         [] => "os-default",
         [place] => place,
-        [_, second, ..] => bail!("--place {second}: --self runs at one place; give --place once"),
+        [_, second, ..] => bail!("--place {second}: --self uses one placement; give --place once"),
     };
     let placement: Placement = place.parse().context("--place")?;
     let (topology, _) = machine.topology()?;
     let place = placement.realise(&topology).context("--place")?;
-    let workload = workload(&command, &args.experiment.workload)?;
-    let binding = Binding::of(&place, None);
+    let workload = workload(&candidate.command, &candidate.options)?;
+    let binding = Binding::for_place(&place, None);
     let arms: Vec<ArmPlan> = ('A'..='Z')
         .take(args.arms)
         .map(|label| ArmPlan {
@@ -243,7 +227,7 @@ pub(super) fn with_itself(
             same_as: Vec::new(),
             is_default: label == 'A',
             binding: binding.clone(),
-            host: None,
+            settings: Vec::new(),
         })
         .collect();
     Ok(ComparePlan {
@@ -343,7 +327,9 @@ pub(super) fn live_places(
             .collect::<anyhow::Result<_>>()?,
     };
     if let Some(placement) = wanted.iter().find(|placement| placement.memory.is_some()) {
-        bail!("--place {placement}: compare moves no memory of what runs; leave out /mem=");
+        bail!(
+            "--place {placement}: compare cannot move memory of a running service; leave out /mem="
+        );
     }
     realised(&wanted, topology, terminal)
 }
@@ -413,13 +399,13 @@ fn arms(
                 (Some(name), 2.., _) => format!("{name} @ {placement}"),
                 _ => placement,
             };
-            let binding = Binding::of(place, settle);
+            let binding = Binding::for_place(place, settle);
             arms.push(ArmPlan {
                 name,
                 workload: bound::workload(workload, binding.as_ref()),
                 is_default: candidates.len() == 1 && place.placement == Placement::os_default(),
                 binding,
-                host: None,
+                settings: Vec::new(),
                 place: place.clone(),
                 same_as: same_as.clone(),
             });
@@ -429,7 +415,7 @@ fn arms(
     arms
 }
 
-/// Says of bound arms what is done for them that nobody asked for.
+/// Prints the environment variables added for bound arms.
 fn print_bound(arms: &[ArmPlan], terminal: &Terminal) {
     let first = arms
         .iter()
@@ -476,16 +462,4 @@ pub(super) fn placebo(baseline: &ArmPlan) -> ArmPlan {
         is_default: false,
         ..baseline.clone()
     }
-}
-
-/// What `--output` says; the metric may need the output itself.
-pub(super) fn output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
-    let wanted = subject::output(text).unwrap_or_else(|_| Output::Files(PathBuf::from(text)));
-    if metric.needs_output() {
-        if wanted != Output::Discard {
-            bail!("--output {text}: the metric needs the output itself; omit --output");
-        }
-        return Ok(Output::Keep);
-    }
-    Ok(wanted)
 }

@@ -2,17 +2,16 @@
 
 use anyhow::{Context, bail};
 
+use super::Exit;
 use super::args::{Global, PredictArgs};
+use super::machine::open_machine;
 use super::opening::needed_store;
 use super::search::{begun, beyond, default_threads, workload_of};
 use super::terminal::Terminal;
-use super::{Exit, open_machine};
-use pinwise_machine::{Machine, Output, Request, Simulation};
-use pinwise_placement::Placement;
+use pinwise_machine::{Machine, Request, Simulation};
 use pinwise_placement::space::Space;
-use pinwise_record::{
-    PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement, SEARCH_SCHEMA, SearchRecord,
-};
+use pinwise_placement::{Placement, UsedUnits};
+use pinwise_record::{Kind, PlacementPrediction, PredictedPlacement, SearchRecord};
 use pinwise_study::search::predict::{Ask, Forecast, predict as forecast_all};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::Workload;
@@ -35,7 +34,7 @@ pub(super) fn predict(
     print_threads(threads, &record, terminal);
     let asks = match args.places.as_slice() {
         [] => shapes(&topology, threads),
-        places => named(places, &topology, threads)?,
+        places => parse_places(places, &topology, threads)?,
     };
     let forecasts = forecast_all(&record, &topology, &asks)
         .map_err(|reason| anyhow::anyhow!("record {}: {reason}", record.id))?;
@@ -45,13 +44,12 @@ pub(super) fn predict(
         machine.label() == record.host.machine_spec && shape == record.host.shape_hash;
     let answers = asks.iter().zip(&forecasts);
     let mut placements: Vec<PredictedPlacement> = answers
-        .map(|(ask, forecast)| placement(ask, forecast, &truth, is_searched_machine))
+        .map(|(ask, forecast)| placement(ask, forecast, &topology, &truth, is_searched_machine))
         .collect();
     if args.places.is_empty() {
         placements.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     }
     let mut prediction = PlacementPrediction {
-        schema: PREDICTION_SCHEMA.to_owned(),
         pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
         search: record.id.clone(),
         command: record.command.clone(),
@@ -71,9 +69,9 @@ pub(super) fn predict(
 }
 
 fn newest(global: &Global) -> anyhow::Result<SearchRecord> {
-    let stored = needed_store(global)?.newest_of(SEARCH_SCHEMA)?;
+    let stored = needed_store(global)?.newest_of(Kind::Search.schema())?;
     let Some(stored) = stored else {
-        bail!("there is no search yet (pinwise search -- ./prog makes one)");
+        bail!("no search yet (run pinwise search -- ./prog)");
     };
     Ok(stored.kept()?)
 }
@@ -85,7 +83,7 @@ fn machine_asked_about(global: &Global, record: &SearchRecord) -> anyhow::Result
         return open_machine(global, record.seed, false);
     }
     let spec = searched.strip_prefix("sim:").unwrap_or(searched);
-    super::simulated_machine(spec, record.seed)
+    super::machine::simulated_machine(spec, record.seed)
         .with_context(|| format!("record {}: the machine that was searched", record.id))
 }
 
@@ -117,14 +115,14 @@ fn print_threads(threads: usize, record: &SearchRecord, terminal: &Terminal) {
     }
     let searched: Vec<String> = record.plan.threads.iter().map(usize::to_string).collect();
     terminal.warn(&format!(
-        "--threads {threads}: the search had {} only; other numbers are a guess",
+        "--threads {threads}: the search had {} only; predictions for other numbers are a guess",
         searched.join(", ")
     ));
 }
 
 /// All even placements of the machine.
 fn shapes(topology: &Topology, threads: usize) -> Vec<Ask> {
-    let space = Space::of(topology);
+    let space = Space::from_topology(topology);
     let shapes = space.shapes(threads).into_iter();
     shapes
         .map(|shape| Ask {
@@ -137,14 +135,18 @@ fn shapes(topology: &Topology, threads: usize) -> Vec<Ask> {
 
 /// Placements that were named; those of more CPUs than threads are cut to as
 /// many, but for `os-default`, which is left to the scheduler.
-fn named(places: &[String], topology: &Topology, threads: usize) -> anyhow::Result<Vec<Ask>> {
+fn parse_places(
+    places: &[String],
+    topology: &Topology,
+    threads: usize,
+) -> anyhow::Result<Vec<Ask>> {
     let places = places.iter();
     places
         .map(|name| {
             let placement: Placement = name.parse().context("--place")?;
             let realised = placement.realise(topology).context("--place")?;
             if placement.memory.is_some() {
-                bail!("--place {name}: a search knows nothing of memory policies");
+                bail!("search does not support memory policies (--place {name})");
             }
             let cpus = realised.cpus.len();
             if cpus < threads {
@@ -213,20 +215,11 @@ impl<'a> Truth<'a> {
     }
 
     fn cost(&self, workload: &Workload, cpus: &CpuSet) -> Option<f64> {
-        self.simulation?.true_cost(&Request {
-            workload,
-            cpus,
-            memory: None,
-            output: Output::Discard,
-            environment_padding: 0,
-            count_threads_closely: false,
-            bound: None,
-            host: None,
-        })
+        self.simulation?.true_cost(&Request::new(workload, cpus))
     }
 
     /// The true cost of a placement, and its ratio to that of `os-default`.
-    fn of(&self, ask: &Ask) -> Option<(f64, f64)> {
+    fn measure(&self, ask: &Ask) -> Option<(f64, f64)> {
         let of_default = self.of_default?;
         let workload = self.workload.with_threads(ask.threads, self.sets_threads);
         let cost = self.cost(&workload, &ask.cpus)?;
@@ -237,18 +230,20 @@ impl<'a> Truth<'a> {
 fn placement(
     ask: &Ask,
     forecast: &Forecast,
+    topology: &Topology,
     truth: &Truth<'_>,
     is_searched_machine: bool,
 ) -> PredictedPlacement {
-    // How fast another machine's cores are, nobody knows.
+    // The speed of another machine's cores is unknown.
     let predicted = forecast.cost.filter(|_| is_searched_machine);
-    let truth = truth.of(ask);
+    let truth = truth.measure(ask);
     let error = truth.map(|(cost, ratio)| match predicted {
         Some(predicted) => predicted / cost - 1.0,
         None => forecast.ratio / ratio - 1.0,
     });
     PredictedPlacement {
         place: ask.name.clone(),
+        label: pinwise_record::label(&ask.name, &UsedUnits::count(topology, &ask.cpus)),
         threads: ask.threads,
         cpus: ask.cpus.to_string(),
         cost: predicted,

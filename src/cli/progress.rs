@@ -24,7 +24,7 @@ const STEPS: u32 = 1000;
 const RATE: u8 = 8;
 /// How often the clock moves.
 const TICK: Duration = Duration::from_secs(1);
-/// Arms whose intervals stand on the line.
+/// Arms whose intervals are on the line.
 const SHOWN: usize = 3;
 
 /// One line on standard error.

@@ -5,11 +5,12 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use serde_json::json;
 
+use super::Exit;
 use super::args::{Global, PruneArgs};
 use super::history::{filter, line};
 use super::opening::changed_store;
+use super::opening::location;
 use super::terminal::Terminal;
-use super::{Exit, location};
 use pinwise_format::{bytes, count};
 use pinwise_machine::linux::time_of_day;
 use pinwise_report::Line;
@@ -29,7 +30,12 @@ pub(super) fn prune(
         limit: Some(0),
         ..Default::default()
     })?;
-    let going = chosen(found.lines, args)?;
+    let named: Vec<String> = args
+        .ids
+        .iter()
+        .map(|id| Ok(store.load(id)?.entry.id))
+        .collect::<anyhow::Result<_>>()?;
+    let going = chosen(found.lines, args, &named)?;
     let mut size: u64 = 0;
     for listed in &going {
         size += store.bytes_of(&listed.entry.id)?;
@@ -66,11 +72,12 @@ pub(super) fn prune(
 }
 
 /// The records that all conditions fit, newest first as they come.
-fn chosen(lines: Vec<Listed>, args: &PruneArgs) -> anyhow::Result<Vec<Listed>> {
+fn chosen(lines: Vec<Listed>, args: &PruneArgs, named: &[String]) -> anyhow::Result<Vec<Listed>> {
     let before = args.older_than.map(time_before).transpose()?;
     let spared = args.keep.unwrap_or(0);
     let fits = lines
         .into_iter()
+        .filter(|listed| named.is_empty() || named.contains(&listed.entry.id))
         .filter(|listed| !args.untagged || listed.summary.tags.is_empty());
     let going = fits.skip(spared);
     Ok(going
@@ -107,12 +114,12 @@ fn remove(
     };
     for id in &removed.being_written {
         terminal.warn(&format!(
-            "record {id} stays: a running pinwise is still writing it"
+            "record {id} is kept: a running pinwise is still writing it"
         ));
     }
     if !removed.of_others.is_empty() {
         terminal.warn(&format!(
-            "{} of other database users stay: {}",
+            "{} of other database users are kept: {}",
             count(removed.of_others.len(), "record"),
             removed.of_others.join(", ")
         ));

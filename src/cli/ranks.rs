@@ -5,7 +5,7 @@ use clap::ValueEnum;
 
 use super::Exit;
 use super::args::{Global, Per, RunArgs};
-use super::own_program;
+use super::surroundings::own_program;
 use super::terminal::Terminal;
 use pinwise_machine::linux::{self, RankCommand};
 use pinwise_placement::{MemoryBinding, MemoryPolicy, Placement, Rank, Realised, Wish, per_device};
@@ -151,7 +151,7 @@ fn of_launcher() -> anyhow::Result<(usize, usize)> {
             .with_context(|| format!("{rank_name} is set, but {count_name} is not"))?;
         let number = |name: &str, text: &str| -> anyhow::Result<usize> {
             let number = text.parse().ok().filter(|&number| number <= MOST_RANKS);
-            number.with_context(|| format!("{name}={text} is no number up to {MOST_RANKS}"))
+            number.with_context(|| format!("{name}={text} is not a number up to {MOST_RANKS}"))
         };
         let rank = number(rank_name, &rank)?;
         let count = match count_name.starts_with("SLURM") {
@@ -163,13 +163,13 @@ fn of_launcher() -> anyhow::Result<(usize, usize)> {
             false => number(count_name, &count)?,
         };
         if rank >= count || count > MOST_RANKS {
-            bail!("{rank_name}={rank} is no rank of {count_name}={count}");
+            bail!("{rank_name}={rank} is out of range ({count_name}={count})");
         }
         return Ok((rank, count));
     }
     let names: Vec<String> = LAUNCHERS.iter().map(|pair| pair.join(" with ")).collect();
     bail!(
-        "--per: no launcher says which rank this is ({}); --ranks N starts them here",
+        "--per: no launcher's environment gives this process's rank ({}); --ranks N starts ranks here",
         names.join(", ")
     );
 }
@@ -220,7 +220,7 @@ fn gpus(topology: &Topology) -> anyhow::Result<(Option<Vec<usize>>, Option<&'sta
         let number = number.ok().and_then(|number| numbers.get(number));
         chosen.push(*number.with_context(|| {
             format!(
-                "{name}={list}: '{word}' is no number of the {} GPUs here; unset it or give numbers",
+                "{name}={list}: '{word}' is not a number of the {} GPUs here; unset it or give numbers",
                 numbers.len()
             )
         })?);

@@ -46,6 +46,11 @@ const BUILT_IN: [(&str, &str); 14] = [
     ("xz", include_str!("../../recipes/xz.toml")),
 ];
 
+/// Their names.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name)
+}
+
 /// Largest file that is read as a recipe, bytes.
 const LARGEST: u64 = 1 << 20;
 
@@ -147,7 +152,7 @@ fn text_of(name: &str) -> anyhow::Result<String> {
             .filter(|known| likeness(known) > 0.7);
         let hint = best.map_or(String::new(), |known| format!("; did you mean {known}?"));
         bail!(
-            "no recipe is called '{name}'{hint} (pinwise bench recipes lists them; a file is ./FILE.toml)"
+            "no such recipe: '{name}'{hint} (pinwise bench recipes lists them; write a file as ./FILE.toml)"
         );
     }
     read_text(Path::new(name), LARGEST).with_context(|| format!("the recipe {name}"))

@@ -9,7 +9,7 @@ use serde_json::value::to_raw_value;
 
 use super::args::{Global, ReportArgs};
 use super::files::{read_file, write_file};
-use super::named::{Reported, reported};
+use super::named::{GivenRecord, load_given};
 use super::terminal::Terminal;
 use super::{Exit, diff};
 use pinwise_record::{GateHistory, GateRecord, Kind, StoredRecord, Summary};
@@ -24,12 +24,12 @@ pub(super) fn report(
     let template = template()?;
     let mut records = Vec::new();
     for id in &args.ids {
-        records.push(reported(global, id)?);
+        records.push(load_given(global, id)?);
     }
-    let text = written(&template, &records)?;
+    let text = write_page(&template, &records)?;
     let path = match &args.output {
         Some(path) if path == Path::new("-") => {
-            terminal.print(&text)?;
+            terminal.print_data(&text)?;
             return Ok(Exit::Done);
         }
         Some(path) => path.clone(),
@@ -42,17 +42,17 @@ pub(super) fn report(
 
 /// The page of a stored record.
 pub(super) fn of_stored(global: &Global, id: &str) -> anyhow::Result<String> {
-    written(&template()?, &[reported(global, id)?])
+    write_page(&template()?, &[load_given(global, id)?])
 }
 
 /// The page of a record that has just been made.
 pub(super) fn of_record<R: StoredRecord>(record: &R) -> anyhow::Result<String> {
-    let reported = Reported {
+    let given = GivenRecord {
         entry: record.entry(),
         summary: Summary::read(&serde_json::to_value(record)?),
         record: to_raw_value(record)?,
     };
-    written(&template()?, &[reported])
+    write_page(&template()?, &[given])
 }
 
 /// The page that records are written into: a file that the environment names,
@@ -70,7 +70,7 @@ pub(super) fn template() -> anyhow::Result<Cow<'static, str>> {
     }
 }
 
-fn written(template: &str, records: &[Reported]) -> anyhow::Result<String> {
+fn write_page(template: &str, records: &[GivenRecord]) -> anyhow::Result<String> {
     let shown: Vec<Shown<'_>> = records
         .iter()
         .map(|record| Shown {
@@ -84,7 +84,7 @@ fn written(template: &str, records: &[Reported]) -> anyhow::Result<String> {
 }
 
 /// Each benchmark that several of the records gate, from commit to commit.
-fn histories(records: &[Reported]) -> Vec<GateHistory> {
+fn histories(records: &[GivenRecord]) -> Vec<GateHistory> {
     let gates: Vec<GateRecord> = records
         .iter()
         .filter(|record| Kind::of_text(record.record.get()).ok() == Some(Kind::Gate))
@@ -106,7 +106,7 @@ fn histories(records: &[Reported]) -> Vec<GateHistory> {
 }
 
 /// Each record after the first against the first, where that can be.
-fn differences(records: &[Reported]) -> Vec<ShownDiff<'_>> {
+fn differences(records: &[GivenRecord]) -> Vec<ShownDiff<'_>> {
     let Some((first, others)) = records.split_first() else {
         return Vec::new();
     };

@@ -6,9 +6,11 @@ use anyhow::{Context, bail};
 
 use super::args::{Global, ReproduceArgs};
 use super::ending::keep_and_show;
+use super::machine::open_machine;
+use super::opening::open_store;
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
-use super::{Exit, open_machine, open_store, plan};
+use super::{Exit, plan};
 use pinwise_machine::linux::discover;
 use pinwise_record::Reproduction;
 use pinwise_study::compare::{Observer, Progress};
@@ -34,12 +36,12 @@ pub(super) fn reproduce(
         terminal.print(&pinwise_report::reports(&rows))?;
         return Ok(Exit::Done);
     }
-    let reports = wanted(args)?;
+    let reports = select_reports(args)?;
     let (id, started) = plan::name_and_time();
     let settings = Settings {
         seed: plan::seed(&args.effort),
         budget: args.effort.budget.unwrap_or(DEFAULT_BUDGET),
-        program: super::own_program()?,
+        program: super::surroundings::own_program()?,
         id,
         started,
         host: host_name(),
@@ -47,7 +49,7 @@ pub(super) fn reproduce(
     let mut reporter = ProgressReporter::new(terminal, args.simulated);
     let record = if args.simulated {
         if global.machine != "local" {
-            bail!("--simulated brings the reports' own machines; omit --machine");
+            bail!("--simulated uses the reports' own machines; omit --machine");
         }
         simulate(&reports, &settings, &mut reporter)?
     } else {
@@ -67,7 +69,7 @@ fn finish(global: &Global, record: &Reproduction, terminal: &Terminal) -> anyhow
     keep_and_show(open_store(global)?, record, terminal, show, exit)
 }
 
-fn wanted(args: &ReproduceArgs) -> anyhow::Result<Vec<&'static Report>> {
+fn select_reports(args: &ReproduceArgs) -> anyhow::Result<Vec<&'static Report>> {
     let Some(name) = args.name.as_deref() else {
         return Ok(REPORTS.iter().collect());
     };

@@ -50,14 +50,16 @@ fn message(left: &Leftover, is_dry: bool) -> String {
     let path = left.path.display();
     let changes = match &left.state {
         LeftoverState::Left(changes) => changes,
-        LeftoverState::InUse => return format!("{path}: in use by a pinwise that runs\n"),
+        LeftoverState::InUse => return format!("{path}: in use by a running pinwise\n"),
         LeftoverState::EarlierBoot => {
             let removed = if is_dry { "" } else { "; removed" };
-            return format!("{path}: of an earlier boot, which its changes ended with{removed}\n");
+            return format!(
+                "{path}: from before the last boot, which undid its changes{removed}\n"
+            );
         }
         LeftoverState::Kept => {
             let removed = if is_dry { "" } else { "; removed" };
-            return format!("{path}: its changes were to stay{removed}\n");
+            return format!("{path}: its changes were meant to stay{removed}\n");
         }
         LeftoverState::Unreadable(_) => return String::new(),
     };
@@ -80,7 +82,7 @@ pub(super) fn offer(terminal: &Terminal) {
     let left = found.iter().filter(is_left).count();
     if left > 0 {
         terminal.note(&format!(
-            "{} of a pinwise that was killed before it could restore everything: pinwise apply restore does it (--dry-run shows what)",
+            "{} left by a pinwise that was killed: run pinwise apply restore (--dry-run shows what it would restore)",
             count(left, "journal")
         ));
     }

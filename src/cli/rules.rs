@@ -8,8 +8,9 @@ use anyhow::{Context, bail};
 
 use super::args::{Global, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs};
 use super::input::read_text;
+use super::surroundings::own_program;
 use super::terminal::Terminal;
-use super::{Exit, own_program, restore};
+use super::{Exit, restore};
 use pinwise_machine::linux::{
     self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, user_id, writable_by_others,
 };
@@ -23,7 +24,7 @@ pub(super) fn rules(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     if global.machine != "local" {
-        bail!("rules are about processes that run; they need --machine local");
+        bail!("rules are about running processes; they need --machine local");
     }
     match &args.action {
         RulesAction::Check(args) => check(args, terminal),
@@ -60,10 +61,8 @@ fn open_files(plan: &RulesPlan, file: &Path) -> Vec<TomlError> {
         ))
     });
     let all = own.into_iter().chain(executables);
-    all.map(|(position, what)| {
-        TomlError::new(position, format!("{what}: anything could be put there"))
-    })
-    .collect()
+    all.map(|(position, what)| TomlError::new(position, format!("{what}: anyone could replace it")))
+        .collect()
 }
 
 fn warn(plan: &RulesPlan, file: &Path, terminal: &Terminal) {
@@ -89,7 +88,7 @@ fn unit(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let path = path
         .to_str()
         .with_context(|| format!("{}: the path is not UTF-8", args.file.display()))?;
-    terminal.print(&pinwise_report::rules_unit(&own_program()?, path))?;
+    terminal.print_data(&pinwise_report::rules_unit(&own_program()?, path))?;
     Ok(Exit::Done)
 }
 
@@ -98,8 +97,7 @@ fn check_nice(plan: &RulesPlan) -> anyhow::Result<()> {
     let nice = plan.rules.rules.iter().find_map(|rule| rule.nice.as_ref());
     if let Some(nice) = nice.filter(|_| !may_set_any_nice()) {
         bail!(
-            "{}: nice: it could not be given back without CAP_SYS_NICE; run as root, or leave nice \
-             out",
+            "{}: nice: it could not be restored without CAP_SYS_NICE; run as root, or leave nice out",
             nice.position
         );
     }
@@ -132,9 +130,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let (mut watch, why_polling) = opened.context("waiting for processes")?;
     if let Some(why) = why_polling.filter(|_| !args.once) {
         let every = humantime::format_duration(args.poll);
-        terminal.note(&format!(
-            "New processes are looked for every {every}: {why}."
-        ));
+        terminal.note(&format!("Polling for new processes every {every}: {why}."));
     }
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut enforcer = RuleEnforcer::new(LinuxProcesses::open(), journal, plan, before, own);
@@ -156,7 +152,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     notify(RuleEvent::Note(format!(
-        "The rules are in force for {} processes. SIGHUP reads them again, Ctrl-C ends.",
+        "The rules are in force for {} processes. SIGHUP reloads them, Ctrl-C ends.",
         enforcer.count()
     )));
     let mut reload = || load().map_err(|error| format!("{error:#}"));
@@ -226,5 +222,5 @@ fn state(args: &RulesRunArgs) -> anyhow::Result<PathBuf> {
         return Ok(path.clone());
     }
     restore::default_rules_state()
-        .context("XDG_RUNTIME_DIR is not set: say with --state where to write down who was changed")
+        .context("XDG_RUNTIME_DIR is not set: choose a state file with --state")
 }

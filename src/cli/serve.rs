@@ -12,9 +12,11 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde_json::json;
 
+use super::Exit;
 use super::args::{Global, ServeArgs};
+use super::opening::location;
+use super::surroundings::{named_folder, temporary_folder};
 use super::terminal::Terminal;
-use super::{Exit, location, named_folder, temporary_folder};
 use pinwise_kernels::Scratch;
 use pinwise_machine::linux::{own_user, owner_of_peer, random_bytes};
 use pinwise_serve::{Secret, Server, Site};
@@ -30,14 +32,14 @@ pub(super) fn serve(
 ) -> anyhow::Result<Exit> {
     let store = location(global)?;
     if store == Location::Nowhere {
-        bail!("--store none: there is nothing to serve");
+        bail!("--store none: nothing to serve");
     }
     let page = super::report::template()?.into_owned();
     let secret = new_secret()?;
     let ticket = args.open.then(new_secret).transpose()?;
     let shown = store.to_string();
     let is_missing = matches!(&store, Location::Sqlite(path) if !path.exists());
-    let spool = super::spool(&store, *terminal)?;
+    let spool = super::opening::spool(&store, *terminal)?;
     let teller = *terminal;
     let site = Site {
         page,
@@ -133,12 +135,12 @@ fn warn_if_open(listen: IpAddr, terminal: &Terminal) {
         return;
     }
     let elsewhere = if listen.is_unspecified() {
-        "; from elsewhere, put this machine's IP address into it"
+        "; from other machines, use this machine's IP address"
     } else {
         ""
     };
     terminal.warn(&format!(
-        "--listen {listen}: other machines can connect, nothing is encrypted, and whoever knows the address below reads all records{elsewhere}"
+        "--listen {listen}: other machines can connect, without encryption; whoever knows the address below can read all records{elsewhere}"
     ));
 }
 

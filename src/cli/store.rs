@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 
+use super::Exit;
 use super::args::CopyArgs;
+use super::opening::{parse_location, spool};
 use super::terminal::Terminal;
-use super::{Exit, parse_location, spool};
 use pinwise_format::count;
 use pinwise_store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
 
@@ -25,22 +26,22 @@ struct Copied {
 }
 
 pub(super) fn copy(args: &CopyArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let from = named(&args.from, "FROM")?;
-    let to = named(&args.to, "TO")?;
+    let from = read_argument(&args.from, "FROM")?;
+    let to = read_argument(&args.to, "TO")?;
     if from == to {
         bail!("FROM and TO are the same store, {from}");
     }
     if let Location::Sqlite(path) = &from
         && !path.exists()
     {
-        bail!("FROM: there is no file {}", path.display());
+        bail!("FROM: no such file: {}", path.display());
     }
     let source = open(&from, "FROM", terminal, Store::open_to_read)?;
     let mut target = open(&to, "TO", terminal, Store::open_at)?;
     let copied = copy_all(&source, &mut target)?;
     for id in &copied.left {
         terminal.warn(&format!(
-            "record {id} is left out: a running pinwise still writes it; copy again when it has ended"
+            "record {id} is skipped: a running pinwise is still writing it; copy again when it has ended"
         ));
     }
     if terminal.is_json() {
@@ -53,14 +54,14 @@ pub(super) fn copy(args: &CopyArgs, terminal: &Terminal) -> anyhow::Result<Exit>
     let many = count(copied.copied, "record");
     let there = match copied.there {
         0 => String::new(),
-        there => format!("; {there} of {} were there already", copied.copied + there),
+        there => format!("; {there} of {} already existed", copied.copied + there),
     };
     terminal.print(&format!("Copied {many}{there}.\n"))?;
     Ok(Exit::Done)
 }
 
-/// A location, of which a wrong one is reported by its argument's name.
-fn named(text: &str, which: &str) -> anyhow::Result<Location> {
+/// Reads a location; an error names its argument.
+fn read_argument(text: &str, which: &str) -> anyhow::Result<Location> {
     parse_location(text).map_err(|error| match error.downcast() {
         Ok(StoreError::Location { text, reason }) => anyhow!("{which} '{text}': {reason}"),
         Ok(other) => other.into(),
@@ -75,7 +76,7 @@ fn open(
     open: impl FnOnce(&Location, &Spool) -> Result<Option<Store>, StoreError>,
 ) -> anyhow::Result<Store> {
     let store = open(location, &spool(location, *terminal)?).context(which)?;
-    store.with_context(|| format!("{which}: none is no store to copy"))
+    store.with_context(|| format!("{which}: 'none' is not a store"))
 }
 
 /// Copies the oldest first: what is there after an interruption is a history

@@ -22,7 +22,7 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// From what stands on the command line.
+    /// From the command line.
     pub(super) fn new(
         argv: &[String],
         place: &str,
@@ -34,7 +34,7 @@ impl Started {
         let placement: Placement = place.parse().context("--place")?;
         let (topology, _) = machine.topology()?;
         let realised = placement.realise(&topology).context("--place")?;
-        let binding = Binding::of(&realised, None);
+        let binding = Binding::for_place(&realised, None);
         let workload = Workload {
             input: input.cloned(),
             ..Workload::new(command)
@@ -51,14 +51,10 @@ impl Started {
     /// For the machine.
     pub(super) fn request(&self) -> Request<'_> {
         Request {
-            workload: &self.workload,
-            cpus: &self.realised.cpus,
             memory: self.realised.memory.as_ref(),
             output: self.output.clone(),
-            environment_padding: 0,
-            count_threads_closely: false,
             bound: self.binding.as_ref(),
-            host: None,
+            ..Request::new(&self.workload, &self.realised.cpus)
         }
     }
 

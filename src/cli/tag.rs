@@ -36,7 +36,7 @@ pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyho
 fn retagged(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<Retagged> {
     if args.add.is_empty() && args.remove.is_empty() {
         let stored = store.load(id)?;
-        let tags = Summary::of(&stored.body).tags;
+        let tags = Summary::from_json(&stored.body).tags;
         return Ok(Retagged {
             id: stored.entry.id,
             before: tags.clone(),

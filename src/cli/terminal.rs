@@ -1,9 +1,10 @@
 //! The two streams of pinwise: data out, everything else to standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use super::args::{ColorChoice, Format, Global};
-use pinwise_report::{Palette, visible_lines};
+use pinwise_report::{Palette, visible_data, visible_lines};
 
 /// What is known of the streams, and the only way to write to them.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +12,7 @@ pub(super) struct Terminal {
     format: Format,
     palette: Palette,
     error_palette: Palette,
+    is_verbose: bool,
     is_quiet: bool,
     /// Is it a terminal that shows nothing but ASCII?
     out_is_ascii: bool,
@@ -36,6 +38,7 @@ impl Terminal {
             },
             error_palette: Palette::new(is_colored(io::stderr().is_terminal())),
             is_quiet: global.quiet,
+            is_verbose: global.verbose > 0,
             ..Self::plain()
         }
     }
@@ -48,9 +51,15 @@ impl Terminal {
             palette: Palette::new(false),
             error_palette: Palette::new(false),
             is_quiet: false,
+            is_verbose: false,
             out_is_ascii: !knows_unicode && io::stdout().is_terminal(),
             error_is_ascii: !knows_unicode && io::stderr().is_terminal(),
         }
+    }
+
+    /// Is all wanted that there is to say?
+    pub(super) const fn is_verbose(self) -> bool {
+        self.is_verbose
     }
 
     pub(super) const fn palette(self) -> Palette {
@@ -83,24 +92,29 @@ impl Terminal {
 
     /// Writes data. A reader that has gone away is no error.
     pub(super) fn print(self, text: &str) -> anyhow::Result<()> {
-        match self.out_is_ascii {
-            true => self.print_bytes(ascii(text).as_bytes()),
-            false => self.print_bytes(text.as_bytes()),
-        }
-    }
-
-    /// The same of data that is no text.
-    pub(super) fn print_bytes(self, bytes: &[u8]) -> anyhow::Result<()> {
+        let text = match self.out_is_ascii {
+            true => Cow::Owned(ascii(text)),
+            false => Cow::Borrowed(text),
+        };
         let mut out = io::stdout().lock();
-        match out.write_all(bytes).and_then(|()| out.flush()) {
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             result => Ok(result?),
         }
     }
 
+    /// Writes data for programs as it is; to a terminal with what could fool it made
+    /// visible, since names in it may be anybody's.
+    pub(super) fn print_data(self, text: &str) -> anyhow::Result<()> {
+        match self.is_read_by_people() {
+            true => self.print(&visible_data(text)),
+            false => self.print(text),
+        }
+    }
+
     /// Writes a record as JSON, the way it is stored.
     pub(super) fn print_json(self, record: &impl serde::Serialize) -> anyhow::Result<()> {
-        self.print(&format!("{}\n", serde_json::to_string(record)?))
+        self.print_data(&format!("{}\n", serde_json::to_string(record)?))
     }
 
     /// Writes a record, as JSON or as the text that is made of it.
@@ -118,26 +132,22 @@ impl Terminal {
     /// A note on standard error, unless quiet.
     pub(super) fn note(self, sentence: &str) {
         if !self.is_quiet {
-            self.to_stderr(&format!("{}\n", visible_lines(sentence)));
+            self.to_stderr(&format!("{}\n", as_message(sentence)));
         }
     }
 
     /// A warning on standard error, quiet or not.
     pub(super) fn warn(self, sentence: &str) {
         let mark = self.error_palette.warn("warning:");
-        self.to_stderr(&format!(
-            "{mark} {}\n",
-            visible_lines(&without_number(sentence))
-        ));
+        let message = as_message(&without_number(sentence));
+        self.to_stderr(&format!("{mark} {message}\n"));
     }
 
     /// The one line of an error.
     pub(super) fn error(self, sentence: &str) {
         let mark = self.error_palette.bad("error:");
-        self.to_stderr(&format!(
-            "{mark} {}\n",
-            visible_lines(&without_number(sentence))
-        ));
+        let message = as_message(&without_number(sentence));
+        self.to_stderr(&format!("{mark} {message}\n"));
     }
 
     /// Help that nobody asked for, in place of an error.
@@ -219,6 +229,54 @@ fn ascii(text: &str) -> String {
     plain
 }
 
+/// Most characters of the user's input that a message quotes.
+const LONGEST_QUOTE: usize = 200;
+/// Most characters of a line of a message, and how many of its end are kept: the
+/// hint stands there.
+const LONGEST_LINE: usize = 1500;
+const KEPT_END: usize = 300;
+
+/// A message as a terminal may show it. Many errors quote what they refuse, and
+/// that can be megabytes long: quotes are cut here, for all of them.
+fn as_message(sentence: &str) -> String {
+    let lines = sentence.lines().map(|line| {
+        let line = visible_lines(&shorten_quotes(line));
+        let length = line.chars().count();
+        if length <= LONGEST_LINE {
+            return line;
+        }
+        let start = line.chars().take(LONGEST_LINE - KEPT_END);
+        let end = line.chars().skip(length - KEPT_END);
+        start.chain(" … ".chars()).chain(end).collect()
+    });
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+/// What stands between quotation marks is cut. An apostrophe within a word is none.
+fn shorten_quotes(line: &str) -> String {
+    let mut short = String::new();
+    let mut rest = line;
+    let mut before = ' ';
+    while let Some(mark) = rest.chars().next() {
+        let (shown, after) = rest.split_at(mark.len_utf8());
+        short.push_str(shown);
+        rest = after;
+        let is_opening = matches!(mark, '\'' | '"' | '`') && !before.is_alphanumeric();
+        before = mark;
+        let Some(end) = rest.find(mark).filter(|_| is_opening) else {
+            continue;
+        };
+        let quote = &rest[..end];
+        match quote.char_indices().nth(LONGEST_QUOTE) {
+            Some((cut, _)) => short.extend([&quote[..cut], "…"]),
+            None => short.push_str(quote),
+        }
+        short.push(mark);
+        rest = &rest[end + mark.len_utf8()..];
+    }
+    short
+}
+
 /// The library's words for an error of the system end with its number, which
 /// helps nobody. Later lines are a command's own and stay as they are.
 fn without_number(sentence: &str) -> String {
@@ -248,5 +306,34 @@ mod tests {
             "ratio -3.1...+2.0 % - +/-1 % -> Run: a x b, 3 us | ?"
         );
         assert!(plain.is_ascii());
+    }
+
+    #[test]
+    fn a_message_quotes_little_of_a_long_input() {
+        let long = "x".repeat(1 << 20);
+        for (message, wanted) in [
+            (
+                format!("--seed '{long}': not a number (such as 7)"),
+                format!("--seed '{}…': not a number (such as 7)", &long[..200]),
+            ),
+            (
+                format!("a.toml:1: unknown field `{long}`, expected `name`"),
+                format!(
+                    "a.toml:1: unknown field `{}…`, expected `name`",
+                    &long[..200]
+                ),
+            ),
+            (
+                format!("the program's name '{long}' isn't known"),
+                format!("the program's name '{}…' isn't known", &long[..200]),
+            ),
+        ] {
+            assert_eq!(as_message(&message), wanted);
+        }
+        let unquoted = as_message(&format!("{long}/a.toml: no such file (name another)"));
+        assert!(unquoted.chars().count() <= LONGEST_LINE + 3);
+        assert!(unquoted.ends_with("(name another)"));
+        let short = "the program's name isn't 'known' here\nas \"one\" says";
+        assert_eq!(as_message(short), short);
     }
 }

@@ -10,8 +10,9 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::args::{Format, Global, TopologyAction, TopologyArgs};
+use super::machine::simulated;
 use super::terminal::Terminal;
-use super::{Exit, files, simulated};
+use super::{Exit, files};
 use pinwise_machine::Host;
 use pinwise_machine::linux::{self, capture_folder, capture_host};
 use pinwise_placement::{Placement, equivalents};
@@ -73,7 +74,7 @@ pub(super) fn show(
 ) -> anyhow::Result<()> {
     match terminal.format() {
         Format::Json => terminal.print_json(record),
-        Format::Xml => terminal.print(&pinwise_report::topology_xml(topology, record)),
+        Format::Xml => terminal.print_data(&pinwise_report::topology_xml(topology, record)),
         _ => terminal.print(&pinwise_report::topology(
             topology,
             record,
@@ -132,7 +133,7 @@ fn non_empty(
     named: &str,
 ) -> anyhow::Result<(Topology, Vec<Warning>)> {
     if read.0.online.is_empty() {
-        bail!("{named}: there is no usable CPU in it");
+        bail!("{named}: it contains no usable CPU");
     }
     Ok(read)
 }

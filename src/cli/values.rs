@@ -5,33 +5,44 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use pinwise_machine::linux::find_program;
+use pinwise_placement::CpuLimit;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Reads `500ms`, `30s`, `2m`, `1h30m`.
+/// Reads `500ms`, `1.5s`, `2m`, `1h30m`.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text)
-        .map_err(|_| "write a time with its unit, such as 500ms, 30s or 2m".to_owned())?;
+        .ok()
+        .ok_or("write a time with its unit, such as 500ms, 30s or 2m")?;
     if duration.is_zero() {
         return Err("the time must be above 0".to_owned());
     }
     Ok(duration)
 }
 
-/// The CPUs of `--cpus`, all of which must be allowed ones.
+/// Reads a limit on CPU time: `2`, `0.5/20ms`.
+pub(super) fn parse_limit(text: &str) -> Result<CpuLimit, String> {
+    let (cpus, period) = match text.split_once('/') {
+        Some((cpus, period)) => (cpus, parse_duration(period)?),
+        None => (text, CpuLimit::PERIOD),
+    };
+    let cpus = cpus.parse().unwrap_or(f64::NAN);
+    CpuLimit::new(cpus, period).map_err(|error| error.to_string())
+}
+
+/// The CPUs of `--cpus`, which may lie outside of this process's own mask.
 pub(super) fn allowed_cpus(list: Option<&str>, topology: &Topology) -> anyhow::Result<CpuSet> {
     let Some(list) = list else {
         return Ok(topology.allowed.clone());
     };
     let cpus = CpuSet::parse_list(list).with_context(|| format!("--cpus '{list}'"))?;
     if cpus.is_empty() {
-        bail!("--cpus '{list}': no CPU at all");
+        bail!("--cpus '{list}': no CPU given");
     }
-    if !cpus.is_subset(&topology.allowed) {
-        let others = cpus.difference(&topology.allowed);
-        bail!(
-            "--cpus '{list}': {others} may not be used here; allowed are {}",
-            topology.allowed
-        );
+    let reachable = topology.reachable();
+    if !cpus.is_subset(&reachable) {
+        let others = cpus.difference(&reachable);
+        bail!("--cpus '{list}': {others} may not be used here; allowed are {reachable}");
     }
     Ok(cpus)
 }
@@ -55,27 +66,6 @@ pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
 /// Reads a label of records.
 pub(super) fn parse_tag(text: &str) -> Result<String, String> {
     pinwise_record::check_tag(text).map(|()| text.to_owned())
-}
-
-/// How long: a time, or a number of runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BudgetChoice {
-    /// Time for everything.
-    Time(Duration),
-    /// Runs.
-    Runs(usize),
-}
-
-/// Reads `90s` as a time, `40` and `40runs` as a number of runs.
-pub(super) fn parse_budget(text: &str) -> Result<BudgetChoice, String> {
-    let number = text.trim().strip_suffix("runs").unwrap_or(text).trim();
-    if number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() {
-        return parse_count(number).map(BudgetChoice::Runs);
-    }
-    if let Ok(time) = parse_duration(text) {
-        return Ok(BudgetChoice::Time(time));
-    }
-    Err("write a time such as 90s or 2m, or a number of runs such as 40".to_owned())
 }
 
 /// Reads `2%`, `0.5 %` or `0.02` as a share.
@@ -103,6 +93,17 @@ pub(super) fn parse_margin(text: &str) -> Result<f64, String> {
         return Ok(share);
     }
     Err("it must lie between 0 and 100 %".to_owned())
+}
+
+/// Reads a shell with its options, `default` or `none`. Without a shell's name the
+/// option takes the command in its place.
+pub(super) fn parse_shell(text: &str) -> Result<String, String> {
+    let words = shell_words::split(text).unwrap_or_default();
+    let is_there = || find_program(words.get(..1).unwrap_or_default(), &[]).is_some();
+    match matches!(text, "default" | "none") || is_there() {
+        true => Ok(text.to_owned()),
+        false => Err("no such shell; name one before the command: --shell sh 'COMMAND'".to_owned()),
+    }
 }
 
 /// Reads a number of things: a whole number from 1.
@@ -218,30 +219,20 @@ mod tests {
     fn times() {
         assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5400)));
-        for bad in ["", "5", "0s", "-1s", "5 parsecs"] {
-            assert!(parse_duration(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn budgets() {
-        let time = |seconds| Ok(BudgetChoice::Time(Duration::from_secs(seconds)));
-        assert_eq!(parse_budget("90s"), time(90));
-        assert_eq!(parse_budget("2m"), time(120));
-        for runs in ["40", "40runs", "40 runs"] {
-            assert_eq!(parse_budget(runs), Ok(BudgetChoice::Runs(40)), "{runs}");
-        }
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("0.25 ms"), Ok(Duration::from_micros(250)));
         for bad in [
             "",
-            "runs",
-            "0",
-            "0s",
-            "-3",
+            "5",
             "1.5",
-            "9s runs",
-            "99999999999999999999",
+            "0s",
+            "0.0s",
+            "-1s",
+            "-1.5s",
+            "1e999s",
+            "5 parsecs",
         ] {
-            assert!(parse_budget(bad).is_err(), "{bad}");
+            assert!(parse_duration(bad).is_err(), "{bad}");
         }
     }
 
@@ -249,7 +240,6 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,20}") {
             let _ = parse_duration(&text);
-            let _ = parse_budget(&text);
             let _ = parse_share(&text);
             let _ = parse_variable(&text);
             let _ = parse_number_or_bytes(&text);

@@ -73,7 +73,7 @@ impl<'a> Watch<'a> {
             && let Err(error) = write(store)
         {
             self.failure = Some(error.to_string());
-            self.say(&format!("{error}; the experiment goes on without it"));
+            self.say(&format!("{error}; the experiment continues without it"));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Pairs without a planned number on recorded noise: how often two arms that
 //! are the same are ever found to differ, and whether a planted effect is found.
 
-use pinwise_machine::{CommandRunner, Output, Request};
+use pinwise_machine::{CommandRunner, Request};
 use pinwise_sim::SimulatedMachine;
 use pinwise_stats::anytime::Sequence;
 use pinwise_topology::CpuSet;
@@ -30,16 +30,7 @@ fn pairs(path: &str, effect: f64, seed: u64) -> Vec<f64> {
     let cpus: CpuSet = "0-1".parse().expect("CPUs");
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut run = || {
-        let request = Request {
-            workload: &workload,
-            cpus: &cpus,
-            memory: None,
-            output: Output::Discard,
-            environment_padding: 0,
-            count_threads_closely: false,
-            bound: None,
-            host: None,
-        };
+        let request = Request::new(&workload, &cpus);
         let run = machine.run(&request).expect("a run");
         run.wall.as_secs_f64().ln()
     };

@@ -4,6 +4,7 @@
 //!
 //! Nothing here runs a command for real; `linux.rs` does.
 
+use std::path::PathBuf;
 use std::process::Output;
 
 use regex_lite::Regex;
@@ -17,6 +18,7 @@ mod compare_trace;
 mod exports;
 mod help;
 mod history;
+mod hyperfine;
 mod recipes;
 mod refusals;
 mod report;
@@ -25,113 +27,18 @@ mod spin_tables;
 mod stored;
 mod streams;
 mod topology;
-mod verdicts;
-
-/// Machines by the name of their file.
-const MACHINES: [(&str, &str); 7] = [
-    (
-        // Two last-level caches; the two threads want to share one.
-        "share.toml",
-        r#"topology = "package:1 l3:2 core:2 pu:2"
-[workload.default]
-base_s = 0.5
-threads = 2
-[effects]
-"one-llc" = 0.90
-"one-core" = 1.5
-[noise]
-sd = 0.01
-"#,
-    ),
-    (
-        // No placement matters.
-        "same.toml",
-        r#"topology = "package:1 core:2 pu:1"
-[workload.default]
-base_s = 0.5
-[noise]
-sd = 0.005
-"#,
-    ),
-    (
-        // The first CPU is slow.
-        "slow.toml",
-        r#"topology = "package:1 core:2 pu:1"
-[workload.default]
-base_s = 0.5
-[effects]
-"cpu:0" = 1.10
-[noise]
-sd = 0.01
-"#,
-    ),
-    (
-        // Far too noisy for what there is to see.
-        "noisy.toml",
-        r#"topology = "package:1 core:2 pu:1"
-[workload.default]
-base_s = 0.5
-[effects]
-"cpu:0" = 0.98
-[noise]
-sd = 0.10
-"#,
-    ),
-    (
-        // Two threads on one core are out of the question; two packages are not.
-        "hopeless.toml",
-        r#"topology = "package:2 core:4 pu:2"
-[workload.default]
-base_s = 0.5
-threads = 2
-[effects]
-"one-core" = 1.9
-"one-package" = 0.99
-[noise]
-sd = 0.03
-"#,
-    ),
-    (
-        // Twenty CPUs, one of which is better.
-        "twenty.toml",
-        r#"topology = "package:2 l3:2 core:5 pu:1"
-[workload.default]
-base_s = 0.2
-[workload.picky]
-base_s = 0.2
-effects = { "cpu:7" = 0.9 }
-[noise]
-sd = 0.02
-"#,
-    ),
-    (
-        // Programs that differ, and programs that fail.
-        "programs.toml",
-        r#"topology = "package:1 core:4 pu:1"
-[workload.old]
-base_s = 0.100
-max_rss_bytes = 100000000
-[workload.new]
-base_s = 0.104
-threads = 4
-max_rss_bytes = 150000000
-[workload.flaky]
-base_s = 0.1
-exit = 3
-fail_probability = 0.1
-[workload.broken]
-base_s = 0.1
-exit = 3
-[noise]
-sd = 0.01
-"#,
-    ),
-];
+mod whole;
 
 /// Widest line that text for people may have.
 const WIDTH: usize = 80;
 
-/// A folder with the machines' files and a store of its own.
+/// Files of a folder of the project.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(support::root().join(folder)).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// A folder with files of machines, simulated and captured, and a store of its own.
 struct Stage {
     folder: TempDir,
 }
@@ -141,8 +48,12 @@ impl Stage {
         let stage = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        for (name, text) in MACHINES {
-            stage.write(name, text);
+        let [own, report] = ["tests/data/stage", "crates/study/field-reports"].map(files);
+        let captured = files("tests/data/machines").into_iter();
+        let captured = captured.filter(|file| file.extension().is_some_and(|e| e == "capture"));
+        for file in own.into_iter().chain(report).chain(captured) {
+            let name = file.file_name().unwrap();
+            std::fs::copy(&file, stage.folder.path().join(name)).unwrap();
         }
         stage
     }
@@ -201,6 +112,17 @@ impl Stage {
         check(name, &ran.to_string());
         ran
     }
+
+    /// The same of several lines, in one snapshot.
+    #[track_caller]
+    fn transcript(&self, name: &str, lines: &[&str]) {
+        let run = |line: &&str| {
+            let ran = self.run(line);
+            ran.check_form();
+            ran.to_string()
+        };
+        check(name, &lines.iter().map(run).collect::<String>());
+    }
 }
 
 /// What a run of pinwise gave. Record ids are made alike, at their length.
@@ -251,6 +173,7 @@ fn is_to_be_copied(line: &str) -> bool {
         "hwloc-bind ",
         "omp ",
         "slurm ",
+        "# verify: ",
     ];
     starts.iter().any(|start| line.starts_with(start))
 }

@@ -195,12 +195,12 @@ fn check_restored(out: &str) {
 /// What cannot be moved, or not now, is said in one line.
 fn check_refused(out: &str) {
     let refused = case(out, "refused");
-    let managed = "the kernel itself places the interrupts of nvme";
+    let managed = "the kernel manages the interrupts of nvme";
     let tuned = "irqbalance moves interrupts every few seconds; stop it meanwhile";
     let expected = [
         managed,
         managed,
-        "has a place already",
+        "is given twice",
         "the program may use every CPU",
         "is not DEVICE=PLACE",
         tuned,

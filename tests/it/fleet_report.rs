@@ -1,248 +1,139 @@
-//! `fleet report` and `fleet diff`, from a store of fleets that are made up.
+//! Simulated fleets: what is stored of them, `fleet report` and `fleet diff`.
 
-use std::path::Path;
-use std::process::Output;
+use serde_json::Value;
 
-use crate::support::{pinwise, texts};
+use crate::fleet::Site;
+use crate::support::texts;
 
-/// A store with a made-up fleet.
-struct Fleet {
-    folder: tempfile::TempDir,
-}
-
-impl Fleet {
-    fn new(nodes: &str, seed: &str, faults: &str) -> Self {
-        let fleet = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        fleet.simulate("f", nodes, seed, faults);
-        fleet
-    }
-
-    #[track_caller]
-    fn simulate(&self, id: &str, nodes: &str, seed: &str, faults: &str) {
-        let output = self.run(&[
-            "fleet", "simulate", "--nodes", nodes, "--seed", seed, "--faults", faults, "--id", id,
-        ]);
-        assert!(output.status.success(), "{}", texts(&output).1);
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = pinwise(&self.path("store.db"));
-        command.args(arguments).current_dir(self.folder.path());
-        command.output().unwrap()
-    }
-
-    #[track_caller]
-    fn json(&self, arguments: &[&str]) -> serde_json::Value {
-        let output = self.run(&[&["--format", "json"], arguments].concat());
-        let (out, err) = texts(&output);
-        assert!(output.status.success(), "{arguments:?}: {err}");
-        serde_json::from_str(&out).unwrap()
-    }
-}
-
-/// Both lists, of a report over a fleet whose faults are known.
-fn named_and_planted(fleet: &Fleet) -> (Vec<String>, Vec<String>) {
-    let sorted = |list: &serde_json::Value, key: &str| {
-        let all = list.as_array().unwrap().iter();
-        let mut all: Vec<String> = all.map(|o| o[key].as_str().unwrap().to_owned()).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    };
-    let report = fleet.json(&["fleet", "report", "f"]);
-    let record = fleet.json(&["record", "show", "f", "--format", "json"]);
-    (
-        sorted(&report["outliers"], "node"),
-        sorted(&record["planted"], "node"),
-    )
+/// A store with a simulated fleet `f`.
+fn simulate(options: &str) -> Site {
+    let site = Site::new("");
+    site.line(&format!("fleet simulate --id f {options}"));
+    site
 }
 
 #[test]
-fn planted_faults_are_named() {
-    let (mut right, mut named, mut planted) = (0, 0, 0);
-    for seed in ["1", "2", "3"] {
-        let fleet = Fleet::new("400", seed, "5%");
-        let (of_report, of_fleet) = named_and_planted(&fleet);
-        right += of_report.iter().filter(|n| of_fleet.contains(n)).count();
-        named += of_report.len();
-        planted += of_fleet.len();
-    }
-    assert!(planted >= 50, "{planted}");
-    assert!(100 * right >= 95 * planted, "{right} of {planted}");
+fn a_simulated_fleet_is_reported_stored_and_shown() {
+    let site = Site::new("");
+    let out = site.line("fleet simulate --nodes 200 --seed 7 --faults 5%");
+    let start = "Stored fleet sim-200-7: 200 nodes with 50 figures each.\n";
+    assert!(out.starts_with(start), "{out}");
+    assert!(out.contains("Planted 10 faults:\n"), "{out}");
+    let report = site.line("fleet report -o first.html");
+    let first = report.lines().next().unwrap();
     assert!(
-        100 * (named - right) <= 5 * named,
-        "{right} of {named} named"
-    );
-}
-
-#[test]
-fn the_answer_comes_first_and_the_report_is_stored() {
-    let fleet = Fleet::new("200", "7", "5%");
-    let (out, err) = texts(&fleet.run(&["fleet", "report"]));
-    let first = out.lines().next().unwrap_or_else(|| panic!("{err}"));
-    assert!(
-        first.contains("of 200 nodes differ from their peers"),
+        first.contains("of 200 nodes differ from their peers: n"),
         "{first}"
     );
-    for part in ["Groups of similar nodes", "Outliers", "Record f.report."] {
-        assert!(out.contains(part), "{part}: {out}");
+    for part in [
+        "Groups of similar nodes",
+        "Outliers",
+        "Record sim-200-7.report.",
+    ] {
+        assert!(report.contains(part), "{part}: {report}");
     }
-    for line in out.lines() {
+    assert_eq!(site.line("record show sim-200-7.report"), report);
+    let plan = site.line("record show sim-200-7");
+    let start = "Fleet sim-200-7: 200 nodes asked, by simulated\n";
+    assert!(plan.starts_with(start), "{plan}");
+    assert!(plan.contains("  smt-off: "), "{plan}");
+    let node = site.line("record show sim-200-7.n017");
+    let start = "n017 of fleet sim-200-7: 5 of 5 steps done\n";
+    assert!(node.starts_with(start), "{node}");
+    assert!(node.contains("\nSettings\n") && node.contains("memory latency"));
+    for line in out.lines().chain(report.lines()) {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    let stored = fleet.json(&["record", "show", "f.report", "--format", "json"]);
-    assert_eq!(stored["schema"], "pinwise.fleet-report/1");
-    // Again: the newest takes its place, and no node is among its own records.
-    fleet.json(&["fleet", "report", "f"]);
-    let kept = fleet.json(&["record", "history", "--kind", "fleet-report"]);
+    for text in [out, report, plan, node] {
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+    // The page is of the record; again, the newest takes its place.
+    site.line("record report sim-200-7.report -o again.html");
+    let read = |name: &str| std::fs::read_to_string(site.path(name)).unwrap();
+    assert!(read("first.html") == read("again.html"));
+    assert!(read("first.html").contains("pinwise.fleet-report/1"));
+    assert!(site.line("fleet report -o -").starts_with("<!"));
+    let kept = site.json("record history --kind fleet-report");
     assert_eq!(kept["total"], 1);
+    // Ten thousand nodes are listed without their figures.
+    let figures = |line: &Value| line["figures"].as_array().unwrap().len();
+    assert_eq!(figures(&kept["records"][0]), 2);
+    let nodes = site.json("record history --kind fleet-node --limit 1");
+    assert_eq!(nodes["total"], 200);
+    assert_eq!(figures(&nodes["records"][0]), 0);
+}
+
+#[test]
+fn a_fleet_that_is_there_is_not_replaced() {
+    let site = simulate("--nodes 3 --seed 1");
+    let before = site.json("record show f.n002");
+    let again = "fleet simulate --id f --nodes 3 --seed 1 --noise 9%";
+    let again: Vec<&str> = again.split(' ').collect();
+    let err = site.refused(&again);
+    assert!(err.contains("'f'") && err.contains("--id"), "{err}");
+    assert_eq!(site.json("record show f.n002"), before);
+    // One whose id begins alike is another fleet.
+    let out = site.line("fleet simulate --id f1 --nodes 3 --seed 1 --faults 0");
+    assert!(out.ends_with("No fault was planted.\n"), "{out}");
+    assert_eq!(site.json("record history")["total"], 8);
 }
 
 #[test]
 fn gates_close() {
-    let fleet = Fleet::new("64", "1", "10%");
-    let output = fleet.run(&["fleet", "report", "--fail-on", "outlier"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(texts(&output).1.contains("--fail-on outlier: "));
-    let whole = fleet.run(&["fleet", "report", "--fail-on", "missing"]);
-    assert_eq!(whole.status.code(), Some(0), "{}", texts(&whole).1);
+    let site = simulate("--nodes 64 --seed 1 --faults 10%");
+    let gate = |on: &str| {
+        let output = site.run(&["fleet", "report", "--fail-on", on]);
+        let (out, err) = texts(&output);
+        (output.status.code(), out, err)
+    };
+    let (status, _, err) = gate("outlier");
+    assert_eq!(status, Some(1));
+    assert!(err.contains("--fail-on outlier: "), "{err}");
+    assert_eq!(gate("missing").0, Some(0));
     // A node whose record is gone is missing.
-    let pruned = fleet.run(&["fleet", "report", "--format", "json"]);
-    let report: serde_json::Value = serde_json::from_str(&texts(&pruned).0).unwrap();
-    assert_eq!(report["asked"], 64);
-    remove(&fleet.path("store.db"), "f.n001");
-    let output = fleet.run(&["fleet", "report", "--fail-on", "missing"]);
-    let (out, err) = texts(&output);
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(
-        err.contains("--fail-on missing: 1 node without a record"),
-        "{err}"
-    );
+    change(&site, "DELETE FROM record WHERE id = 'f.n001'");
+    let (status, out, err) = gate("missing");
+    assert_eq!(status, Some(1), "{err}");
+    let words = "--fail-on missing: 1 node without a record";
+    assert!(err.contains(words), "{err}");
     assert!(out.contains("1 of 64 nodes has no record"), "{out}");
 }
 
-/// Takes a record out of a store behind pinwise's back.
-fn remove(store: &Path, id: &str) {
-    let store = rusqlite::Connection::open(store).unwrap();
-    let gone = store
-        .execute("DELETE FROM record WHERE id = ?1", [id])
-        .unwrap();
-    assert_eq!(gone, 1);
-}
-
-#[test]
-fn the_page_opens_from_disk() {
-    let fleet = Fleet::new("64", "1", "10%");
-    let output = fleet.run(&["fleet", "report", "-o", "f.html"]);
-    assert!(output.status.success(), "{}", texts(&output).1);
-    let page = std::fs::read_to_string(fleet.path("f.html")).unwrap();
-    assert!(page.contains("pinwise.fleet-report/1"));
-    let printed = fleet.run(&["fleet", "report", "-o", "-"]);
-    assert!(texts(&printed).0.starts_with("<!"), "{}", texts(&printed).0);
+/// Changes one record behind pinwise's back.
+fn change(site: &Site, statement: &str) {
+    let store = rusqlite::Connection::open(site.path("store.db")).unwrap();
+    assert_eq!(store.execute(statement, []).unwrap(), 1, "{statement}");
 }
 
 #[test]
 fn two_kinds_of_servers_are_compared() {
-    let fleet = Fleet::new("200", "1", "0%");
-    let found = fleet.json(&["fleet", "diff", "f/1", "f/AMD EPYC 97"]);
+    let site = simulate("--nodes 200 --seed 1 --faults 0%");
+    let diff = ["fleet", "diff", "f/1", "f/AMD EPYC 97", "--format", "json"];
+    let found: Value = serde_json::from_str(&site.well(&diff)).unwrap();
     assert_eq!(found["schema"], "pinwise.fleet-diff/1");
     let figures = found["figures"].as_array().unwrap();
-    let of = |name: &str| {
-        figures
-            .iter()
-            .find(|figure| figure["name"] == name)
-            .unwrap()
-    };
-    let pause = of("PAUSE");
-    let ratio = pause["ratio"].as_f64().unwrap();
-    assert!((1.8..2.4).contains(&ratio), "{pause}");
-    assert!(pause["low"].as_f64().unwrap() < ratio && ratio < pause["high"].as_f64().unwrap());
-    let size = |figure: &serde_json::Value| figure["ratio"].as_f64().unwrap().ln().abs();
-    assert!(figures.windows(2).all(|two| size(&two[0]) >= size(&two[1])));
-    assert!(
-        found["settings"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|s| s["name"] == "cpu")
-    );
-    let (out, _) = texts(&fleet.run(&["fleet", "diff", "f/1", "f/2"]));
+    let pause = figures.iter().find(|figure| figure["name"] == "PAUSE");
+    let ratio = pause.unwrap()["ratio"].as_f64().unwrap();
+    assert!((1.8..2.4).contains(&ratio), "{pause:?}");
+    let mut settings = found["settings"].as_array().unwrap().iter();
+    assert!(settings.any(|setting| setting["name"] == "cpu"));
+    let out = site.line("fleet diff f/1 f/2");
     assert!(out.contains("Figures, the largest change first"), "{out}");
-    for line in out.lines() {
-        assert!(line.chars().count() <= 80, "{line}");
-    }
-}
-
-#[test]
-fn what_is_not_there_is_said_in_one_line() {
-    let fleet = Fleet::new("16", "1", "0%");
-    fleet.simulate("f2", "16", "2", "0%");
-    for (arguments, said) in [
-        (
-            vec!["fleet", "report", "g"],
-            "fleet 'g': the store has no such fleet; it has ",
-        ),
-        (vec!["fleet", "diff", "f", "f"], "is both A and B"),
-        (
-            vec!["fleet", "diff", "f/none", "f2"],
-            "A, 'f/none': no group 'none': 1 ",
-        ),
-        (vec!["fleet", "report", "./here"], "./here"),
-        (
-            vec!["fleet", "report", "--false-discoveries", "0"],
-            "--false-discoveries",
-        ),
-    ] {
-        let output = fleet.run(&arguments);
-        let (out, err) = texts(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
-        assert!(err.contains(said) && out.is_empty(), "{arguments:?}: {err}");
-    }
-    let empty = tempfile::tempdir().unwrap();
-    let mut none = pinwise(&empty.path().join("store.db"));
-    let output = none.args(["fleet", "report"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(texts(&output).1.contains("no fleet is in the store"));
+    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
 }
 
 #[test]
 fn records_that_do_not_fit_are_reported_and_left_out() {
-    let fleet = Fleet::new("16", "1", "0%");
-    let store = rusqlite::Connection::open(fleet.path("store.db")).unwrap();
-    let body: String = store
-        .query_row("SELECT body FROM record WHERE id = 'f.n003'", [], |row| {
-            row.get(0)
-        })
-        .unwrap();
-    let newer = body.replace("pinwise.fleet-node/1", "pinwise.fleet-node/9");
-    let changed = store.execute("UPDATE record SET body = ?1 WHERE id = 'f.n003'", [&newer]);
-    assert_eq!(changed.unwrap(), 1);
-    let hostile = body_of(&store, "f.n005").replace("\"n005\"", "\"n\\u001b[31m<img src=x>\"");
-    store
-        .execute(
-            "UPDATE record SET body = ?1 WHERE id = 'f.n005'",
-            [&hostile],
-        )
-        .unwrap();
-    drop(store);
-    let (out, err) = texts(&fleet.run(&["fleet", "report", "f"]));
+    let site = simulate("--nodes 16 --seed 1 --faults 0%");
+    let replace = |id: &str, from: &str, to: &str| {
+        let set = format!("body = replace(body, '{from}', '{to}')");
+        change(&site, &format!("UPDATE record SET {set} WHERE id = '{id}'"));
+    };
+    replace("f.n003", "pinwise.fleet-node/1", "pinwise.fleet-node/9");
+    replace("f.n005", "\"n005\"", "\"n\\u001b[31m<img src=x>\"");
+    let (out, err) = texts(&site.run(&["fleet", "report", "f"]));
     let flat = out.split_whitespace().collect::<Vec<&str>>().join(" ");
-    assert!(
-        flat.contains("1 record could not be used: f.n003 ("),
-        "{out}{err}"
-    );
+    let words = "1 record could not be used: f.n003 (";
+    assert!(flat.contains(words), "{out}{err}");
     assert!(!out.contains('\u{1b}') && !err.contains('\u{1b}'));
-}
-
-fn body_of(store: &rusqlite::Connection, id: &str) -> String {
-    let found = store.query_row("SELECT body FROM record WHERE id = ?1", [id], |row| {
-        row.get(0)
-    });
-    found.unwrap()
 }

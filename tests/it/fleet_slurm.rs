@@ -12,7 +12,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use self::cluster::{Cluster, Kill};
-use crate::support::root;
+use crate::support::{root, words};
 
 /// A cluster that misses a lost node after 10 s instead of 27.
 const QUICK: &str = "SlurmdTimeout=2\nMessageTimeout=4";
@@ -96,7 +96,7 @@ struct Random(u64);
 
 impl Random {
     /// Seeds that are near each other begin alike without the first steps.
-    fn of(seed: u64) -> Self {
+    fn new(seed: u64) -> Self {
         let mut random = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         for _ in 0..16 {
             random.below(1);
@@ -144,7 +144,7 @@ fn no_record_is_lost_or_doubled_whatever_befalls_nodes() {
     };
     let seed = seed();
     eprintln!("PINWISE_TEST_SEED={seed}");
-    let mut random = Random::of(seed);
+    let mut random = Random::new(seed);
     let study = quick_study(&cluster, STEPS);
     let fleet = cluster.path("fleet");
     let folder = fleet.display().to_string();
@@ -354,17 +354,7 @@ fn a_time_limit_is_reported_and_what_was_done_counts() {
     let study = slow_study(&cluster);
     let fleet = cluster.path("timed");
     let folder = fleet.display().to_string();
-    let words = [
-        "fleet",
-        "submit",
-        "--nodelist",
-        "n1",
-        "--time",
-        "1m",
-        "--id",
-        "timed",
-        "--dir",
-    ];
+    let words = words("fleet submit --nodelist n1 --time 1m --id timed --dir");
     cluster.pinwise(&[&words[..], &[&folder, &study]].concat());
     cluster.until("the time limit is reached", || {
         cluster.queue("timed").is_empty()
@@ -531,17 +521,17 @@ fn eight_machines() -> Option<Cluster> {
     Cluster::start_with("fleet_slurm: documents", &settings)
 }
 
-/// What the guide shows, from a study file to the nodes that differ from
-/// their peers, run as it stands there, on nodes that are different machines.
+/// What the document shows, from a study file to the nodes that differ from
+/// their peers, run as written, on nodes that are different machines.
 #[test]
-fn commands_of_the_guide_go_from_nothing_to_outliers() {
-    let guide = root().join("docs/guide/cluster.md");
-    let text = std::fs::read_to_string(guide).unwrap();
-    let section = "# On a cluster\n";
+fn commands_of_the_document_go_from_nothing_to_outliers() {
+    let document = root().join("docs/fleet.md");
+    let text = std::fs::read_to_string(document).unwrap();
+    let section = "## Quick start\n";
     let lines = blocks(&text, section, "sh").concat();
     let commands = lines.lines().filter(|line| line.starts_with("pinwise "));
     let commands: Vec<&str> = commands.collect();
-    assert!(commands.len() >= 5, "the guide shows no commands");
+    assert!(commands.len() >= 5, "the document shows no commands");
     let Some(cluster) = eight_machines() else {
         return;
     };

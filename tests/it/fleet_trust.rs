@@ -207,11 +207,11 @@ fn templates_that_others_could_write_are_not_run() {
         let tight = mode(&what);
         permit(&what, loose);
         let reported = trap.quiet(&["status", path], 0);
-        assert!(reported.contains("others may write it"), "{reported}");
+        assert!(reported.contains("it is writable by others"), "{reported}");
         for verb in ["cancel", "resume"] {
             let reported = trap.quiet(&[verb, path], 2);
             assert!(
-                reported.contains("others may write it"),
+                reported.contains("it is writable by others"),
                 "{verb}: {reported}"
             );
             assert_eq!(reported.lines().count(), 1, "{reported}");
@@ -242,7 +242,10 @@ fn folders_above_must_be_ones_own() {
         let output = submit(dir);
         let (_, err) = texts(&output);
         assert_eq!(output.status.code(), Some(2), "{dir}: {err}");
-        assert!(err.contains("shared: others may write it"), "{dir}: {err}");
+        assert!(
+            err.contains("shared: it is writable by others"),
+            "{dir}: {err}"
+        );
         assert!(err.contains("--dir"), "{err}");
         assert!(!site.path(dir).exists(), "{dir}");
     }
@@ -251,7 +254,7 @@ fn folders_above_must_be_ones_own() {
     if has_other("folders_above_must_be_ones_own") {
         chown(&shared, Some(OTHER), None).unwrap();
         let (_, err) = texts(&submit("shared/f"));
-        assert!(err.contains("could replace what lies in it"), "{err}");
+        assert!(err.contains("could replace files in it"), "{err}");
         chown(&shared, Some(0), None).unwrap();
     }
     let output = submit("shared/f");
@@ -371,17 +374,9 @@ fn a_group_reads_results_and_nothing_else() {
         assert!(!can(&folder, attack), "{attack}");
     }
     assert!(can(&folder, "test -r \"$1/nodes/local-1/quick.json\""));
-    let err = site.refused(&[
-        "fleet",
-        "submit",
-        "--launcher",
-        "local",
-        "--nodes",
-        "1",
-        "--share-with",
-        "no such group",
-        "study.toml",
-    ]);
+    let submit = ["fleet", "submit", "--launcher", "local", "--nodes", "1"];
+    let share = ["--share-with", "no such group", "study.toml"];
+    let err = site.refused(&[&submit[..], &share].concat());
     assert!(err.contains("--share-with 'no such group'"), "{err}");
 }
 
@@ -515,7 +510,10 @@ fn planted_folders_are_not_submitted() {
     permit(&nodes.join("open.example.com"), 0o777);
     std::fs::remove_file(&asked).unwrap();
     let status = run(&["fleet", "status", "f", "--format", "json"]);
-    for words in ["evil.example.com", "open.example.com: others may write it"] {
+    for words in [
+        "evil.example.com",
+        "open.example.com: it is writable by others",
+    ] {
         assert!(status.contains(words), "{words}: {status}");
     }
     let out = run(&["fleet", "resume", "f"]);

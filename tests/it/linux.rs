@@ -5,14 +5,18 @@
 //! No test depends on speed: waits have generous ends, and what is asserted
 //! holds at whatever moment it is looked at.
 
+mod companions;
 mod ended;
 mod failing;
+mod groups;
 mod interrupts;
 mod jitter;
 mod kernels;
 mod killed;
+mod limited;
 mod measured;
 mod placed;
+mod scheduling;
 mod spin_pause;
 mod stored;
 mod trace;

@@ -7,39 +7,16 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{PATIENCE, has_program, pinwise, skipped, stat_field, texts, until};
-
-/// A process of the test's, ended with it.
-struct Running(Child);
-
-impl Running {
-    fn start(command: &mut Command) -> Self {
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
-        Self(quiet.stderr(Stdio::null()).spawn().unwrap())
-    }
-
-    fn sleeper() -> Self {
-        Self::start(Command::new("sleep").arg("600"))
-    }
-
-    fn id(&self) -> String {
-        self.0.id().to_string()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use crate::support::{
+    PATIENCE, Running, has_program, pinwise, signal, skipped, stat_field, texts, until, words,
+};
 
 fn read(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
@@ -75,15 +52,14 @@ fn one_of_two(test: &str) -> Option<String> {
     Some(all[..end].to_owned())
 }
 
-fn signal(process: u32, name: &str) {
-    let sent = Command::new("kill")
-        .args([format!("-{name}"), process.to_string()])
-        .status();
-    assert!(sent.unwrap().success());
-}
-
 fn start(store: &Path, arguments: &[&str]) -> Running {
     Running::start(pinwise(store).args(arguments))
+}
+
+/// Compares the default with a placement of a process, by its own figure.
+fn compare<'a>(pid: &'a str, place: &'a str, source: [&'a str; 4]) -> Vec<&'a str> {
+    let places = ["--place", "os-default", "--place", place];
+    [&["compare", "--pid", pid][..], &source, &places].concat()
 }
 
 fn run(store: &Path, arguments: &[&str]) -> Output {
@@ -94,6 +70,28 @@ fn run(store: &Path, arguments: &[&str]) -> Output {
 fn json(output: &Output) -> Value {
     let (out, err) = texts(output);
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
+}
+
+#[test]
+fn a_child_that_is_older_than_pinwise_is_placed() {
+    let Some(cpu) = one_of_two("a_child_that_is_older_than_pinwise_is_placed") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let own = pinwise(&folder.path().join("store.db"));
+    let line = "sleep 600 <&- >&- 2>&- & echo $! > pid; exec \"$0\" apply --for 1s --pid $! --place \"$1\"";
+    let variables = own
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).arg(own.get_program());
+    shell.arg(format!("cpu:{cpu}")).envs(variables);
+    let output = shell.current_dir(folder.path()).output().unwrap();
+    let child = read(&folder.path().join("pid")).unwrap();
+    signal(child.trim().parse().unwrap(), "KILL");
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    assert!(out.contains(&format!("granted   CPUs {cpu}\n")), "{out}");
 }
 
 #[test]
@@ -258,32 +256,15 @@ fn placements_of_a_service_are_compared_by_its_own_figure() {
     let service = Running::sleeper();
     let before = masks(&service.id());
     let (command, place) = (figure_of_mask(&service.id(), &cpu), format!("cpu:{cpu}"));
-    let compare = |better: &str, more: &[&str]| {
+    let compared = |better: &str, more: &[&str]| {
         let metric = format!("regex:(\\d+) req/s {better}");
-        let arguments = [
-            "compare",
-            "--pid",
-            &service.id(),
-            "--metric-command",
-            &command,
-            "--metric",
-            &metric,
-            "--place",
-            "os-default",
-            "--place",
-            &place,
-            "--sample",
-            "40ms",
-            "--settle",
-            "10ms",
-            "--budget",
-            "10m",
-            "--format",
-            "json",
-        ];
-        run(&store, &[&arguments[..], more].concat())
+        let times = words("--sample 40ms --settle 10ms --budget 10m --format json");
+        let source = ["--metric-command", &command, "--metric", &metric];
+        let id = service.id();
+        let arguments = compare(&id, &place, source);
+        run(&store, &[&arguments[..], &times, more].concat())
     };
-    let slower = json(&compare("higher", &["--max-runs", "10"]));
+    let slower = json(&compared("higher", &["--max-runs", "10"]));
     assert_eq!(slower["contrasts"][0]["verdict"], "slower", "{slower:#}");
     assert_eq!(slower["verdict"]["kind"], "leave_alone");
     assert_eq!(
@@ -295,7 +276,7 @@ fn placements_of_a_service_are_compared_by_its_own_figure() {
     assert_eq!(slower["service"]["sample_s"], 0.04);
     assert_eq!(slower["arms"][1]["runs"][0]["granted_cpus"], cpu.as_str());
     assert_eq!(masks(&service.id()), before);
-    let faster = json(&compare("lower", &["--max-runs", "10"]));
+    let faster = json(&compared("lower", &["--max-runs", "10"]));
     assert_eq!(faster["best"], place.as_str());
     let advice = format!("pinwise apply --pid {} --place {place}", service.id());
     match faster["verdict"]["commands"][0]["line"].as_str() {
@@ -304,12 +285,12 @@ fn placements_of_a_service_are_compared_by_its_own_figure() {
         None => assert!(
             faster["verdict"]["advice"]
                 .to_string()
-                .contains("while others use"),
+                .contains("while other processes use"),
             "{faster:#}"
         ),
     }
     // What is far worse is rolled back at once, and that is a gate.
-    let output = compare("higher", &["--max-runs", "10", "--abort-if-worse", "50%"]);
+    let output = compared("higher", &["--max-runs", "10", "--abort-if-worse", "50%"]);
     assert_eq!(output.status.code(), Some(1), "{}", texts(&output).1);
     let aborted = json(&output);
     let why = aborted["arms"][1]["invalid"].as_str().unwrap();
@@ -369,48 +350,32 @@ fn a_page_in_prometheus_text_is_read() {
     let service = Running::sleeper();
     let port = page_server(service.id(), cpu.clone());
     let place = format!("cpu:{cpu}");
-    let compare = |url: &str, metric: &str| {
-        let arguments = [
-            "compare",
-            "--pid",
-            &service.id(),
-            "--metric-url",
-            url,
-            "--metric",
-            metric,
-            "--place",
-            "os-default",
-            "--place",
-            &place,
-            "--sample",
-            "200ms",
-            "--settle",
-            "20ms",
-            "--max-runs",
-            "8",
-            "--format",
-            "json",
-        ];
-        run(&store, &arguments)
+    let compared = |url: &str, metric: &str| {
+        let times = words("--sample 200ms --settle 20ms --max-runs 8 --format json");
+        let source = ["--metric-url", url, "--metric", metric];
+        let id = service.id();
+        let arguments = compare(&id, &place, source);
+        run(&store, &[&arguments[..], &times].concat())
     };
     let url = format!("http://127.0.0.1:{port}/metrics");
     let deadline = Instant::now() + PATIENCE;
     // Beside others, the rate of eight runs may drift, which withholds a verdict.
     let record = loop {
-        let record = json(&compare(&url, "prometheus:rate(reqs_total) higher"));
+        let record = json(&compared(&url, "prometheus:rate(reqs_total) higher"));
         let contrast = &record["contrasts"][0];
-        assert!(contrast["ratio"].as_f64().unwrap() > 2.0, "{record}");
+        let ratio = contrast["ratio"].as_f64();
+        assert!(ratio.is_none_or(|ratio| ratio > 2.0), "{record}");
         if contrast["verdict"] == "slower" {
             break record;
         }
         assert!(Instant::now() < deadline, "{record}");
     };
     assert_eq!(record["service"]["metric_source"], url.as_str());
-    let (_, err) = texts(&compare(&url, "prometheus:rate(answers_total) higher"));
+    let (_, err) = texts(&compared(&url, "prometheus:rate(answers_total) higher"));
     assert!(err.contains("no such metric: answers_total"), "{err}");
     assert!(err.contains("gave '# TYPE reqs_total counter'"), "{err}");
     let other = format!("http://127.0.0.1:{port}/other");
-    let refused = compare(&other, "prometheus:reqs_total higher");
+    let refused = compared(&other, "prometheus:reqs_total higher");
     assert_eq!(refused.status.code(), Some(2));
     assert!(texts(&refused).1.contains("404 Not Found"));
     // Nobody listens there.
@@ -418,7 +383,7 @@ fn a_page_in_prometheus_text_is_read() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let refused = compare(&format!("http://{closed}/"), "prometheus:reqs_total higher");
+    let refused = compared(&format!("http://{closed}/"), "prometheus:reqs_total higher");
     assert_eq!(refused.status.code(), Some(2));
     assert!(
         texts(&refused).1.contains("refused"),
@@ -436,28 +401,13 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
     let place = format!("cpu:{cpu}");
     let comparing = |service: &Running| {
         let command = figure_of_mask(&service.id(), &cpu);
+        let metric = "regex:(\\d+) req/s higher";
+        let source = ["--metric-command", &command, "--metric", metric];
+        let times = words("--sample 60ms --settle 10ms --max-runs 100000 --format json");
         let mut comparing = pinwise(&store);
-        comparing.args([
-            "compare",
-            "--pid",
-            &service.id(),
-            "--metric-command",
-            &command,
-            "--metric",
-            "regex:(\\d+) req/s higher",
-            "--place",
-            "os-default",
-            "--place",
-            &place,
-            "--sample",
-            "60ms",
-            "--settle",
-            "10ms",
-            "--max-runs",
-            "100000",
-            "--format",
-            "json",
-        ]);
+        comparing
+            .args(compare(&service.id(), &place, source))
+            .args(times);
         let comparing = comparing.stdout(Stdio::piped()).stderr(Stdio::piped());
         comparing.spawn().unwrap()
     };
@@ -607,16 +557,8 @@ impl Redis {
         let text = port.to_string();
         let server = Running::start(
             Command::new("redis-server")
-                .args([
-                    "--port",
-                    &text,
-                    "--bind",
-                    "127.0.0.1",
-                    "--save",
-                    "",
-                    "--daemonize",
-                    "no",
-                ])
+                .args(["--port", &text, "--save", ""])
+                .args(words("--bind 127.0.0.1 --daemonize no"))
                 .current_dir(folder),
         );
         until("redis", || TcpStream::connect(("127.0.0.1", port)).is_ok());
@@ -656,27 +598,10 @@ fn redis_is_compared_under_load_and_given_back() {
         format!("redis-cli -p {} info stats", redis.port),
         format!("cpu:{cpu}"),
     );
-    let arguments = [
-        "compare",
-        "--pid",
-        &pid,
-        "--metric-command",
-        &command,
-        "--metric",
-        "regex:instantaneous_ops_per_sec:(\\d+) higher",
-        "--place",
-        "os-default",
-        "--place",
-        &place,
-        "--sample",
-        "200ms",
-        "--settle",
-        "100ms",
-        "--format",
-        "json",
-        "--max-runs",
-        "7",
-    ];
+    let metric = "regex:instantaneous_ops_per_sec:(\\d+) higher";
+    let source = ["--metric-command", &command, "--metric", metric];
+    let times = words("--sample 200ms --settle 100ms --format json --max-runs 7");
+    let arguments = [compare(&pid, &place, source), times].concat();
     let mut compared = None;
     // Beside busy programs it may answer nothing for as long as it averages over.
     until("a figure above 0", || {

@@ -4,44 +4,92 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use pinwise_placement::Placement;
 use pinwise_record::TopologyRecord;
+use pinwise_report::Palette;
 use pinwise_topology::{Capture, CpuSet, Device, Topology};
 
 use crate::support::{corpus, has_program, json, root, skipped, unpacked};
 
-/// What an emulated machine was made of, by the name of its capture.
-const OWN: [(&str, [usize; 5]); 5] = [
-    // CPUs, cores, LLCs, NUMA nodes, packages.
-    ("2s2c2t", [8, 4, 2, 2, 2]),
-    ("2s2c2t-interleaved", [8, 4, 2, 2, 2]),
-    ("2s2c2t-nosmt", [4, 4, 2, 2, 2]),
-    ("1s2d4c2t", [16, 8, 2, 1, 1]),
-    ("64", [64, 32, 4, 4, 2]),
+/// Emulated machines, by the name of their capture.
+const OWN: [&str; 5] = [
+    "2s2c2t",
+    "2s2c2t-interleaved",
+    "2s2c2t-nosmt",
+    "1s2d4c2t",
+    "64",
 ];
 
+/// Machines rebuilt from public reports, and what is right of each.
 #[test]
-fn own_captures_are_read_as_they_were_emulated() {
-    for (name, [cpus, cores, llcs, nodes, packages]) in OWN {
-        let path = root().join(format!("tests/data/machines/{name}.capture"));
-        let text = std::fs::read_to_string(&path).unwrap();
-        let (topology, warnings) = Topology::from_capture(&Capture::from_text(&text).unwrap());
-        let counts = topology.counts();
-        let read = [
-            counts.cpus,
-            counts.cores,
-            counts.llcs,
-            counts.numa_nodes,
-            counts.packages,
-        ];
-        assert_eq!(read, [cpus, cores, llcs, nodes, packages], "{name}");
-        assert_eq!(warnings, Vec::<String>::new(), "{name}");
+fn machines_of_public_reports_are_read_right() {
+    let read = |name: &str| {
+        let text = unpacked(&format!("reports/{name}.capture.xz"));
+        Topology::from_capture(&Capture::from_text(std::str::from_utf8(&text).unwrap()).unwrap())
+    };
+    let cpus = |machine: &Topology, name: &str| {
+        let placement: Placement = name.parse().unwrap();
+        let realised = placement.realise(machine);
+        realised.map_or_else(|error| error.to_string(), |r| r.cpus.to_string())
+    };
+    let text = |machine: &Topology| {
+        let record = TopologyRecord::new(machine, &[]);
+        pinwise_report::topology(machine, &record, Palette::default())
+    };
+
+    // Arrow Lake: an L2 of four E-cores, among P-cores with one each.
+    let (machine, _) = read("arl285");
+    assert_eq!(cpus(&machine, "spread*4"), "0-2,6");
+    assert!(text(&machine).contains("(E-core, L1d 32 KiB, L1i 64 KiB, L2 4 MiB of CPUs 2-5)"));
+    assert!(text(&machine).contains("… and 6 more such cores, CPUs 10-13,22-23"));
+
+    // The library, which reads few files, knows these caches, too.
+    let bytes = unpacked("reports/arl285.capture.xz");
+    let capture = Capture::from_text(std::str::from_utf8(&bytes).unwrap()).unwrap();
+    let (mut few, _) = Topology::from_files(&mut &capture);
+    few.read_ranks(&mut &capture);
+    for name in [
+        "spread*4",
+        "spread*7",
+        "largest-llc",
+        "best-core",
+        "best-core*9",
+    ] {
+        assert_eq!(cpus(&few, name), cpus(&machine, name), "{name}");
     }
+
+    // GB10 without its design registers: two designs, five capacities.
+    let (machine, _) = read("gb10nomidr");
+    assert_eq!(cpus(&machine, "p-cores"), "5-9,15-19");
+    assert_eq!(cpus(&machine, "e-cores"), "0-4,10-14");
+
+    // Four nodes, two of them without memory.
+    let (machine, _) = read("nps4nomem");
+    assert!(text(&machine).contains("4 NUMA nodes (2 without memory)"));
+    assert!(text(&machine).contains("NUMA node 0: CPUs 0-5,24-29 (no memory)"));
+    assert_eq!(
+        cpus(&machine, "one-numa:0/mem=bind"),
+        "one-numa/mem=bind: this process may use no memory of node 0 (only of 1-2)"
+    );
+    let interleaved: Placement = "os-default/mem=interleave".parse().unwrap();
+    let memory = interleaved.realise(&machine).unwrap().memory.unwrap();
+    assert_eq!(memory.nodes, [1, 2]);
+
+    // lxcfs shows the first two CPUs as online, the cpuset has others.
+    let (machine, warnings) = read("lxcfs");
+    assert_eq!(cpus(&machine, "os-default"), "4-5");
+    assert_eq!(machine.online.to_string(), "0-7");
+    assert!(warnings[0].contains("online says 0-1, but this process may use CPUs 4-5"));
+
+    let (machine, warnings) = read("l3overnodes");
+    assert_eq!(cpus(&machine, "one-llc"), "0-3");
+    assert!(warnings[0].contains("CPUs 0-7 of 2 packages, which is impossible"));
 }
 
 /// hwloc read the emulated machines from within, too.
 #[test]
 fn own_captures_agree_with_hwloc() {
-    for (name, _) in OWN {
+    for name in OWN {
         let read = |ending: &str| {
             let path = root().join(format!("tests/data/machines/{name}.{ending}"));
             json(&[
@@ -73,19 +121,6 @@ fn own_captures_agree_with_hwloc() {
         };
         assert_eq!(units(&own), units(&hwloc), "{name}");
     }
-}
-
-#[test]
-fn the_interleaved_machine_is_the_same_machine() {
-    let read = |name: &str| {
-        let path = root().join(format!("tests/data/machines/{name}.capture"));
-        let text = std::fs::read_to_string(path).unwrap();
-        Topology::from_capture(&Capture::from_text(&text).unwrap()).0
-    };
-    let (plain, interleaved) = (read("2s2c2t"), read("2s2c2t-interleaved"));
-    assert_eq!(plain.shape_hash(), interleaved.shape_hash());
-    assert_eq!(plain.cores[0].to_string(), "0-1");
-    assert_eq!(interleaved.cores[0].to_string(), "0,4");
 }
 
 /// Devices that pinwise places by what their own files say, hwloc by their root
@@ -203,7 +238,7 @@ fn ways_between_gpus_are_those_of_the_bus_or_their_links() {
     assert_eq!(classes(&machine), BTreeMap::from([count("NV6", 15)]));
     let record = TopologyRecord::new(&machine, &[]);
     assert_eq!(record.devices[1].ways.as_deref(), Some("NV6 gpu0 gpu2-15"));
-    let text = pinwise_report::topology(&machine, &record, pinwise_report::Palette::new(false));
+    let text = pinwise_report::topology(&machine, &record, Palette::new(false));
     assert!(text.contains("  gpu1: NV6 gpu0 gpu2-15\n"), "{text}");
 }
 
@@ -269,7 +304,7 @@ fn snapshots_of_real_machines_agree_with_hwloc() {
             "{name} cannot be unpacked (is bzip2 there?)"
         );
         seen += 1;
-        crate::faces::xml::check_snapshot(name, unpacked.path());
+        crate::outputs::xml::check_snapshot(name, unpacked.path());
         for (what, read) in read_counts(unpacked.path()) {
             let expected = row[&format!("x_{what}")].parse::<usize>().ok();
             let is_defined = DEFINITIONS.iter().any(|(n, w, _)| n == name && *w == what);
@@ -336,49 +371,4 @@ fn this_machine_reads_like_lstopo() {
     }
     assert_eq!(own["allowed"], hwloc["allowed"]);
     assert_eq!(own["shape_hash"], hwloc["shape_hash"]);
-}
-
-#[test]
-fn broken_folders_are_refused_or_survived() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    let cpu = path("sys/devices/system/cpu");
-    std::fs::create_dir_all(cpu.join("cpu0/topology")).unwrap();
-    std::fs::create_dir_all(cpu.join("cpu1/topology")).unwrap();
-    std::fs::write(cpu.join("cpu0/topology/package_cpus"), "3\n").unwrap();
-    // A link that loops, a pipe that would block, a list that lies.
-    std::os::unix::fs::symlink("core_id", cpu.join("cpu0/topology/core_id")).unwrap();
-    Command::new("mkfifo")
-        .arg(cpu.join("cpu0/online"))
-        .status()
-        .unwrap();
-    std::fs::write(cpu.join("online"), "0-1,7\n\0\0").unwrap();
-    std::fs::write(cpu.join("cpu1/topology/core_cpus"), "not a mask").unwrap();
-    let record = json(&[
-        "topology",
-        "--from",
-        folder.path().to_str().unwrap(),
-        "--format",
-        "json",
-    ]);
-    assert_eq!(record["counts"]["cpus"], 2);
-    let warnings = record["warnings"].to_string();
-    assert!(
-        warnings.contains("CPUs 7 are reported online"),
-        "{warnings}"
-    );
-    assert!(warnings.contains("not a mask"), "{warnings}");
-}
-
-#[test]
-fn a_machine_of_more_than_1024_cpus_is_read() {
-    let record = json(&[
-        "--machine",
-        "sim:package:2 l3:24 core:16 pu:2",
-        "topology",
-        "--format",
-        "json",
-    ]);
-    assert_eq!(record["counts"]["cpus"], 1536);
-    assert_eq!(record["counts"]["llcs"], 48);
 }

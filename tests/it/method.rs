@@ -1,7 +1,7 @@
 //! The method on known truth: whole comparisons on simulated machines, through
 //! the code path of real ones. Numbers of replays are small here, a fifth of them
 //! where not all are asked for, seeds fixed and limits wide enough for chance;
-//! `benches/method.rs` has the full table.
+//! `cargo lab method` makes the full table.
 
 use pinwise_record::{SearchAnswer, SearchRecord};
 use pinwise_sim::world::{self, World, WorldNoise};

@@ -119,7 +119,7 @@ fn stored_records_are_compared_with_their_like() {
     let (_folder, store) = store();
     let stored = ids(&store);
     let subject = |id: &str| {
-        Summary::of(&succeed(
+        Summary::from_json(&succeed(
             &store,
             &["record", "show", id, "--format", "json"],
         ))

@@ -1,8 +1,6 @@
 //! Whole comparisons on simulated machines of known truth, counted: how often
 //! something false was said, how often something true was found, and how often
-//! intervals held the truth. Used by the tests and by `benches/method.rs`.
-
-use std::path::Path;
+//! intervals held the truth. Used by the tests and by `lab`.
 
 use pinwise_machine::Host;
 use pinwise_placement::Placement;
@@ -12,6 +10,8 @@ use pinwise_stats::confirm::Score;
 use pinwise_stats::judge::Judge;
 use pinwise_study::compare::{self, ComparePlan, Tuning, Unwatched};
 use pinwise_workload::Command;
+
+use crate::support::root;
 
 /// One kind of experiment: `os-default` and `arms − 1` single CPUs, of which
 /// the last costs `effect` times as much as the others, which cost the same.
@@ -73,7 +73,7 @@ pub(crate) struct Tally {
 
 /// The noise of a recorded series that belongs to the project.
 pub(crate) fn recorded(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/series");
+    let folder = root().join("tests/data/series");
     format!("series = \"{}\"", folder.join(name).display())
 }
 

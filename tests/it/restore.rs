@@ -8,15 +8,15 @@
 //! real in `restore_vm` and `devices_vm`.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use pinwise_machine::HostSetting;
+use pinwise_machine::RunSetting;
 use pinwise_machine::linux::{Change, FAULT_POINTS, Ledger, LedgerOptions};
 use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
-use crate::support::{heed_signals, pinwise, run, skipped, stat_field, texts};
+use crate::support::{Running, cpus_of, heed_signals, pinwise, skipped, stat_field, texts};
 
 const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
 /// Interrupts of the folder that stands for the host, and the CPUs that take them.
@@ -41,21 +41,19 @@ fn queue(name: &str) -> Queue {
 }
 
 /// A process whose threads are moved about.
-struct Sleeper(Child);
+struct Sleeper(Running);
 
 impl Sleeper {
     fn start() -> Self {
-        Self(Command::new("sleep").arg("600").spawn().unwrap())
+        Self(Running::sleeper())
     }
 
     fn id(&self) -> i32 {
-        i32::try_from(self.0.id()).unwrap()
+        i32::try_from(self.0.0.id()).unwrap()
     }
 
-    fn status(&self, field: &str) -> String {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
-        line.split_whitespace().nth(1).unwrap().to_owned()
+    fn cpus(&self) -> String {
+        cpus_of(self.id())
     }
 
     fn nice(&self) -> String {
@@ -81,13 +79,6 @@ impl Sleeper {
 
     fn groups(&self) -> String {
         std::fs::read_to_string(format!("/proc/{}/cgroup", self.id())).unwrap()
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -174,7 +165,7 @@ impl Scene {
         });
         let mut values: Vec<String> = online.chain(interrupts).chain(queues).collect();
         for sleeper in [&self.first, &self.second] {
-            values.push(sleeper.status("Cpus_allowed_list:"));
+            values.push(sleeper.cpus());
             values.push(sleeper.nice());
             values.push(sleeper.memory());
             values.push(sleeper.groups());
@@ -244,11 +235,7 @@ impl Scene {
 }
 
 fn own_cpus() -> CpuSet {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let list = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    CpuSet::parse_list(list.unwrap().trim()).unwrap()
+    CpuSet::parse_list(&cpus_of("self")).unwrap()
 }
 
 /// Not a test of its own: the process that [`Scene::strike`] ends.
@@ -311,8 +298,8 @@ fn changes_things_when_told() {
             .into(),
     };
     let off = CpuSet::parse_list("2-3").unwrap();
-    for setting in [HostSetting::Interrupts(moved), HostSetting::Offline(off)] {
-        if ledger.set(&setting).is_err() {
+    for setting in [RunSetting::Interrupts(moved), RunSetting::Offline(off)] {
+        if ledger.set(&[setting]).is_err() {
             return;
         }
     }
@@ -440,13 +427,13 @@ fn what_the_guardian_could_not_do_the_command_does() {
         message.contains(&format!("thread {id}: CPUs {cpus} (would be restored)")),
         "{message}"
     );
-    assert_eq!(sleeper.status("Cpus_allowed_list:"), one);
+    assert_eq!(sleeper.cpus(), one);
     let message = command(&["apply", "restore"]);
     assert!(
         message.contains(&format!("thread {id}: CPUs {cpus} (restored)")),
         "{message}"
     );
-    assert_eq!(sleeper.status("Cpus_allowed_list:"), cpus.to_string());
+    assert_eq!(sleeper.cpus(), cpus.to_string());
     let message = command(&["apply", "restore"]);
     let searched = format!(
         "Nothing to restore: no journal in {}",
@@ -475,7 +462,7 @@ fn a_folder_of_somebody_else_among_temporary_files_does_not_stop_apply() {
         command
     };
     let mut sleep = as_user(Command::new("sleep"));
-    let sleeper = Sleeper(sleep.arg("600").spawn().unwrap());
+    let sleeper = Sleeper(Running::start(sleep.arg("600")));
     let mut command = as_user(pinwise(&folder.path().join("store.db")));
     for variable in ["PINWISE_RUNTIME_DIR", "XDG_RUNTIME_DIR"] {
         command.env_remove(variable);
@@ -495,96 +482,4 @@ fn a_folder_of_somebody_else_among_temporary_files_does_not_stop_apply() {
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let begin = format!("{name}-");
     assert_eq!(names.filter(|name| name.starts_with(&begin)).count(), 1);
-}
-
-#[track_caller]
-fn refused(arguments: &[&str], words: &str) {
-    let output = run(arguments);
-    let (_, err) = texts(&output);
-    assert_eq!(output.status.code(), Some(2), "{err}");
-    assert_eq!(err.lines().count(), 1, "{err}");
-    assert!(err.contains(words), "{err}");
-}
-
-#[test]
-fn places_of_interrupts_that_are_refused() {
-    let with = |more: &[&'static str]| [&["compare"], more, &["--", "true"]].concat();
-    refused(
-        &with(&["--irq", "eth0"]),
-        "--irq eth0: 'eth0' is not DEVICE=PLACE",
-    );
-    refused(
-        &with(&["--irq", "eth0=local,eth0=far"]),
-        "--irq eth0=local,eth0=far: eth0 has a place already",
-    );
-    refused(
-        &["apply", "--place", "os-default", "--irq", "eth0=local"],
-        "--irq: it moves interrupts while something runs; give --pid",
-    );
-    refused(
-        &["apply", "--pid", "1", "--irq", "nodevice9=local"],
-        "--irq nodevice9=local: near:nodevice9: ",
-    );
-    refused(
-        &with(&["--irq", "nodevice9=local"]),
-        "--irq nodevice9=local: near:nodevice9: ",
-    );
-    refused(
-        &with(&["--machine", "sim:core:2", "--irq", "eth0=local"]),
-        "--irq moves interrupts of this host",
-    );
-    refused(&with(&["--irq", "eth0=1", "--trace"]), "--trace");
-}
-
-#[test]
-fn what_ifs_that_are_refused() {
-    let machine = ["compare", "--machine", "sim:core:2 pu:2"];
-    let with = |more: &[&'static str]| [&machine[..], more, &["--", "true"]].concat();
-    refused(
-        &with(&["--what-if", "tiny"]),
-        "--what-if tiny: no such machine",
-    );
-    refused(&with(&["--what-if", "cpus=4"]), "no larger");
-    refused(&with(&["--real"]), "--what-if");
-    refused(
-        &with(&["--what-if", "smt-off", "--real"]),
-        "--real switches CPUs of this host",
-    );
-}
-
-#[test]
-fn what_ifs_by_mask_are_arms() {
-    let record = crate::support::json(&[
-        "compare",
-        "--machine",
-        "sim:package:2 core:2 pu:2",
-        "--seed",
-        "1",
-        "--max-runs",
-        "12",
-        "--what-if",
-        "smt-off",
-        "--what-if",
-        "cpus=2",
-        "--format",
-        "json",
-        "--",
-        "true",
-    ]);
-    let arms = record["arms"].as_array().unwrap();
-    let message: Vec<_> = arms
-        .iter()
-        .map(|a| (a["name"].as_str().unwrap(), a["cpus"].as_str().unwrap()))
-        .collect();
-    assert_eq!(
-        message,
-        [
-            ("os-default", "0-7"),
-            ("smt-off", "0,2,4,6"),
-            ("cpus=2", "0,4")
-        ]
-    );
-    let findings = record["findings"].as_array().unwrap();
-    let caution = findings.iter().find(|f| f["check"] == "what-if").unwrap();
-    assert_eq!(caution["evidence"]["smt-off, CPUs left out"], "1,3,5,7");
 }

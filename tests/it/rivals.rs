@@ -1,7 +1,7 @@
 //! Other ways to find the best of many arms, against which the search is held:
 //! random search, everything five times, everything with early stopping,
 //! Thompson sampling without a prior, sequential halving. They know no model of
-//! placements. Used by the tests here and by `benches/search`.
+//! placements. Used by the tests here and by `lab`.
 
 use pinwise_stats::{halving, normal};
 use rand::seq::SliceRandom;

@@ -12,7 +12,9 @@ use std::time::Duration;
 use pinwise_machine::linux::LinuxProcesses;
 use pinwise_machine::processes::Processes;
 
-use crate::support::{has_program, pinwise, root, run, skipped, stat_field, texts};
+use crate::support::{
+    cpus_of, has_program, pinwise, root, run, skipped, stat_field, status_line, texts,
+};
 
 /// Processes that are ended with the test.
 struct Stage {
@@ -91,9 +93,7 @@ impl Stage {
 
     /// Sends the rules a signal.
     fn signal(&self, signal: &str) {
-        let process = self.rules.as_ref().unwrap().id().to_string();
-        let status = Command::new("kill").args(["-s", signal, &process]).status();
-        assert!(status.unwrap().success());
+        crate::support::signal(self.rules.as_ref().unwrap().id(), signal);
     }
 
     /// Sends a signal that ends the rules; how they ended.
@@ -144,18 +144,6 @@ impl Stage {
     }
 }
 
-/// A line of `/proc/PID/status`.
-fn status(process: u32, key: &str) -> String {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
-    let status = status.unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(key));
-    line.unwrap_or("gone").trim().to_owned()
-}
-
-fn cpus_of(process: u32) -> String {
-    status(process, "Cpus_allowed_list:")
-}
-
 fn all() -> String {
     cpus_of(std::process::id())
 }
@@ -197,7 +185,7 @@ fn killed_rules_give_everything_back() {
     // Who may not lower nice values again may not raise them, and whose nice
     // value was set, as everybody's who is started here, keeps it.
     let own = std::process::id();
-    let may_be_niced = status(own, "Uid:").starts_with('0') && nice_of(own) == "0";
+    let may_be_niced = status_line(own, "Uid:").starts_with('0') && nice_of(own) == "0";
     if !may_be_niced {
         let why = "without the nice value: this needs root and nice 0";
         skipped("killed_rules_give_everything_back", why);
@@ -303,12 +291,12 @@ fn who_was_placed_by_others_stays() {
     let placed = stage.nap();
     stage.until_on(placed, "0");
     assert_eq!(cpus_of(process), last);
-    let refused = &stage.log()[0];
-    assert_eq!(
-        (&refused["change"], &refused["process"]),
-        (&"refused".into(), &process.into())
-    );
     assert!(stage.end("INT").success());
+    // The two processes may be found in either order.
+    let log = stage.log();
+    let is_refusal =
+        |event: &&serde_json::Value| event["change"] == "refused" && event["process"] == process;
+    assert_eq!(log.iter().filter(is_refusal).count(), 1, "{log:?}");
     assert_eq!((cpus_of(process), cpus_of(placed)), (last, all()));
 }
 
@@ -372,7 +360,11 @@ fn polling_places_new_processes_too() {
     };
     stage.rule("place = \"cpu:0\"");
     stage.start(&["--poll-only", "--poll", "20ms"]);
-    assert!(stage.read("err").contains("looked for every 20ms"));
+    assert!(
+        stage
+            .read("err")
+            .contains("Polling for new processes every 20ms")
+    );
     let process = stage.nap();
     stage.until_on(process, "0");
     assert!(stage.end("TERM").success());
@@ -394,7 +386,10 @@ fn what_a_program_got_ends_with_it() {
     let mut input = child.stdin.take().unwrap();
     let process = stage.keep(child);
     stage.start(&[]);
-    if stage.read("err").contains("looked for every") {
+    if stage
+        .read("err")
+        .contains("Polling for new processes every")
+    {
         return skipped(TEST, "the kernel reports no new programs here");
     }
     stage.until_on(process, "0");
@@ -492,64 +487,6 @@ fn rules_are_checked() {
     assert!(
         out.contains(&format!("napper ({process}, on {})", all())),
         "{out}"
-    );
-}
-
-#[test]
-fn bad_rules_are_refused_with_line_and_column() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("rules.toml");
-    let shown = file.display().to_string();
-    for (text, message) in [
-        (
-            "[[rule]]\nname = 'a'\nexe = 'x'",
-            "3:1: unknown field `exe`",
-        ),
-        (
-            "[[rule]]\nname = 'a'\nexecutable = 'x'\nplace = 'one-cor'",
-            "4:9: place: 'one-cor'",
-        ),
-        (
-            "[[rule]]\nname = 'a'\nuser = 'no-such'\nnice = 1",
-            "3:8: user: no such user here:",
-        ),
-        ("rule = 3", "1:8: "),
-    ] {
-        std::fs::write(&file, text).unwrap();
-        for command in ["check", "run", "unit"] {
-            let output = run(&["apply", "rules", command, &shown]);
-            let (out, err) = texts(&output);
-            assert_eq!(output.status.code(), Some(2), "{text}: {err}");
-            assert!(
-                err.contains(&format!("rules.toml:{message}")),
-                "{command} {text}: {err}"
-            );
-            assert_eq!((err.lines().count(), out.as_str()), (1, ""), "{err}");
-        }
-    }
-    let output = run(&["apply", "rules", "check", "/nowhere/rules.toml"]);
-    assert!(
-        texts(&output)
-            .1
-            .contains("/nowhere/rules.toml: No such file")
-    );
-    assert_eq!(output.status.code(), Some(2));
-    // Neither a pipe nor zeros without end are waited for.
-    let output = run(&["apply", "rules", "check", "/dev/zero"]);
-    let message = "/dev/zero: it is not a regular file";
-    assert!(texts(&output).1.contains(message), "{output:?}");
-    std::fs::write(&file, vec![b'#'; (1 << 20) + 1]).unwrap();
-    let message = "it is larger than 1024 KiB";
-    assert!(
-        texts(&run(&["apply", "rules", "check", &shown]))
-            .1
-            .contains(message)
-    );
-    std::fs::write(&file, [0xff, 0xfe]).unwrap();
-    assert!(
-        texts(&run(&["apply", "rules", "check", &shown]))
-            .1
-            .contains("not UTF-8")
     );
 }
 

@@ -1,8 +1,6 @@
 //! Worlds that the search's own benchmark does not draw, used by the tests here
-//! and by `benches/search`: a scheduler whose runs vary far more than those of
+//! and by `lab`: a scheduler whose runs vary far more than those of
 //! bound threads, and shapes with a second basin at the far end.
-
-use std::path::Path;
 
 use pinwise_machine::Output;
 use pinwise_placement::space::Space;
@@ -13,6 +11,8 @@ use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+use crate::support::root;
 
 /// Two packages of eight caches of eight cores of two CPUs.
 pub(crate) const SERVER: &str = "package:2 l3:8(size=32MB) core:8 pu:2";
@@ -58,7 +58,7 @@ pub(crate) fn two_basins(seed: u64) -> (usize, String) {
         _ => (SERVER, 32),
     };
     let machine = Topology::from_synthetic(topology).expect("a topology");
-    let shapes = Space::of(&machine).shapes(threads);
+    let shapes = Space::from_topology(&machine).shapes(threads);
     let (deep, shallow) = (
         chance.random_range(0.65..0.85),
         chance.random_range(0.86..0.95),
@@ -94,7 +94,7 @@ pub(crate) fn plan(threads: usize, seed: u64) -> SearchPlan {
         default_is_counted: false,
         within: 0.01,
         least_within: 0.05,
-        metric: Metric::Wall,
+        metric: Metric::wall(),
         unit: String::new(),
         max_runs: Some(200),
         budget: None,
@@ -112,7 +112,7 @@ pub(crate) fn plan(threads: usize, seed: u64) -> SearchPlan {
 /// Searches a world.
 pub(crate) fn search(threads: usize, text: &str, seed: u64) -> SearchRecord {
     let plan = plan(threads, seed);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/series");
+    let folder = root().join("tests/data/series");
     let machine = SimulatedMachine::from_text_in("world", text, &folder, seed);
     let mut machine = machine.expect("a machine");
     search::run(&plan, None, &mut machine, &mut Unwatched).expect("a search")

@@ -283,7 +283,7 @@ fn two_records_are_compared_as_diff_does() {
     assert_eq!(printed["schema"], "pinwise.diff/1");
     assert!(site.json(&format!("api/diff?a={}&b={}", ids[0], ids[1])) == printed);
     for (query, status, words) in [
-        (format!("a={}", ids[0]), 400, "'b' is not named"),
+        (format!("a={}", ids[0]), 400, "No record 'b' given"),
         (format!("a={}&b=none", ids[0]), 404, "'none'"),
         (format!("a={0}&b={0}", ids[0]), 422, "both A and B"),
     ] {
@@ -327,7 +327,7 @@ fn gates_are_chained_as_history_does() {
     );
     let (status, error) = site.problem("api/gates?subject=other");
     assert_eq!(status, 400, "{error}");
-    assert!(error.contains("benchmark is not named"), "{error}");
+    assert!(error.contains("No benchmark given"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Pairs of experiments whose truth is known, each simulated with a seed of its
 //! own, as two that ran on different days, and what `diff` says of them. Used by
-//! the tests and by `benches/method.rs`.
+//! the tests and by `lab`.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub(crate) fn experiment(
 pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeError> {
     let parts = [a, b].map(|record| {
         let text = serde_json::to_string(record).expect("JSON");
-        (record.entry(), Summary::of(&text), text)
+        (record.entry(), Summary::from_json(&text), text)
     });
     let [a, b] = [&parts[0], &parts[1]].map(|(entry, summary, record)| Side {
         entry,

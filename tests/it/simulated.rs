@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::{json, root, run, texts};
+use crate::support::{json, root, words};
 
 /// The example descriptions.
 fn examples() -> Vec<PathBuf> {
@@ -25,154 +25,10 @@ fn examples_are_machines_that_run() {
         let machine = format!("sim:{}", file.display());
         let found = json(&["topology", "--machine", &machine, "--format", "json"]);
         assert!(found["schema"].is_string(), "{found}");
-        let record = json(&[
-            "compare",
-            "--machine",
-            &machine,
-            "--seed",
-            "1",
-            "--place",
-            "os-default",
-            "--place",
-            "spread*4",
-            "--threads-env",
-            "4",
-            "--max-runs",
-            "8",
-            "--format",
-            "json",
-            "--",
-            "sim-workload",
-        ]);
+        let places = "--place os-default --place spread*4 --threads-env 4";
+        let record = compare(&machine, &format!("{places} --max-runs 8 -- sim-workload"));
         assert_eq!(record["arms"].as_array().unwrap().len(), 2, "{record}");
     }
-}
-
-#[test]
-fn described_jitter_has_a_row_for_each_cpu_and_cause() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("m.toml");
-    let description = r#"
-        topology = "core:2 pu:1"
-        [[jitter.cause]]
-        kind = "cpu-interrupt"
-        name = "local_timer"
-        rate = 100
-        median_us = 8
-        [[jitter.cause]]
-        kind = "softirq"
-        name = "NET_RX"
-        cpus = "1"
-        rate = 50
-        median_us = 20
-    "#;
-    std::fs::write(&file, description).unwrap();
-    let machine = format!("sim:{}", file.display());
-    let arguments = ["bench", "jitter", "--machine", &machine, "--seed", "1"];
-    let output = run(&[&arguments[..], &["--format", "csv"]].concat());
-    let (out, err) = texts(&output);
-    assert!(output.status.success(), "{err}");
-    let rows = out.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let rows: Vec<Vec<&str>> = rows.collect();
-    assert_eq!(rows[0][0..4], ["cpu", "watched_s", "kind", "name"]);
-    let found: Vec<String> = rows[1..].iter().map(|row| row[..4].join(" ")).collect();
-    assert_eq!(found.len(), 3, "{out}");
-    for expected in [
-        "0 5 cpu-interrupt local_timer",
-        "1 5 cpu-interrupt local_timer",
-        "1 5 softirq NET_RX",
-    ] {
-        assert!(found.iter().any(|row| row == expected), "{out}");
-    }
-    let record = json(&[&arguments[..], &["--format", "json"]].concat());
-    let gaps: u64 = rows[1..]
-        .iter()
-        .map(|row| row[6].parse::<u64>().unwrap())
-        .sum();
-    assert_eq!(record["gaps"], gaps);
-    assert_eq!(record["isolation"]["isolated"], "");
-}
-
-/// A description is refused in one line with status 2 that names the key.
-#[track_caller]
-fn refused(description: &str, part: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("m.toml");
-    std::fs::write(&file, description).unwrap();
-    let machine = format!("sim:{}", file.display());
-    for line in [
-        vec!["topology", "--machine", &machine],
-        vec!["compare", "--machine", &machine, "--", "prog"],
-    ] {
-        let output = run(&line);
-        let (out, err) = texts(&output);
-        assert_eq!(output.status.code(), Some(2), "{description}: {out}{err}");
-        assert!(err.contains(part) && err.contains("m.toml"), "{err}");
-        assert_eq!(err.trim_end().lines().count(), 1, "{err}");
-    }
-}
-
-#[test]
-fn impossible_machines_are_refused() {
-    refused(
-        "topology = \"pu:4\"\n[scheduler]\npolicy = \"pinned\"\n[performance]\n",
-        "performance: there is a [scheduler], too",
-    );
-    refused(
-        "topology = \"pu:4\"\nallowed = \"9\"",
-        "allowed: there is no CPU 9",
-    );
-    refused(
-        "topology = \"pu:4\"\noffline = \"0-3\"",
-        "offline: leaves no CPU",
-    );
-    refused(
-        "topology = \"pu:4\"\n[[kind]]\ncpus = \"0-3\"\nspeed = 1.0\n[[kind]]\ncpus = \"3\"\nspeed = 2.0",
-        "kind[1].cpus: CPUs 3 are of another kind, too",
-    );
-    refused(
-        "topology = \"pu:4\"\n[performance]\nturbo_drop = 2.0",
-        "performance.turbo_drop: 2 must be from 0 to 0.9",
-    );
-    refused(
-        "topology = \"pu:4\"\n[performance]\nturbo = 0.1",
-        "m.toml:3: unknown field `turbo`",
-    );
-    refused(
-        "topology = \"pu:4\"\n[performance]\n[workload.x]\nbase_s = 1.0\n[workload.x.demand]\nserial = -0.1",
-        "workload.x.demand.serial: -0.1 must be from 0 to 1",
-    );
-    refused(
-        "topology = \"pu:4\"\n[workload.x]\nbase_s = 1.0\nfails = [\"two-llcs\"]",
-        "workload.x.fails",
-    );
-}
-
-#[test]
-fn more_threads_and_fewer_are_set_by_the_environment() {
-    let example = root().join("tests/data/sim/server-2x8x8x2.toml");
-    let machine = format!("sim:{}", example.display());
-    let typical = |threads: &str| {
-        let record = json(&[
-            "compare",
-            "--self",
-            "--machine",
-            &machine,
-            "--seed",
-            "1",
-            "--threads-env",
-            threads,
-            "--max-runs",
-            "8",
-            "--format",
-            "json",
-            "--",
-            "sim-workload",
-        ]);
-        record["arms"][0]["estimate"]["value"].as_f64().unwrap()
-    };
-    let (few, many) = (typical("8"), typical("64"));
-    assert!(few > 3.0 * many, "{few} {many}");
 }
 
 /// Others use up to 0.7 of a CPU: little of the machine, much in a third of the blocks.
@@ -294,17 +150,23 @@ fn compared(machine: &str, place: &str) -> Value {
     let file = folder.path().join("m.toml");
     std::fs::write(&file, machine).unwrap();
     let machine = format!("sim:{}", file.display());
-    let line = ["compare", "--machine", &machine, "--seed", "1"];
-    let effort = [
-        "--max-runs",
-        "60",
-        "--precision",
-        "0.1%",
+    let effort = "--max-runs 60 --precision 0.1%";
+    let places = format!("--place os-default --place {place} -- prog");
+    compare(&machine, &format!("{effort} {places}"))
+}
+
+/// The record of a comparison with these words.
+fn compare(machine: &str, line: &str) -> Value {
+    let start = [
         "--format",
         "json",
+        "compare",
+        "--machine",
+        machine,
+        "--seed",
+        "1",
     ];
-    let places = ["--place", "os-default", "--place", place, "--", "prog"];
-    json(&[&line[..], &effort, &places].concat())
+    json(&[&start[..], &words(line)].concat())
 }
 
 /// Waiting that others cause drowns a difference of 3 % in wall time; CPU time
@@ -334,18 +196,8 @@ fn cpu_time_is_decided_where_waiting_leaves_wall_time_open() {
     );
     std::fs::write(&file, text).unwrap();
     let machine = format!("sim:{}", file.display());
-    let line = [
-        "compare",
-        "--machine",
-        &machine,
-        "--seed",
-        "1",
-        "--max-runs",
-        "40",
-    ];
-    let places = ["--place", "os-default", "--place", "cpu:0"];
-    let of = |more: &[&'static str]| [&line[..], &places, more, &["--", "prog"]].concat();
-    let record = json(&of(&["--format", "json"]));
+    let line = "--max-runs 40 --place os-default --place cpu:0";
+    let record = compare(&machine, &format!("{line} -- prog"));
     let contrast = &record["contrasts"][0];
     assert_eq!(contrast["verdict"], "undecided", "{contrast}");
     let cpu = &contrast["cpu_time"];
@@ -359,19 +211,9 @@ fn cpu_time_is_decided_where_waiting_leaves_wall_time_open() {
         rest["low"].as_f64() < Some(1.0) && rest["high"].as_f64() > Some(1.0),
         "{rest}"
     );
-    let finding = record["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|finding| finding["check"] == "cpu_time_decides")
-        .unwrap_or_else(|| panic!("{}", record["findings"]));
-    let (text, _) = texts(&run(&of(&[])));
-    let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        plain.contains(finding["sentence"].as_str().unwrap()),
-        "{text}"
-    );
+    let mut findings = record["findings"].as_array().unwrap().iter();
+    assert!(findings.any(|finding| finding["check"] == "cpu_time_decides"));
     // Asked for, it is the verdict.
-    let asked = json(&of(&["--metric", "cpu", "--format", "json"]));
+    let asked = compare(&machine, &format!("{line} --metric cpu -- prog"));
     assert_eq!(asked["contrasts"][0]["verdict"], "slower", "{asked}");
 }

@@ -3,15 +3,15 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{self, has_program, json, root, skipped};
+use crate::support::{self, Running, go_cache, has_program, json, root, skipped};
 
 /// How long programs run at first, s: enough for hundreds of samples of a thread
 /// that gets half of a CPU.
-const SECONDS: f64 = 0.8;
+const SECONDS: f64 = 0.4;
 
 /// How long at most, where other programs leave little time, s.
 const MOST_SECONDS: f64 = 600.0;
@@ -29,7 +29,7 @@ fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Optio
         .arg("-o")
         .arg(&program)
         .arg(root().join("tests/data/programs").join(source))
-        .env("GOCACHE", folder.join("cache"))
+        .env("GOCACHE", go_cache())
         .env("GOFLAGS", "-trimpath")
         .env("GOTOOLCHAIN", "local")
         .env("HOME", folder)
@@ -64,18 +64,23 @@ fn attached(command: &[&str]) -> Value {
 }
 
 fn attached_for(enough: u64, command: &[&str]) -> Value {
+    let look = ["--format", "json", "spin", "attach", "--hz", "3989", "--"];
+    look_for(enough, |seconds| {
+        let last = seconds.to_string();
+        support::json_in_session(&[&look[..], command, &[&last]].concat())
+    })
+}
+
+/// The first look of this many seconds that has enough samples.
+fn look_for(enough: u64, mut look: impl FnMut(f64) -> Value) -> Value {
     let mut seconds = SECONDS;
     loop {
-        let last = seconds.to_string();
-        let mut arguments = vec!["--format", "json", "spin", "attach", "--"];
-        arguments.extend(command);
-        arguments.push(&last);
-        let record = json(&arguments);
+        let record = look(seconds);
         let samples = record["samples"].as_u64().unwrap();
         if samples > enough {
             return record;
         }
-        seconds *= 3.0;
+        seconds *= (1.5 * enough as f64 / samples.max(1) as f64).clamp(1.5, 10.0);
         let notes = &record["notes"];
         assert!(seconds < MOST_SECONDS, "{samples} samples: {notes}");
     }
@@ -221,30 +226,10 @@ fn mutexes_that_are_rarely_contended_do_not_spin() {
     }
 }
 
-/// The program of waits and of work that looks like them.
+/// The program that yields, and works in ways that look like waits.
 fn polls(test: &str, folder: &Path, options: &[&str]) -> Option<PathBuf> {
     let compiler = [&["cc", "-O2", "-pthread"], options].concat();
     compiled(test, folder, "polls.c", &compiler)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn waits_without_a_hint_are_seen() {
-    let test = "spin_attach::waits_without_a_hint_are_seen";
-    if !can_sample(test) {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    for options in [&[][..], &["-fno-omit-frame-pointer", "-g"]] {
-        let Some(program) = polls(test, folder.path(), options) else {
-            return;
-        };
-        for what in ["ring", "burst", "ticks", "time"] {
-            let record = attached(&[program.to_str().unwrap(), what]);
-            assert!(share(&record) > 0.65, "{what}: {record:#}");
-            assert_eq!(record["places"][0]["kind"], "bare_load", "{what}");
-        }
-    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -259,7 +244,7 @@ fn work_that_looks_like_a_wait_is_work() {
         let Some(program) = polls(test, folder.path(), options) else {
             return;
         };
-        for what in ["drain", "checksum", "clock"] {
+        for what in ["drain", "clock"] {
             let record = attached(&[program.to_str().unwrap(), what]);
             // The clock is read in a loop, too, for as long as that takes.
             let most = if what == "clock" { 0.15 } else { 0.05 };
@@ -316,7 +301,7 @@ fn check_threads_at(
 fn ways_to_wait_are_seen() {
     let test = "spin_attach::ways_to_wait_are_seen";
     if can_sample(test) {
-        check_threads(test, "waits.c", 25, 0.65..=1.0);
+        check_threads(test, "waits.c", 28, 0.65..=1.0);
     }
 }
 
@@ -325,7 +310,7 @@ fn ways_to_wait_are_seen() {
 fn ways_to_work_are_no_waits() {
     let test = "spin_attach::ways_to_work_are_no_waits";
     if can_sample(test) {
-        check_threads(test, "work.c", 22, 0.0..=0.05);
+        check_threads(test, "work.c", 24, 0.0..=0.05);
     }
 }
 
@@ -416,33 +401,25 @@ fn a_java_lock_without_a_hint_is_seen() {
         let tiers = ["-XX:-TieredCompilation", "-XX:-BackgroundCompilation"];
         let mut java = Command::new("java");
         java.args(tiers)
-            .args(["-cp", classes, "CasLock", "60", how])
+            .args(["-cp", classes, "CasLock", "600", how])
             .stdout(Stdio::piped());
-        let mut running = Ended(java.spawn().unwrap());
+        let mut running = Running(support::start_in_session(&mut java).spawn().unwrap());
         let mut line = String::new();
         let output = running.0.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
         assert_eq!(line, "warm\n");
-        let pid = running.0.id().to_string();
-        let look = [
-            "--format", "json", "spin", "attach", "--for", "1s", "--pid", &pid,
-        ];
-        let record = json(&look);
+        let pid = running.id();
+        let look = ["--format", "json", "spin", "attach", "--pid", &pid];
+        let record = look_for(ENOUGH, |seconds| {
+            let time = format!("{seconds}s");
+            json(&[&look[..], &["--hz", "3989", "--for", &time]].concat())
+        });
         // Four threads share one lock, and its owner sleeps.
         assert!(share(&record) > 0.5, "{how}: {record:#}");
-        assert_eq!(record["places"][0]["kind"], "bare_load", "{how}");
-        let algorithms = record["places"][0]["algorithms"].to_string();
+        let place = &record["places"][0];
+        assert_eq!(place["kind"], "bare_load", "{how}: {record:#}");
+        let algorithms = place["algorithms"].to_string();
         assert!(!algorithms.contains("netfx"), "{algorithms}");
-    }
-}
-
-/// Ends a program when a test is over.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -457,15 +434,9 @@ fn a_process_is_looked_at_and_left_alone() {
     let Some(program) = spin_lock(test, folder.path()) else {
         return;
     };
-    let start = |seconds: &str| {
-        let child = Command::new(&program)
-            .arg(seconds)
-            .stdin(Stdio::null())
-            .spawn();
-        Ended(child.unwrap())
-    };
+    let start = |seconds: &str| Running::start(Command::new(&program).arg(seconds));
     let mut running = start("30");
-    let pid = running.0.id().to_string();
+    let pid = running.id();
     let look = [
         "--format", "json", "spin", "attach", "--for", "500ms", "--pid", &pid,
     ];
@@ -475,7 +446,7 @@ fn a_process_is_looked_at_and_left_alone() {
     assert!(running.0.try_wait().unwrap().is_none(), "it was ended");
     // One that ends while it is looked at is no error.
     let short = start("5");
-    let pid = short.0.id().to_string();
+    let pid = short.id();
     let look = [
         "--format", "json", "spin", "attach", "--for", "20s", "--pid", &pid,
     ];
@@ -506,42 +477,6 @@ fn cpu_time_alone_is_reported_as_such() {
     }
     assert!(record["cpu_s"].as_f64().unwrap() > 0.0);
     assert_eq!(record["findings"][0]["check"], "unseen");
-}
-
-#[test]
-fn what_cannot_be_looked_at_is_reported_in_one_line() {
-    let cases: [(&[&str], &str); 6] = [
-        (&["spin", "attach"], "-- COMMAND, or --pid PID"),
-        (&["spin", "attach", "--pid=-5"], "--pid -5"),
-        (
-            &["spin", "attach", "--pid", "2147483646"],
-            "no such process",
-        ),
-        (&["spin", "attach", "--hz", "0", "--", "true"], "--hz <N>"),
-        (
-            &["spin", "attach", "--", "no-such-program-here"],
-            "no such program",
-        ),
-        (
-            &[
-                "--machine",
-                "sim:core:2 pu:1",
-                "spin",
-                "attach",
-                "--",
-                "true",
-            ],
-            "simulated machine",
-        ),
-    ];
-    for (arguments, words) in cases {
-        let output = support::run(arguments);
-        let (out, err) = support::texts(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
-        assert_eq!(out, "", "{arguments:?}");
-        assert_eq!(err.trim_end().lines().count(), 1, "{arguments:?}: {err}");
-        assert!(err.contains(words), "{arguments:?}: {err}");
-    }
 }
 
 #[test]

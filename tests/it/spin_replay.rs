@@ -1,126 +1,14 @@
-//! `spin replay`: what it refuses, what it stores, and the field report's curve on
-//! a simulated machine and, as far as the machine at hand lets it, for real.
+//! `spin replay` for real, as far as the machine at hand lets it.
+
+use std::process::Output;
 
 use serde_json::Value;
 
-use crate::support;
+use crate::support::{self, words};
 
-const SIMULATED: &str = "sim:core:2 pu:1";
-
-#[track_caller]
-fn refused(arguments: &[&str], words: &[&str]) {
-    let all = ["--machine", SIMULATED, "--store", "none", "spin", "replay"];
-    let all: Vec<&str> = all.iter().chain(arguments).copied().collect();
-    let output = support::run(&all);
-    let (out, err) = support::texts(&output);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
-    assert_eq!(err.trim_end().lines().count(), 1, "{err}");
-    for word in words {
-        assert!(err.contains(word), "{arguments:?}: {err}");
-    }
-}
-
-#[test]
-fn wrong_arguments_are_named_with_a_hint() {
-    refused(&["--experiment", "handof"], &["--experiment", "handoff"]);
-    refused(
-        &["--algorithm", "netfx_awarelok"],
-        &["--algorithm", "netfx_awarelock"],
-    );
-    refused(
-        &["--algorithm", "openj9_spin"],
-        &["openj9_spin", "exact steps are not known"],
-    );
-    refused(
-        &["--algorithm", "swift_mutex"],
-        &["swift_mutex", "exact steps are not known"],
-    );
-    refused(
-        &["--algorithm", "webkit_lock"],
-        &["webkit_lock", "without spin-wait hints"],
-    );
-    refused(&["--as-cpu", "skylake-spp"], &["--as-cpu", "skylake-sp"]);
-    refused(&["--delays", "9..1ms"], &["--delays", "backwards"]);
-    refused(&["--delays", "12ms"], &["--delays", "nothing to wait for"]);
-    refused(&["--cpus-assumed", "0"], &["--cpus-assumed", "at least 1"]);
-    refused(&["--pause-ns", "-1"], &["--pause-ns"]);
-    refused(&["--pause-ns", "nan"], &["--pause-ns", "nanoseconds"]);
-    refused(&["--experiment", "contend"], &["executes no instructions"]);
-    refused(&["--experiment", "contend", "--realtime"], &["--realtime"]);
-}
-
-#[test]
-fn one_cpu_is_too_few() {
-    let output = support::run(&["--machine", "sim:core:1 pu:1", "spin", "replay"]);
-    let (_, err) = support::texts(&output);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(err.contains("two CPUs") && err.contains("CPU 0"), "{err}");
-}
-
-#[test]
-fn a_simulated_replay_as_text() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("store.db");
-    let arguments = "spin replay --algorithm netfx_awarelock --algorithm coreclr_monitor \
-                     --pause-ns 43 --cpus-assumed 24 --seed 1";
-    let output = support::pinwise(&store)
-        .args(["--machine", SIMULATED])
-        .args(arguments.split_whitespace())
-        .output()
-        .unwrap();
-    let (out, err) = support::texts(&output);
-    assert!(output.status.success(), "{err}");
-    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
-    let shown = support::pinwise(&store)
-        .args(["record", "show", "last"])
-        .output()
-        .unwrap();
-    assert_eq!(support::texts(&shown).0, out);
-    let history = support::pinwise(&store)
-        .args(["record", "history"])
-        .output()
-        .unwrap();
-    let history = support::texts(&history).0;
-    assert!(
-        history.contains("spin replay producer-consumer"),
-        "{history}"
-    );
-    let text = out.rsplit_once("\nRecord ").unwrap().0;
-    insta::assert_snapshot!("spin_replay", text);
-}
-
-#[test]
-fn the_simulated_curve_is_the_field_report_s() {
-    let record = support::json(&[
-        "--machine",
-        SIMULATED,
-        "--store",
-        "none",
-        "--format",
-        "json",
-        "spin",
-        "replay",
-        "--pause-ns",
-        "43",
-        "--cpus-assumed",
-        "24",
-        "--seed",
-        "3",
-    ]);
-    assert_eq!(record["schema"], "pinwise.spin-replay/1");
-    assert_eq!(record["algorithms"][0]["total_hints"], 4_920_500);
-    let expected = [2.22, 2.32, 1.01, 1.11, 1.21, 1.31, 1.41, 1.03, 1.13];
-    let cells = record["algorithms"][0]["cells"].as_array().unwrap();
-    for (cell, expected) in cells.iter().zip(expected) {
-        let found = cell["predicted"]["seconds_per_100_items"].as_f64().unwrap();
-        assert!((found - expected).abs() < 0.006, "{cell}");
-    }
-    let unstable: Vec<&Value> = cells
-        .iter()
-        .filter(|cell| cell["unstable"] == true)
-        .collect();
-    assert_eq!(unstable.len(), 1);
-    assert_eq!(unstable[0]["delay_ms"], 3.0);
+fn replay(line: &str) -> Output {
+    let start = words("--store none --format json spin replay");
+    support::run(&[&start[..], &words(line)].concat())
 }
 
 /// For real: counts are exact whatever the noise, and of two delays the one that
@@ -128,24 +16,8 @@ fn the_simulated_curve_is_the_field_report_s() {
 #[test]
 fn a_real_waiter_misses_the_look_that_theory_says_it_misses() {
     for _ in 0..3 {
-        let output = support::run(&[
-            "--store",
-            "none",
-            "--format",
-            "json",
-            "spin",
-            "replay",
-            "--pause-ns",
-            "43",
-            "--cpus-assumed",
-            "24",
-            "--delays",
-            "2ms,5ms",
-            "--items",
-            "4",
-            "--repeat",
-            "1",
-        ]);
+        let cell = "--pause-ns 43 --cpus-assumed 24 --delays 2ms,5ms --items 4 --repeat 1";
+        let output = replay(cell);
         let (out, err) = support::texts(&output);
         if !output.status.success() {
             assert_eq!(output.status.code(), Some(2), "{err}");
@@ -171,24 +43,9 @@ fn a_real_waiter_misses_the_look_that_theory_says_it_misses() {
 
 #[test]
 fn threads_contend_and_all_get_the_lock() {
-    let output = support::run(&[
-        "--store",
-        "none",
-        "--format",
-        "json",
-        "spin",
-        "replay",
-        "--experiment",
-        "contend",
-        "--algorithm",
-        "rust_std_mutex",
-        "--algorithm",
-        "futex",
-        "--threads",
-        "2,3",
-        "--repeat",
-        "1",
-    ]);
+    let algorithms = "--algorithm rust_std_mutex --algorithm futex";
+    let contend = format!("--experiment contend {algorithms} --threads 2,3 --repeat 1");
+    let output = replay(&contend);
     let (out, err) = support::texts(&output);
     if !output.status.success() {
         return support::skipped("contending", err.trim());

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// What is waited for so long does not come, however loaded the machine is.
@@ -75,6 +75,11 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
+/// The words of a line of arguments.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
 /// Standard output and error as text.
 pub(crate) fn texts(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -84,8 +89,34 @@ pub(crate) fn texts(output: &Output) -> (String, String) {
 /// Standard output as JSON, of a run that must succeed.
 #[track_caller]
 pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
-    let output = run(arguments);
-    let (out, err) = texts(&output);
+    parse_json(arguments, &run(arguments))
+}
+
+/// The same in a session of its own.
+#[track_caller]
+pub(crate) fn json_in_session(arguments: &[&str]) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = pinwise(&folder.path().join("store.db"));
+    let command = start_in_session(&mut command);
+    parse_json(arguments, &command.args(arguments).output().unwrap())
+}
+
+/// Gives a command a session of its own, whose share of the CPUs is that of all other
+/// sessions: a thread that yields to a session full of other tests hardly runs.
+pub(crate) fn start_in_session(command: &mut Command) -> &mut Command {
+    #[expect(unsafe_code, reason = "std has no other way")]
+    // SAFETY: the closure makes system calls only.
+    unsafe {
+        command.pre_exec(|| match libc::setsid() {
+            -1 => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        })
+    }
+}
+
+#[track_caller]
+fn parse_json(arguments: &[&str], output: &Output) -> serde_json::Value {
+    let (out, err) = texts(output);
     assert!(output.status.success(), "{arguments:?}: {err}");
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
 }
@@ -107,6 +138,11 @@ pub(crate) fn corpus(test: &str) -> Option<PathBuf> {
             None
         }
     }
+}
+
+/// Where Go keeps its compiled standard library from one test to the next.
+pub(crate) fn go_cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("go")
 }
 
 /// Is a program there?
@@ -148,6 +184,52 @@ pub(crate) fn stat_field(process: impl std::fmt::Display, number: usize) -> Stri
     let (_, fields) = line.rsplit_once(')').unwrap();
     let mut fields = fields.split_whitespace();
     fields.nth(number - 3).unwrap().to_owned()
+}
+
+/// What `/proc/PID/status` says after this word; "gone" without the process.
+pub(crate) fn status_line(process: impl std::fmt::Display, key: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+    let status = status.unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
+    line.unwrap_or("gone").trim().to_owned()
+}
+
+/// The CPUs that a thread may use.
+pub(crate) fn cpus_of(thread: impl std::fmt::Display) -> String {
+    status_line(thread, "Cpus_allowed_list:")
+}
+
+/// Sends a signal by its name.
+#[track_caller]
+pub(crate) fn signal(process: u32, name: &str) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-s", name, &process.to_string()]).status();
+    assert!(sent.unwrap().success(), "kill -s {name} {process}");
+}
+
+/// A process of a test's, ended with it.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+        Self(quiet.stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    pub(crate) fn sleeper() -> Self {
+        Self::start(Command::new("sleep").arg("600"))
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Waits for an event that comes of itself.

@@ -137,34 +137,6 @@ fn server() -> TopRecord {
     }
 }
 
-#[track_caller]
-fn check(arguments: &[&str], words: &str) {
-    let output = run(arguments);
-    let (out, err) = texts(&output);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
-    assert_eq!(err.lines().count(), 1, "{err}");
-    assert!(err.contains(words), "{err}");
-    assert_eq!(out, "");
-}
-
-#[test]
-fn what_is_refused() {
-    check(&["top"], "--once");
-    check(&["top", "--format", "json"], "add --once");
-    check(&["top", "--once", "--interval", "0s"], "--interval");
-    check(&["top", "--once", "--interval", "0"], "--interval");
-    check(
-        &["top", "--once", "--interval", "1ms"],
-        "between 50ms and 1h",
-    );
-    check(&["top", "--once", "--tier", "T9"], "'T9' is not a tier");
-    check(&["top", "--once", "--pid", "0"], "--pid 0");
-    check(&["top", "--once", "--pid", "x"], "--pid");
-    check(&["top", "--once", "--pid", "999999999"], "999999999");
-    check(&["top", "--once", "--sort", "size"], "--sort");
-    check(&["top", "--once", "--machine", "sim:nonsense"], "--machine");
-}
-
 /// One frame of this very process, whose threads are known to be there.
 #[test]
 fn one_frame_as_data() {

@@ -1,5 +1,5 @@
 // How long the report of a large comparison takes to be seen; `npm run bench`,
-// by `cargo xtask bench page`, which measures how long it takes to write.
+// by `cargo lab page`, which measures how long it takes to write.
 
 import path from 'node:path';
 import { expect, test } from 'vitest';

@@ -82,7 +82,10 @@ test('the verdict, and as many dots as the record has runs', async () => {
   expect(new Map(rows as [string, string][])).toEqual(
     new Map(record.arms.map((arm) => [arm.name, String(arm.runs.length)])),
   );
-  expect(await dots.locator('[aria-label="dot"] path').count()).toBe(runs);
+  // A dot for each run, and one for the median of each arm.
+  expect(await dots.locator('[aria-label="dot"] path').count()).toBe(
+    runs + record.arms.length,
+  );
   expect(errors).toEqual([]);
   await close();
 });
@@ -335,7 +338,7 @@ test('dark mode changes the colours of charts', async () => {
   const background = (): Promise<string> =>
     page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const before = await background();
-  await page.getByLabel('Colours').selectOption('dark');
+  await page.getByLabel('Theme').selectOption('dark');
   expect(await background()).not.toBe(before);
   expect((await stage.screenshot()).equals(light)).toBe(false);
   await close();
@@ -405,7 +408,7 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
   expect(await chart(page, 'Change against').count()).toBe(0);
   expect(
     await chart(page, 'Every run').locator('[aria-label="dot"] path').count(),
-  ).toBe(5 * record.arms.length);
+  ).toBe((5 + 1) * record.arms.length);
   expect(errors).toEqual([]);
   await close();
 });
@@ -421,7 +424,7 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
     '1',
     '--threads',
     '2',
-    '--budget',
+    '--max-runs',
     '30',
     '--',
     'prog',

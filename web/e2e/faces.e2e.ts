@@ -14,6 +14,10 @@ const numbers = (text: string): string[] =>
 const RICHER: Readonly<Record<string, readonly [RegExp, number]>> = {
   trace: [/^(Boundary|Moves)$/, 99],
   'spin-predict': [/^(Spins|Blind gap)$/, 8],
+  search: [
+    /^(Placement|CPUs|Runs|Measured|Expected|90 % interval|To os-default)$/,
+    99,
+  ],
   profile: [/^(Function|Own|Own share|With what it called|Samples)$/, 3],
   'profile-diff': [/^(Part|Change|Interval)$/, 99],
   // A map of marks: its words are those of the record.

@@ -1,4 +1,4 @@
-// Figures of a benchmark, a line of JSON each, for `cargo xtask bench page`.
+// Figures of a benchmark, a line of JSON each, for `cargo lab page`.
 
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;

@@ -50,6 +50,7 @@ describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
           empty: [...document.querySelectorAll('figure.chart .stage')].filter(
             (stage) =>
               stage.clientWidth > 0 &&
+              !stage.closest('details:not([open])') &&
               !stage.querySelector('svg path, svg rect, svg line'),
           ).length,
         }));

@@ -118,6 +118,9 @@ test('the newest report is first, names outliers, and leads to nodes', async () 
     fullPage: true,
   });
 
+  if ((await tables.nth(0).getAttribute('open')) === null) {
+    await tables.nth(0).getByText('Nodes as a table').click();
+  }
   await tables
     .nth(0)
     .getByRole('link', { name: nodes[0]!, exact: true })

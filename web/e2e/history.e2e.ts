@@ -152,7 +152,7 @@ describe('views of many records', () => {
       await page.evaluate(() => document.activeElement?.getAttribute('type')),
     ).toBe('search');
     await page.getByLabel('Words').fill('nothing of the kind');
-    await page.getByText('No record passes these filters.').waitFor();
+    await page.getByText('No matching records.').waitFor();
     await close();
   });
 });

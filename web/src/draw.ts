@@ -287,7 +287,20 @@ function seriesMarks(series: Series): Markish[] {
     !series.box && series.interval === 'x'
       ? ruleY(known, { ...between, y: 'y', x1: 'low', x2: 'high' })
       : null,
-    !series.box && series.interval === 'y'
+    series.isBand
+      ? line(
+          [
+            ...known.map(({ x, high }) => [x, high!] as const),
+            ...known.map(({ x, low }) => [x, low!] as const).reverse(),
+          ],
+          {
+            stroke: 'none',
+            fill: series.colour ?? COLOURS.neutral,
+            fillOpacity: 0.2,
+          },
+        )
+      : null,
+    !series.box && !series.isBand && series.interval === 'y'
       ? ruleX(known, { ...between, x: 'x', y1: 'low', y2: 'high' })
       : null,
     series.line
@@ -345,31 +358,7 @@ function boxMarks(series: Series, fill: (p: Point) => string): Markish[] {
         shapeRendering: 'crispEdges',
       }),
     ];
-  if (series.box === 'bar')
-    return [rect(series.points, { ...around(0.3), x1: 0, x2: 'x', fill })];
-  if (series.box === 'middle')
-    return [
-      ruleX(series.points, {
-        ...around(0.22),
-        x: 'x',
-        stroke: fill,
-        strokeWidth: 3,
-      }),
-    ];
-  return [
-    rect(
-      series.points.filter((p) => finite(p.low) && finite(p.high)),
-      {
-        ...around(0.2),
-        x1: 'low',
-        x2: 'high',
-        fill,
-        fillOpacity: 0.16,
-        stroke: fill,
-        strokeOpacity: 0.8,
-      },
-    ),
-  ];
+  return [rect(series.points, { ...around(0.3), x1: 0, x2: 'x', fill })];
 }
 
 function stopsOf(

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import type { Events, World } from './live';
-import { watchList, watchRecord } from './live';
+import { NO_ANSWER, watchList, watchRecord } from './live';
 import type { Change } from './source';
 
 /** A site and a browser, moved by hand. */
@@ -108,11 +108,21 @@ test('a tab that begins hidden listens once it is seen', () => {
   const world = new Made();
   world.hidden = true;
   let calls = 0;
-  watchList('x', () => (calls += 1), world);
+  let state = '';
+  watchList(
+    'x',
+    () => (calls += 1),
+    (words) => (state = words),
+    world,
+  );
   expect(world.opened.length).toBe(0);
   world.hide(false);
   world.opened[0]!.emit('list', 'changed');
   expect(calls).toBe(1);
+  world.opened[0]!.emit('error');
+  expect(state).toBe(NO_ANSWER);
+  world.opened[0]!.emit('open');
+  expect(state).toBe('');
 });
 
 test('a broken connection is left to the browser, a refused one is tried again', () => {

@@ -39,13 +39,23 @@ const browser: World = {
 const text = (event: Event): string =>
   String((event as MessageEvent<string>).data);
 
-/** Calls back whenever records came, went or changed, until the returned function is called. */
+/** What a page says while nobody answers it. */
+export const NO_ANSWER =
+  'pinwise serve does not answer. This page tries again, and shows what it has.';
+
+/** Calls back whenever records came, went or changed, and what to say of the connection, until the returned function is called. */
 export function watchList(
   address: string,
   onChange: () => void,
+  onState: (words: string) => void,
   world: World = browser,
 ): () => void {
-  return listen(world, address, { list: () => onChange() }, () => undefined);
+  return listen(
+    world,
+    address,
+    { list: () => onChange(), open: () => onState('') },
+    () => onState(NO_ANSWER),
+  );
 }
 
 /** Calls back whenever a record grew, until it ends or the returned function is called. */
@@ -85,12 +95,7 @@ export function watchRecord(
         });
       },
     },
-    () =>
-      onChange({
-        kind: 'lost',
-        reason:
-          'pinwise serve does not answer. This page tries again, and shows what it has.',
-      }),
+    () => onChange({ kind: 'lost', reason: NO_ANSWER }),
   );
   return stop;
 }

@@ -7,7 +7,6 @@ import { minute } from './format';
 import { markdownOf } from './markdown';
 import { stateOf } from './live';
 import { openSource } from './opening';
-import type { TopologyRecord } from './records';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
 import { PageError } from './source';
@@ -76,7 +75,7 @@ async function start(): Promise<void> {
 
 function header(source: Source): HTMLElement {
   const themes: [ThemeChoice, string][] = [
-    ['system', 'as the system'],
+    ['system', 'system'],
     ['light', 'light'],
     ['dark', 'dark'],
   ];
@@ -102,7 +101,7 @@ function header(source: Source): HTMLElement {
       ),
       h('a', { href: '#/fleet' }, 'Fleet'),
     ),
-    h('label', { class: 'theme' }, 'Colours ', select),
+    h('label', { class: 'theme' }, 'Theme ', select),
   );
 }
 
@@ -401,14 +400,22 @@ function tools(
 
 /** How a terminal shows the record, where it has an id that a store can know. */
 function asText(record: AnyRecord, id: string): HTMLElement | null {
-  const { survey } = (record as TopologyRecord).measured ?? {};
   const own = parseSchema(record.schema)?.name.startsWith('fleet')
     ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/
     : /^\d{8}-\d{6}-[0-9a-f]+$/;
-  const known = [record.id, survey?.id, id].find(
+  const known = [record.id, id].find(
     (word): word is string => typeof word === 'string' && own.test(word),
   );
-  if (known === undefined) return null;
+  if (known === undefined)
+    return h(
+      'footer',
+      {},
+      h(
+        'p',
+        { class: 'muted' },
+        'No store keeps this kind of record: keep its file.',
+      ),
+    );
   return h(
     'footer',
     {},
@@ -441,6 +448,17 @@ function problem(error: unknown): HTMLElement {
     h('h1', {}, 'Cannot be shown'),
     h('p', {}, visible(reported.message)),
     reported.hint ? h('p', { class: 'muted' }, visible(reported.hint)) : null,
+    h(
+      'p',
+      {},
+      h('a', { href: '#/history' }, 'All records'),
+      ' · ',
+      h(
+        'button',
+        { type: 'button', onclick: () => location.reload() },
+        'Reload',
+      ),
+    ),
   );
 }
 

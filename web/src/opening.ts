@@ -167,8 +167,8 @@ function siteSource(base: string): Source {
     watch: (id, onChange) => {
       return watchRecord(address(`live/${encodeURIComponent(id)}`), onChange);
     },
-    watchList: (onChange) => {
-      return watchList(address('live'), onChange);
+    watchList: (onChange, onState) => {
+      return watchList(address('live'), onChange, onState);
     },
   };
 }

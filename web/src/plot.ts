@@ -61,8 +61,10 @@ export interface Series extends Look {
   /** The axis along which `low` and `high` are drawn, and as what. */
   interval?: 'x' | 'y';
   thickness?: number;
-  /** Boxes in rows: around an interval, at its middle, bars from zero, cells of a grid. */
-  box?: 'interval' | 'middle' | 'bar' | 'cell';
+  /** Draws intervals along y as one band: bars of many points hide each other. */
+  isBand?: boolean;
+  /** Boxes in rows: bars from zero, or cells of a grid. */
+  box?: 'bar' | 'cell';
 }
 
 export interface Axis {

@@ -1,6 +1,7 @@
 // What records hold, as the types of the program say it: every field may be missing.
 
 export type * from '../generated/records';
+export { SCHEMAS } from '../generated/records';
 
 export type Maybe<T> = T | null | undefined;
 

@@ -31,10 +31,7 @@ pub(crate) fn check(commit: &str) -> Result<()> {
     }
     table.run("format", || step(&mut cargo(&["fmt", "--all", "--check"])));
     let packages = concerned(&packages()?, &files);
-    if let Some(built) = table.run(
-        "lints, and building the tests",
-        Tests::build_without_benches,
-    ) {
+    if let Some(built) = table.run("lints, and building the tests", Tests::build) {
         let of_packages = built.of_packages(&packages);
         table.run("unit tests", || of_packages.run_units(Extent::Change));
         table.run("tests of the command", || of_packages.run_quick());

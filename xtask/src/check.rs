@@ -84,7 +84,7 @@ fn documentation(extent: Extent) -> Result<()> {
     let mut command = suites::lean(cargo(&["doc", "--no-deps", "--locked", "--quiet"]));
     if extent == Extent::All {
         command.args(["--workspace", "--exclude", "pinwise-fuzz"]);
-        command.args(["--exclude", "xtask"]);
+        command.args(["--exclude", "lab", "--exclude", "xtask"]);
     } else {
         command.args(PUBLISHED.iter().flat_map(|name| ["--package", name]));
     }

@@ -11,18 +11,18 @@ use anyhow::{Context, Result, bail};
 use crate::timing::Seconds;
 
 /// The root of the project.
-pub(crate) fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)
 }
 
 /// Where built files go.
-pub(crate) fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// Cargo, in the project's root.
-pub(crate) fn cargo(arguments: &[&str]) -> Command {
+pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
     // Cargo sets them for xtask; the build script of ring watches them, and
@@ -37,7 +37,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// Says what is run, runs it, and fails where it fails.
-pub(crate) fn step(command: &mut Command) -> Result<()> {
+pub fn step(command: &mut Command) -> Result<()> {
     let shown = announce(command);
     let child = command
         .spawn()
@@ -129,7 +129,7 @@ pub(crate) fn announce(command: &Command) -> String {
 }
 
 /// Standard output of a command that must succeed.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
+pub fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())
         .output()
@@ -145,13 +145,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 }
 
 /// Builds the release binary and says where it is.
-pub(crate) fn release_binary() -> Result<PathBuf> {
+pub fn release_binary() -> Result<PathBuf> {
     step(&mut cargo(&["build", "--release", "--locked"]))?;
     Ok(target().join("release/pinwise"))
 }
 
 /// Is a program in `PATH`, or a file where its whole path says?
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
+pub fn find(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders)
         .map(|folder| folder.join(program))
@@ -160,7 +160,7 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
 
 /// Finds a program, or installs its Debian packages where that is permitted;
 /// otherwise says what to install.
-pub(crate) fn find_or_install(program: &str, package: &str) -> Result<PathBuf> {
+pub fn find_or_install(program: &str, package: &str) -> Result<PathBuf> {
     if let Some(path) = find(program) {
         return Ok(path);
     }

@@ -18,6 +18,11 @@ const FIRST_LINES: &str =
 // shows what it finds of a damaged record, so that each field may be missing.
 ";
 
+const SCHEMAS: &str = "
+/** The newest version of each schema. */
+export const SCHEMAS = {
+";
+
 /// Writes the schema, and what is made from it.
 pub(crate) fn write() -> Result<()> {
     let test = "schema_tests::the_schema_file_is_what_the_types_say";
@@ -45,16 +50,17 @@ pub(crate) fn write_types() -> Result<()> {
     let folder = root().join("web/generated");
     std::fs::create_dir_all(&folder)?;
     let path = folder.join("records.ts");
-    std::fs::write(&path, made(FIRST_LINES, typed)?).with_context(|| path.display().to_string())
+    let text = make_table(FIRST_LINES, typed)? + &make_table(SCHEMAS, version)? + "} as const;\n";
+    std::fs::write(&path, text).with_context(|| path.display().to_string())
 }
 
 /// All fields of all records as tables.
 pub(crate) fn tables() -> Result<String> {
-    made(INTRODUCTION, table)
+    make_table(INTRODUCTION, table)
 }
 
 /// What each type becomes, behind first lines.
-fn made(first: &str, one: impl Fn(&str, &Value) -> String) -> Result<String> {
+fn make_table(first: &str, one: impl Fn(&str, &Value) -> String) -> Result<String> {
     let text = std::fs::read_to_string(root().join(SCHEMA)).context(SCHEMA)?;
     let schema: Value = serde_json::from_str(&text).context(SCHEMA)?;
     let all = schema["$defs"].as_object().context("no $defs")?;
@@ -67,6 +73,15 @@ fn made(first: &str, one: impl Fn(&str, &Value) -> String) -> Result<String> {
 /// The schema's name that a whole record has.
 fn kind(of: &Value) -> Option<&str> {
     of["properties"]["schema"]["const"].as_str()
+}
+
+/// The version of a whole record's schema, as a property; empty of other types.
+fn version(_: &str, of: &Value) -> String {
+    let schema = kind(of).and_then(|schema| schema.strip_prefix("pinwise."));
+    let split = schema.and_then(|schema| schema.split_once('/'));
+    split.map_or_else(String::new, |(name, version)| {
+        format!("  {}: {version},\n", property(name))
+    })
 }
 
 /// The forms that a value may have, itself where there is but one.

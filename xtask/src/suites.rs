@@ -101,29 +101,16 @@ impl Tests {
     /// Lints and compiles everything: of fewer packages cargo would unite other
     /// features, and compile what they share again.
     pub(crate) fn build() -> Result<Self> {
-        let mut tests = Self::build_without_benches()?;
-        // Asked for benchmarks, cargo would make tests of the examples, too.
-        tests.take_from(test_build()?.arg("--benches"))?;
-        Ok(tests)
-    }
-
-    /// Leaves the benchmarks alone, each of which is linked with everything.
-    pub(crate) fn build_without_benches() -> Result<Self> {
         let mut tests = Self::default();
-        tests.take_from(&mut test_build()?)?;
-        Ok(tests)
-    }
-
-    /// Runs a build, and keeps what it makes.
-    fn take_from(&mut self, command: &mut Command) -> Result<()> {
-        let shown = announce(command);
+        let mut command = test_build()?;
+        let shown = announce(&command);
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut crates = 0;
         if let Some(lines) = child.stdout.take() {
             for line in BufReader::new(lines).lines() {
                 let message: Value = serde_json::from_str(&line?)?;
                 crates += usize::from(is_compiled(&message));
-                self.take(&message);
+                tests.take(&message);
             }
         }
         note(Used {
@@ -134,7 +121,7 @@ impl Tests {
         if !status.success() {
             bail!("{shown} failed ({status})");
         }
-        Ok(())
+        Ok(tests)
     }
 
     /// Keeps what a message of cargo says was made.
@@ -144,8 +131,7 @@ impl Tests {
         let kind = target["kind"][0].as_str()?;
         let name = target["name"].as_str()?;
         let is_test = message["profile"]["test"].as_bool()?;
-        let is_known = self.programs.iter().any(|program| program.path == path);
-        if is_test && matches!(kind, "lib" | "bin" | "test") && !is_known {
+        if is_test && matches!(kind, "lib" | "bin" | "test") {
             let manifest = Path::new(message["manifest_path"].as_str()?);
             let package = message["package_id"].as_str()?;
             self.programs.push(Program {
@@ -175,7 +161,7 @@ impl Tests {
         self.command.as_deref()
     }
 
-    /// Tests that stand beside the code, one program after the other.
+    /// Unit tests, one program after the other.
     pub(crate) fn run_units(&self, extent: Extent) -> Result<()> {
         let units = self.programs.iter().filter(|program| program.name != WHOLE);
         run_all(units.map(|program| (program, Vec::new())), extent)

@@ -66,7 +66,7 @@ pub(crate) fn in_browser(pinwise: Option<&Path>, extent: Extent) -> Result<()> {
 }
 
 /// What measures the page in a browser, with records of this binary.
-pub(crate) fn bench(pinwise: &Path) -> Result<Command> {
+pub fn bench(pinwise: &Path) -> Result<Command> {
     let chromium = chromium().context("the page is measured in chromium, which is missing")?;
     let mut command = npm(&["run", "--silent", "bench"]);
     command.env("CHROMIUM", chromium).env("PINWISE", pinwise);

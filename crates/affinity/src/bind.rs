@@ -40,7 +40,7 @@ pub enum BindError {
         why: String,
     },
     /// The kernel cut the mask without a word.
-    #[error("of CPUs {cpus} this thread gets only {granted}{why}")]
+    #[error("this thread gets only {granted} of CPUs {cpus}{why}")]
     Cut {
         /// CPUs asked for.
         cpus: CpuSet,
@@ -153,13 +153,12 @@ fn why_not(cpus: &CpuSet) -> String {
         reasons.push(format!("CPU {offline} is offline"));
     }
     // The thread's own mask, which is the other restriction, hinders nobody.
-    let is_cpuset = |restriction: &&Restriction| restriction.by.starts_with("cpuset");
-    for cpuset in topology.restrictions.iter().filter(is_cpuset) {
+    for cpuset in topology.restrictions.iter().filter(|r| !r.is_mask) {
         let left_out = cpus
             .intersection(&topology.online)
             .difference(&cpuset.leaves);
         if !left_out.is_empty() {
-            let Restriction { by, leaves } = cpuset;
+            let Restriction { by, leaves, .. } = cpuset;
             reasons.push(format!(
                 "CPU {left_out} is forbidden: the {by} allows only {leaves}"
             ));

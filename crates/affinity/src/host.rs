@@ -13,6 +13,8 @@ pub struct Host {
     topology: Topology,
     warnings: Vec<Warning>,
     files: usize,
+    /// Where its files are; `None` where it was built.
+    root: Option<PathBuf>,
 }
 
 /// Why a machine could not be discovered.
@@ -56,7 +58,7 @@ pub struct Workers {
     pub on_own_cores: usize,
     /// Logical CPUs that this process may use.
     pub cpus: usize,
-    /// Physical cores of which this process may use a CPU.
+    /// Physical cores with a CPU that this process may use.
     pub cores: usize,
     /// Such cores in each last-level-cache domain, by lowest CPU; empty where
     /// no cache is reported.
@@ -171,6 +173,7 @@ impl Host {
             topology,
             warnings: Vec::new(),
             files: 0,
+            root: None,
         })
     }
 
@@ -184,12 +187,25 @@ impl Host {
         Ok(Self {
             warnings,
             files: files.opened(),
+            root: Some(root.to_owned()),
             ..host
         })
     }
 
-    /// The units of the machine. Discovery leaves out names, inner caches, and
-    /// sizes of caches and memory.
+    /// The machine with what the firmware says of its fastest CPUs, which takes files of
+    /// each CPU and is left to who asks for them.
+    pub(super) fn ranked(&self) -> Topology {
+        let mut topology = self.topology.clone();
+        if let Some(root) = &self.root
+            && let Ok(mut files) = Folder::open(root, None)
+        {
+            topology.read_ranks(&mut files);
+        }
+        topology
+    }
+
+    /// The units of the machine. Discovery leaves out names, inner caches that no other
+    /// core shares, which CPUs are the fastest, and sizes of memory.
     #[must_use]
     pub const fn topology(&self) -> &Topology {
         &self.topology

@@ -66,7 +66,11 @@ impl Host {
     /// ```
     pub fn place_as(&self, placement: &Placement, threads: usize) -> Result<Places, RealiseError> {
         let threads = self.threads(threads);
-        let mut order = placement.realise(self.topology())?.order;
+        let realised = match placement.wish {
+            Wish::BestCore => placement.realise(&self.ranked()),
+            _ => placement.realise(self.topology()),
+        };
+        let mut order = realised?.order;
         if placement.wish != Wish::OsDefault {
             order.truncate(threads);
         }

@@ -138,12 +138,12 @@ fn architecture(bytes: &[u8]) -> Result<Arch, ElfError> {
     match machine {
         EM_X86_64 => Ok(Arch::X86_64),
         EM_AARCH64 if endian == Endianness::Little => Ok(Arch::Aarch64),
-        _ => Err(ElfError::OtherArchitecture(named(machine.0))),
+        _ => Err(ElfError::OtherArchitecture(name_machine(machine.0))),
     }
 }
 
 /// Names of architectures by their number in ELF.
-fn named(machine: u16) -> String {
+fn name_machine(machine: u16) -> String {
     let name = match machine {
         3 => "x86 of 32 bits",
         8 => "MIPS",

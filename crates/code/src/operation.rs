@@ -170,6 +170,9 @@ pub struct Operation {
     pub flow: Flow,
     /// A spin-wait hint.
     pub is_hint: bool,
+    /// A hint that lasts until a moment in a register (TPAUSE, UMWAIT, WFET): what it costs is
+    /// what the program asks for, whatever a PAUSE costs.
+    pub has_deadline: bool,
     /// It reads the processor's clock.
     pub reads_clock: bool,
     /// Atomic: LOCK or XCHG with memory; exclusives and LSE atomics.
@@ -203,6 +206,7 @@ impl Operation {
             length,
             flow,
             is_hint: false,
+            has_deadline: false,
             reads_clock: false,
             is_locked: false,
             adds_to_memory: false,

@@ -78,6 +78,7 @@ pub(super) fn operation(one: &Instruction) -> Operation {
         operation.read = operation.read.without(access.address);
     }
     operation.is_hint = is_hint(one);
+    operation.has_deadline = matches!(one.mnemonic(), Mnemonic::Tpause | Mnemonic::Umwait);
     operation.reads_clock = matches!(one.mnemonic(), Mnemonic::Rdtsc | Mnemonic::Rdtscp);
     operation.is_locked = is_locked(one);
     operation.adds_to_memory = one.has_lock_prefix()

@@ -6,7 +6,7 @@ use std::path::Path;
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// It is there already.
+    /// It exists already.
     #[error(
         "{path} exists already: two fleets cannot share a folder (choose another with --dir or --id)"
     )]

@@ -29,7 +29,7 @@ const ABOVE: Mode = Mode::from_raw_mode(0o755);
 /// Bit of a mode: what is made in a folder has its group.
 const SETGID: u32 = 0o2000;
 
-/// What becomes of a file that is there already.
+/// What to do with a file that exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     /// It stays.
@@ -64,7 +64,7 @@ impl Folder {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::open(path, flags, Mode::empty())?;
-        Self::of(File::from(opened), path.to_owned(), None)
+        Self::from_file(File::from(opened), path.to_owned(), None)
     }
 
     /// Opens a folder that only `users` can write or replace, step by step
@@ -117,7 +117,7 @@ impl Folder {
         Ok(at)
     }
 
-    fn of(file: File, path: PathBuf, users: Option<Users>) -> io::Result<Self> {
+    fn from_file(file: File, path: PathBuf, users: Option<Users>) -> io::Result<Self> {
         let mode = file.metadata()?.mode();
         Ok(Self {
             file,
@@ -169,7 +169,7 @@ impl Folder {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | more;
         let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty())?;
         let path = self.path.join(name);
-        Self::of(File::from(opened), path, self.users.clone())
+        Self::from_file(File::from(opened), path, self.users.clone())
     }
 
     /// Makes a folder in this one that was not there; `group`: may read in it,

@@ -1,6 +1,6 @@
 //! A fleet for unit tests.
 
-use pinwise_record::{FLEET_SCHEMA, FleetRecord, FleetStep};
+use pinwise_record::{FleetRecord, FleetStep, Header};
 
 /// A fleet of these nodes, with steps `a` and `b`.
 pub(super) fn fleet(nodes: &[&str]) -> FleetRecord {
@@ -10,12 +10,9 @@ pub(super) fn fleet(nodes: &[&str]) -> FleetRecord {
         timeout_s: None,
     };
     FleetRecord {
-        schema: FLEET_SCHEMA.to_owned(),
-        id: "f".to_owned(),
-        started: "2026-01-01T00:00:00Z".to_owned(),
+        header: Header::new("f", "2026-01-01T00:00:00Z", vec!["t".to_owned()]),
         host: "login".to_owned(),
         user: None,
-        pinwise: "1".to_owned(),
         launcher: "local".to_owned(),
         steps: vec![step("a"), step("b")],
         nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
@@ -24,6 +21,5 @@ pub(super) fn fleet(nodes: &[&str]) -> FleetRecord {
         jobs: Vec::new(),
         left_out: Vec::new(),
         planted: Vec::new(),
-        tags: vec!["t".to_owned()],
     }
 }

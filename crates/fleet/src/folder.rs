@@ -66,7 +66,7 @@ impl FleetFolder {
         let wrong = |reason| FolderError::file(path, reason);
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| wrong(io::ErrorKind::InvalidInput.into()))?;
-        // Where nodes stand has to be the same for all.
+        // All must use the same path for nodes.
         let parent = canonical(path.parent().unwrap_or(path)).map_err(wrong)?;
         let parent = Folder::above(&parent, founding.users)?;
         let made = match parent.create(name, founding.group) {
@@ -104,7 +104,7 @@ impl FleetFolder {
         self.write_record(founding.record)
     }
 
-    /// Removes the folder of a fleet of which nothing was submitted.
+    /// Removes the folder of a fleet without submitted jobs.
     pub fn discard(self) {
         // What is left of it is seen by whoever chooses its name again.
         let _ = std::fs::remove_dir_all(self.path());
@@ -119,7 +119,7 @@ impl FleetFolder {
     pub fn open(path: &Path) -> Result<(Self, FleetRecord), FolderError> {
         let folder = canonical_of(path)?;
         let opened = Folder::open(&folder).map_err(|reason| no_fleet(path, reason))?;
-        Self::of(opened)
+        Self::from_folder(opened)
     }
 
     /// The fleet of a folder that only `users` can have written, nor can
@@ -143,10 +143,10 @@ impl FleetFolder {
                 checked => checked?,
             }
         }
-        Self::of(opened)
+        Self::from_folder(opened)
     }
 
-    fn of(opened: Folder) -> Result<(Self, FleetRecord), FolderError> {
+    fn from_folder(opened: Folder) -> Result<(Self, FleetRecord), FolderError> {
         let file = opened.path().join("fleet.json");
         let text = opened.read("fleet.json").map_err(|error| match error {
             FolderError::File { reason, .. } if reason.kind() == io::ErrorKind::NotFound => {
@@ -243,7 +243,7 @@ impl FleetFolder {
             match nodes.folder(&name) {
                 Ok(_) if is_plain(&name) => found.push(NodeFolder::new(nodes.clone(), &name)),
                 Err(error @ FolderError::Untrusted { .. }) => strange.push(error.to_string()),
-                _ => strange.push(format!("{}: no folder of a node", inner.display())),
+                _ => strange.push(format!("{}: not a node's folder", inner.display())),
             }
         }
         Ok((found, strange))

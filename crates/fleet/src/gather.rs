@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::folder::{FleetFolder, FolderError};
-use super::node_folder::{NodeFolder, NodeTale};
+use super::node_folder::{NodeFolder, NodeSnapshot};
 use pinwise_record::{FleetRecord, StepState};
 use pinwise_store::{Store, StoreError, Stored};
 
 /// What was gathered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gathered {
-    /// Nodes that something is there of.
+    /// Nodes with any data.
     pub nodes: usize,
     /// Records of steps that the store did not have.
     pub new: usize,
@@ -62,24 +62,24 @@ pub fn gather(
         ..Gathered::default()
     };
     for node in nodes {
-        let mut tale = node.tale(fleet)?;
-        gathered.unusable.append(&mut tale.unusable);
+        let mut snapshot = node.read_all(fleet)?;
+        gathered.unusable.append(&mut snapshot.unusable);
         // A folder alone says nothing of the node.
-        if tale.newest.is_none() && tale.done.is_empty() {
+        if snapshot.newest.is_none() && snapshot.done.is_empty() {
             continue;
         }
         gathered.nodes += 1;
-        explain(&mut tale, words.get(node.name()));
-        take_in(&node, &tale, store, &mut gathered)?;
+        explain(&mut snapshot, words.get(node.name()));
+        take_in(&node, &snapshot, store, &mut gathered)?;
     }
     Ok(gathered)
 }
 
 /// Says of steps that are missing what the scheduler says of the node.
-fn explain(tale: &mut NodeTale, words: Option<&String>) {
-    let ended = tale.ended.as_ref().and_then(|ended| ended.why.as_ref());
+fn explain(snapshot: &mut NodeSnapshot, words: Option<&String>) {
+    let ended = snapshot.ended.as_ref().and_then(|ended| ended.why.as_ref());
     let why = words.or(ended);
-    let steps = tale.record.steps.iter_mut();
+    let steps = snapshot.record.steps.iter_mut();
     for step in steps.filter(|step| step.state == StepState::Missing) {
         step.why = why.cloned();
     }
@@ -90,7 +90,7 @@ fn explain(tale: &mut NodeTale, words: Option<&String>) {
 /// # Errors
 /// [`GatherError`] where one has, or the store cannot be written.
 pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherError> {
-    let Some(there) = stored(&fleet.id, store)? else {
+    let Some(there) = load_exact(&fleet.id, store)? else {
         return Ok(store.keep(fleet)?);
     };
     let there: FleetRecord = match there.kept() {
@@ -106,15 +106,13 @@ pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherEr
     if (&there.started, &there.host) != (&fleet.started, &fleet.host) {
         return Err(GatherError::OtherFleet {
             id: fleet.id.clone(),
-            started: there.started,
+            started: there.header.started,
             host: there.host,
         });
     }
     // Labels may have been changed since.
-    let newer = FleetRecord {
-        tags: there.tags.clone(),
-        ..fleet.clone()
-    };
+    let mut newer = fleet.clone();
+    newer.tags.clone_from(&there.tags);
     if newer != there {
         store.keep(&newer)?;
     }
@@ -124,12 +122,12 @@ pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherEr
 /// Takes in what a node has.
 fn take_in(
     node: &NodeFolder,
-    tale: &NodeTale,
+    snapshot: &NodeSnapshot,
     store: &mut Store,
     gathered: &mut Gathered,
 ) -> Result<(), GatherError> {
-    for step in &tale.done {
-        let Some(body) = node.record(&tale.record.fleet, step)? else {
+    for step in &snapshot.done {
+        let Some(body) = node.record(&snapshot.record.fleet, step)? else {
             continue;
         };
         match store.create_json(&body) {
@@ -141,11 +139,11 @@ fn take_in(
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(store.keep(&tale.record)?)
+    Ok(store.keep(&snapshot.record)?)
 }
 
 /// The record of exactly this id.
-fn stored(id: &str, store: &Store) -> Result<Option<Stored>, StoreError> {
+fn load_exact(id: &str, store: &Store) -> Result<Option<Stored>, StoreError> {
     match store.load(id) {
         Ok(found) => Ok((found.entry.id == id).then_some(found)),
         Err(StoreError::Id(_)) => Ok(None),

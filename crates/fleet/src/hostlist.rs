@@ -134,7 +134,7 @@ fn range(&(first, last, width): &(u64, u64, usize)) -> String {
     format!("{first:0width$}-{last:0width$}")
 }
 
-/// Pieces between commas that stand in no brackets.
+/// Pieces between commas outside brackets.
 fn parts(list: &str) -> Result<Vec<&str>, String> {
     let mut parts = Vec::new();
     let (mut start, mut is_open) = (0, false);
@@ -185,7 +185,7 @@ fn names(part: &str) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// What stands in brackets: `1-4,07`.
+/// The text in brackets: `1-4,07`.
 fn numbers(inside: &str) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for word in inside.split(',') {
@@ -193,7 +193,7 @@ fn numbers(inside: &str) -> Result<Vec<String>, String> {
         let (first, last) = word.split_once('-').unwrap_or((word, word));
         let (low, high) = (number(first)?, number(last)?);
         if low > high {
-            return Err(format!("{word} runs backwards"));
+            return Err(format!("{word} is a reversed range"));
         }
         if high - low >= MOST_NODES as u64 || found.len() > MOST_NODES {
             return Err(format!("more than {MOST_NODES} nodes"));
@@ -209,7 +209,8 @@ fn number(word: &str) -> Result<u64, String> {
     if !is_number || word.len() > MOST_DIGITS {
         return Err(format!("'{word}' is not the number of a node"));
     }
-    word.parse().map_err(|_| format!("'{word}' is no number"))
+    word.parse()
+        .map_err(|_| format!("'{word}' is not a number"))
 }
 
 #[cfg(test)]

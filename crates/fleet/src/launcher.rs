@@ -113,7 +113,7 @@ pub enum LaunchError {
         words: String,
     },
     /// What it printed makes no sense here.
-    #[error("{program} printed what is not understood: {words}")]
+    #[error("unexpected output of {program}: {words}")]
     Strange {
         /// Which.
         program: String,
@@ -176,4 +176,30 @@ pub trait Launcher {
     /// # Errors
     /// [`LaunchError`].
     fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError>;
+}
+
+/// Most characters of a program's message that are shown.
+const LONGEST_MESSAGE: usize = 400;
+
+/// Lines as one, within bounds.
+pub(super) fn one_line<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let lines: Vec<&str> = lines
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let mut words = plain(&lines.join("; "));
+    if let Some((end, _)) = words.char_indices().nth(LONGEST_MESSAGE) {
+        words.truncate(end);
+        words.push('…');
+    }
+    words
+}
+
+/// A text in which control characters are shown, not obeyed.
+pub(super) fn plain(text: &str) -> String {
+    let shown = text.chars().map(|c| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    });
+    shown.collect()
 }

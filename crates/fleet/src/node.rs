@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::folder::{FleetFolder, FolderError};
-use super::node_folder::{Begun, Ended, Failure, NodeFolder, NodeTale};
+use super::node_folder::{Begun, Ended, Failure, NodeFolder, NodeSnapshot};
 use super::record_id;
 use super::trust::Users;
 use pinwise_record::{
@@ -44,7 +44,7 @@ pub trait Runner {
 
     /// Hands on what is there by now; what cannot be handed on stays in the
     /// folder.
-    fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale);
+    fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot);
 
     /// Reports what happens.
     fn report(&mut self, sentence: &str);
@@ -179,28 +179,27 @@ impl Attempt<'_> {
             StepEnd::Otherwise(how) | StepEnd::Interrupted(how) => return Err(how.clone()),
         }
         let text = out.map_err(|error| error.to_string())?;
-        pinwise_record::Kind::of_text(&text)
-            .map_err(|error| format!("what it printed: {error}"))?;
+        pinwise_record::Kind::of_text(&text).map_err(|error| format!("its output: {error}"))?;
         if id_of(&text).is_none_or(|id| id.is_empty()) {
-            return Err("what it printed is not a record that can be stored".to_owned());
+            return Err("its output is not a record that can be stored".to_owned());
         }
         let id = record_id(&self.fleet.id, self.place.name(), &step.name);
-        let mut tags = Summary::of(&text).tags;
+        let mut tags = Summary::from_json(&text).tags;
         tags.extend(self.fleet.tags.iter().cloned());
         tags.push(FleetRecord::tag(&self.fleet.id));
         tags.sort_unstable();
         tags.dedup();
-        let damaged = |error: serde_json::Error| format!("what it printed: {error}");
+        let damaged = |error: serde_json::Error| format!("its output: {error}");
         let text = with_id(text.trim_end(), &id).map_err(damaged)?;
         with_tags(&text, &tags).map_err(damaged)
     }
 
     /// Writes the node's record and hands everything on; is every step done?
     fn write_node(&mut self, runner: &mut dyn Runner) -> Result<bool, FolderError> {
-        let tale = self.place.tale_beyond(self.fleet, &mut self.known)?;
-        self.place.put_node(&tale.record)?;
-        runner.deliver(self.place, &tale);
-        let steps = &tale.record.steps;
+        let snapshot = self.place.read_new(self.fleet, &mut self.known)?;
+        self.place.put_node(&snapshot.record)?;
+        runner.deliver(self.place, &snapshot);
+        let steps = &snapshot.record.steps;
         Ok(steps.iter().all(|step| step.state == StepState::Done))
     }
 }

@@ -13,7 +13,7 @@ use super::error::FolderError;
 use super::files::{Folder, How, Readers, json};
 use super::record_id;
 use pinwise_record::{
-    FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, StepState, id_of,
+    FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState, id_of,
 };
 
 /// Attempts of one node; more are a mistake somewhere.
@@ -87,9 +87,9 @@ pub struct NodeFolder {
     name: String,
 }
 
-/// All that is in a node's folder.
+/// The content of a node's folder.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NodeTale {
+pub struct NodeSnapshot {
     /// The node's record.
     pub record: FleetNode,
     /// Names of steps that have their record.
@@ -154,7 +154,7 @@ impl NodeFolder {
         })
     }
 
-    /// Where a store puts by what it could not take.
+    /// Spool directory for records that the store could not take.
     ///
     /// # Errors
     /// [`FolderError`] where there is no place for it.
@@ -282,28 +282,28 @@ impl NodeFolder {
         Ok(Some(text))
     }
 
-    /// All that is in the folder. Files that cannot be used are reported, too.
+    /// Reads the whole folder; files that cannot be used are listed.
     ///
     /// # Errors
     /// [`FolderError`] where the folder cannot be listed.
-    pub fn tale(&self, fleet: &FleetRecord) -> Result<NodeTale, FolderError> {
-        self.tale_beyond(fleet, &mut BTreeMap::new())
+    pub fn read_all(&self, fleet: &FleetRecord) -> Result<NodeSnapshot, FolderError> {
+        self.read_new(fleet, &mut BTreeMap::new())
     }
 
-    /// The same without reading records again whose figures are known; those
-    /// that are new are added.
+    /// The same, but records whose figures are known are not read again; the
+    /// figures of new ones are added.
     ///
     /// # Errors
-    /// As [`NodeFolder::tale`].
-    pub fn tale_beyond(
+    /// As [`NodeFolder::read_all`].
+    pub fn read_new(
         &self,
         fleet: &FleetRecord,
         known: &mut BTreeMap<String, Vec<NodeFigure>>,
-    ) -> Result<NodeTale, FolderError> {
+    ) -> Result<NodeSnapshot, FolderError> {
         let folder = &self.folder()?;
         let mut unusable = Vec::new();
         let attempts = attempts(folder)?;
-        let begun = begun(folder, &attempts, &mut unusable);
+        let begun = read_attempts(folder, &attempts, &mut unusable);
         let mut done = Vec::new();
         let mut steps = Vec::new();
         let mut figures = Vec::new();
@@ -332,30 +332,33 @@ impl NodeFolder {
         }
         let is_whole = steps.iter().all(|step| step.state == StepState::Done);
         let newest = begun.last().cloned();
-        let changed_at = begun.iter().rev().find(|b| b.host.is_some());
+        let latest_with_host = begun.iter().rev().find(|b| b.host.is_some());
         let mut tags = fleet.tags.clone();
         tags.push(FleetRecord::tag(&fleet.id));
         tags.sort_unstable();
         tags.dedup();
         let record = FleetNode {
-            schema: FLEET_NODE_SCHEMA.to_owned(),
-            id: FleetNode::id_of(&fleet.id, &self.name),
+            header: Header::new(
+                FleetNode::id_of(&fleet.id, &self.name),
+                begun
+                    .first()
+                    .map_or_else(|| fleet.started.clone(), |b| b.started.clone()),
+                tags,
+            ),
             fleet: fleet.id.clone(),
             node: self.name.clone(),
-            started: begun
-                .first()
-                .map_or_else(|| fleet.started.clone(), |b| b.started.clone()),
             ended: last_end.filter(|_| is_whole),
             attempts: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
-            host: changed_at.and_then(|b| b.host.clone()),
-            settings: changed_at.map(|b| b.settings.clone()).unwrap_or_default(),
+            host: latest_with_host.and_then(|b| b.host.clone()),
+            settings: latest_with_host
+                .map(|b| b.settings.clone())
+                .unwrap_or_default(),
             steps,
             figures,
             clock_ahead_s: newest.as_ref().and_then(|b| b.clock_ahead_s),
-            tags,
         };
         let ended = ended(folder, newest.as_ref(), &mut unusable);
-        Ok(NodeTale {
+        Ok(NodeSnapshot {
             record,
             done,
             newest,
@@ -397,7 +400,11 @@ fn attempts(folder: &Folder) -> Result<Vec<(u32, bool)>, FolderError> {
     Ok(found)
 }
 
-fn begun(folder: &Folder, attempts: &[(u32, bool)], unusable: &mut Vec<String>) -> Vec<Begun> {
+fn read_attempts(
+    folder: &Folder,
+    attempts: &[(u32, bool)],
+    unusable: &mut Vec<String>,
+) -> Vec<Begun> {
     let mut found = Vec::new();
     for (attempt, _) in attempts {
         match folder.read_json::<Begun>(&format!("begun-{attempt}.json")) {
@@ -413,7 +420,7 @@ fn begun(folder: &Folder, attempts: &[(u32, bool)], unusable: &mut Vec<String>) 
 
 fn ended(folder: &Folder, newest: Option<&Begun>, unusable: &mut Vec<String>) -> Option<Ended> {
     let name = format!("ended-{}.json", newest?.attempt);
-    changed_at(folder.read_json(&name), unusable)
+    ok_or_note(folder.read_json(&name), unusable)
 }
 
 /// A step, and when it ended. `record`: its record's id, where it has one.
@@ -435,7 +442,7 @@ fn step_of(
     };
     if record.is_some() {
         let done: Option<Done> =
-            changed_at(folder.read_json(&format!("{step}.done.json")), unusable);
+            ok_or_note(folder.read_json(&format!("{step}.done.json")), unusable);
         let found = NodeStep {
             state: StepState::Done,
             record,
@@ -447,7 +454,7 @@ fn step_of(
     }
     let failure = attempts.iter().rev().find_map(|(attempt, _)| {
         let name = format!("{step}.failed-{attempt}.json");
-        let failure = changed_at::<Failure>(folder.read_json(&name), unusable);
+        let failure = ok_or_note::<Failure>(folder.read_json(&name), unusable);
         failure.map(|failure| (*attempt, failure))
     });
     match failure {
@@ -465,8 +472,8 @@ fn step_of(
     }
 }
 
-/// What could be read; what is there and could not be is reported.
-fn changed_at<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
+/// The value that was read. A file that exists but cannot be used goes to `unusable`.
+fn ok_or_note<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
         Err(error) => {

@@ -40,8 +40,8 @@ impl Runner for Script {
         "2026-01-01T00:00:01Z".to_owned()
     }
 
-    fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale) {
-        self.delivered.push(tale.done.len());
+    fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot) {
+        self.delivered.push(snapshot.done.len());
         if self.other == Some(self.delivered.len()) {
             let body = with_id(GOOD, "f.n1~b").unwrap();
             assert!(place.put_record("b", &body, 2, "t", 1.0).unwrap());
@@ -72,16 +72,16 @@ fn site() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
 
 /// Who runs the tests.
 fn users(place: &tempfile::TempDir) -> Users {
-    Users::of(place.path().metadata().unwrap().uid())
+    Users::trusted_by(place.path().metadata().unwrap().uid())
 }
 
 fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> StepOutcome {
-    let users = Users::of(folder.owner().unwrap());
+    let users = Users::trusted_by(folder.owner().unwrap());
     run((folder, &users), record, "n1", Begun::default(), script).unwrap()
 }
 
-fn tale(folder: &FleetFolder, record: &FleetRecord) -> NodeTale {
-    folder.nodes().unwrap().0[0].tale(record).unwrap()
+fn snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {
+    folder.nodes().unwrap().0[0].read_all(record).unwrap()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Lacking);
     assert_eq!(script.ran, ["a", "b"]);
     assert_eq!(script.delivered, [0, 0, 1, 1]);
-    let found = tale(&folder, &record);
+    let found = snapshot(&folder, &record);
     assert_eq!(
         found.record.steps[0].why.as_deref(),
         Some("two (exit status 2)")
@@ -101,12 +101,12 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
     assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Whole);
     assert_eq!(script.ran, ["a"]);
-    let found = tale(&folder, &record);
+    let found = snapshot(&folder, &record);
     assert_eq!((found.record.attempts, found.unusable.len()), (2, 0));
     assert_eq!(found.record.ended.as_deref(), Some("2026-01-01T00:00:01Z"));
     let place = folder.make_node("n1").unwrap();
     let body = place.record("f", "a").unwrap().unwrap();
-    assert_eq!(Summary::of(&body).tags, ["fleet:f", "own", "t"]);
+    assert_eq!(Summary::from_json(&body).tags, ["fleet:f", "own", "t"]);
     let mut script = Script::new(&[]);
     assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Whole);
 }
@@ -136,8 +136,11 @@ fn what_is_printed_must_be_a_record() {
             StepOutcome::Lacking,
             "{bad}"
         );
-        let why = tale(&folder, &record).record.steps[0].why.clone().unwrap();
-        assert!(why.contains("what it printed"), "{bad}: {why}");
+        let why = snapshot(&folder, &record).record.steps[0]
+            .why
+            .clone()
+            .unwrap();
+        assert!(why.contains("its output"), "{bad}: {why}");
     }
 }
 
@@ -151,7 +154,7 @@ fn an_interruption_ends_the_attempt() {
         StepOutcome::Interrupted
     );
     assert_eq!(script.ran, ["a"]);
-    let found = tale(&folder, &record);
+    let found = snapshot(&folder, &record);
     assert_eq!(found.ended.unwrap().why.as_deref(), Some("a signal"));
     assert!(found.done.is_empty());
 }
@@ -169,7 +172,7 @@ fn the_first_record_of_a_step_counts() {
             .unwrap()
     );
     assert_eq!(place.record("f", "a").unwrap(), Some(first));
-    let found = place.tale(&record).unwrap();
+    let found = place.read_all(&record).unwrap();
     assert_eq!((found.record.steps[0].attempt, found.done.len()), (1, 1));
     let hidden = std::fs::read_dir(folder.path().join("nodes/n1"))
         .unwrap()

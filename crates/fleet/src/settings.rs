@@ -188,7 +188,7 @@ impl Node<'_> {
                 .lines()
                 .find_map(|line| line.strip_prefix("MemTotal:"))?;
             let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-            Some(rounded(kib.checked_mul(1024)?))
+            Some(round_memory(kib.checked_mul(1024)?))
         };
         let bytes = blocks().or_else(total)?;
         Some(format!("{} GiB", bytes.saturating_add(GIB / 2) / GIB))
@@ -199,7 +199,7 @@ impl Node<'_> {
         let sizes = { self.topology.numa_nodes.iter() }.filter_map(|node| node.memory_bytes);
         let sizes: Vec<u64> = sizes
             .filter(|bytes| *bytes > 0)
-            .map(|bytes| (rounded(bytes) / GIB).max(1))
+            .map(|bytes| (round_memory(bytes) / GIB).max(1))
             .collect();
         let (first, rest) = sizes.split_first()?;
         if rest.iter().all(|size| size == first) {
@@ -346,7 +346,7 @@ fn has_address(text: &str) -> bool {
 
 /// Memory as it is sold: up to the next 32nd part of the next power of two,
 /// and whole GiB. What a kernel has lacks up to some 2 %.
-fn rounded(bytes: u64) -> u64 {
+fn round_memory(bytes: u64) -> u64 {
     let power = bytes.checked_next_power_of_two().unwrap_or(1 << 63);
     let step = (power / 32).max(GIB);
     bytes.div_ceil(step).saturating_mul(step)

@@ -183,7 +183,7 @@ fn text_of_others_is_short_and_harmless() {
 fn this_host_has_settings() {
     let text = "package:1 core:1 pu:1";
     let found = read(Path::new("/"), &Topology::from_synthetic(text).unwrap());
-    // /proc/meminfo is there wherever Linux is.
+    // /proc/meminfo exists on every Linux.
     assert!(found["memory"].ends_with(" GiB"), "{found:?}");
 }
 
@@ -210,9 +210,9 @@ proptest! {
 
     #[test]
     fn rounding_adds_little(bytes in GIB..(1u64 << 50)) {
-        let sold = rounded(bytes);
+        let sold = round_memory(bytes);
         prop_assert!(sold >= bytes);
         prop_assert!(sold - bytes < (bytes / 16).max(GIB));
-        prop_assert_eq!(rounded(sold), sold);
+        prop_assert_eq!(round_memory(sold), sold);
     }
 }

@@ -1,12 +1,10 @@
-//! What nodes are at: the folder's tale held against the scheduler's.
+//! The state of the nodes: what the folder says against what the scheduler says.
 
 use std::collections::BTreeMap;
 
 use super::launcher::{JobState, Stage};
-use super::node_folder::NodeTale;
-use pinwise_record::{
-    FLEET_STATUS_SCHEMA, FleetRecord, FleetStatus, NodeState, NodeStatus, StepState,
-};
+use super::node_folder::NodeSnapshot;
+use pinwise_record::{FleetRecord, FleetStatus, NodeState, NodeStatus, StepState};
 
 /// Clocks that differ by more than this are reported, seconds.
 const CLOCK_TOLERANCE_S: f64 = 2.0;
@@ -16,11 +14,11 @@ const CLOCK_TOLERANCE_S: f64 = 2.0;
 #[must_use]
 pub fn status(
     fleet: &FleetRecord,
-    tales: &[NodeTale],
+    snapshots: &[NodeSnapshot],
     jobs: Option<&[JobState]>,
     at: &str,
 ) -> FleetStatus {
-    let mut by_node: BTreeMap<&str, (Option<&NodeTale>, Vec<&JobState>)> = BTreeMap::new();
+    let mut by_node: BTreeMap<&str, (Option<&NodeSnapshot>, Vec<&JobState>)> = BTreeMap::new();
     for node in &fleet.nodes {
         by_node.entry(node).or_default();
     }
@@ -31,19 +29,19 @@ pub fn status(
         }
     }
     let mut strange = Vec::new();
-    for tale in tales {
-        let node = &tale.record.node;
-        if by_node.contains_key(node.as_str()) || is_of(fleet, tale) {
-            by_node.entry(node).or_default().0 = Some(tale);
+    for snapshot in snapshots {
+        let node = &snapshot.record.node;
+        if by_node.contains_key(node.as_str()) || is_of(fleet, snapshot) {
+            by_node.entry(node).or_default().0 = Some(snapshot);
         } else {
             strange.push(format!(
-                "Not asked for, and left alone: nodes/{node}, a folder that no node of this fleet made."
+                "Ignored: nodes/{node}, a folder that no node of this fleet made."
             ));
         }
     }
     let nodes: Vec<NodeStatus> = by_node
         .into_iter()
-        .map(|(node, (tale, states))| one(node, tale, &states, jobs.is_some()))
+        .map(|(node, (snapshot, states))| one(node, snapshot, &states, jobs.is_some()))
         .collect();
     let unbound = jobs.unwrap_or_default().iter();
     let waiting = unbound.filter(|job| job.node.is_none() && job.stage == Stage::Queued);
@@ -52,7 +50,6 @@ pub fn status(
     let unknown = fleet.asked.saturating_sub(nodes.len());
     let queued = if waiting > 0 { unknown } else { 0 };
     FleetStatus {
-        schema: FLEET_STATUS_SCHEMA.to_owned(),
         fleet: fleet.id.clone(),
         at: at.to_owned(),
         asked: fleet.asked,
@@ -62,7 +59,7 @@ pub fn status(
         queued: count(NodeState::Queued) + queued,
         failed: count(NodeState::Failed),
         missing: count(NodeState::Missing) + unknown - queued,
-        notes: [notes(fleet, &nodes, tales), strange].concat(),
+        notes: [notes(fleet, &nodes, snapshots), strange].concat(),
         nodes,
     }
 }
@@ -70,16 +67,21 @@ pub fn status(
 /// Is a folder that of a node of the fleet? Where nodes were asked for by name
 /// no others are, and where the scheduler chose, those that have begun: the
 /// nodes of a status are submitted again, and anything may be called a folder.
-fn is_of(fleet: &FleetRecord, tale: &NodeTale) -> bool {
-    fleet.nodes.is_empty() && (tale.newest.is_some() || !tale.done.is_empty())
+fn is_of(fleet: &FleetRecord, snapshot: &NodeSnapshot) -> bool {
+    fleet.nodes.is_empty() && (snapshot.newest.is_some() || !snapshot.done.is_empty())
 }
 
-fn one(node: &str, tale: Option<&NodeTale>, jobs: &[&JobState], is_asked: bool) -> NodeStatus {
-    let steps = tale.map(|tale| tale.record.steps.as_slice());
+fn one(
+    node: &str,
+    snapshot: Option<&NodeSnapshot>,
+    jobs: &[&JobState],
+    is_asked: bool,
+) -> NodeStatus {
+    let steps = snapshot.map(|snapshot| snapshot.record.steps.as_slice());
     let steps = steps.unwrap_or_default();
     let done = steps.iter().filter(|s| s.state == StepState::Done).count();
-    let newest = tale.and_then(|tale| tale.newest.as_ref());
-    let ended = tale.and_then(|tale| tale.ended.as_ref());
+    let newest = snapshot.and_then(|snapshot| snapshot.newest.as_ref());
+    let ended = snapshot.and_then(|snapshot| snapshot.ended.as_ref());
     // The newest job counts, and one that still lives before any other.
     let alive = |job: &&&JobState| matches!(job.stage, Stage::Queued | Stage::Running);
     let job = jobs.iter().rev().find(alive).or(jobs.last());
@@ -93,7 +95,7 @@ fn one(node: &str, tale: Option<&NodeTale>, jobs: &[&JobState], is_asked: bool) 
         since: newest.map(|begun| begun.started.clone()),
         why: None,
         job: job.map(|job| job.job.clone()),
-        attempts: tale.map_or(0, |tale| tale.record.attempts),
+        attempts: snapshot.map_or(0, |snapshot| snapshot.record.attempts),
         clock_ahead_s: newest.and_then(|begun| begun.clock_ahead_s),
     };
     let runs_by_folder = newest.is_some() && ended.is_none();
@@ -103,7 +105,7 @@ fn one(node: &str, tale: Option<&NodeTale>, jobs: &[&JobState], is_asked: bool) 
         status.state = NodeState::Done;
     } else if stage == Some(Stage::Running) && newest.is_none() {
         status.state = NodeState::Queued;
-        status.why = Some("its job has started, pinwise has not begun there".to_owned());
+        status.why = Some("its job has started, but pinwise has not started there".to_owned());
     } else if stage == Some(Stage::Running) || (!is_asked && runs_by_folder) {
         status.state = NodeState::Running;
         status.step = missing.or(failed).map(|step| step.name.clone());
@@ -120,26 +122,30 @@ fn one(node: &str, tale: Option<&NodeTale>, jobs: &[&JobState], is_asked: bool) 
     } else {
         let step = failed.or(missing);
         status.step = step.map(|step| step.name.clone());
-        status.why = why(tale, job.copied());
+        status.why = why(snapshot, job.copied());
     }
     status
 }
 
 /// Why a node ended without all records.
-fn why(tale: Option<&NodeTale>, job: Option<&JobState>) -> Option<String> {
+fn why(snapshot: Option<&NodeSnapshot>, job: Option<&JobState>) -> Option<String> {
     let words = job.filter(|job| job.stage == Stage::Failed);
     let words = words.map(|job| job.words.clone()).filter(|w| !w.is_empty());
-    let Some(tale) = tale else {
+    let Some(snapshot) = snapshot else {
         return words;
     };
-    let failed = tale.record.steps.iter();
+    let failed = snapshot.record.steps.iter();
     let mut failed = failed.filter(|step| step.state == StepState::Failed);
     let of_step = failed.find_map(|step| step.why.clone());
-    let has_ended = tale.ended.is_some();
-    let lost = tale.newest.as_ref().filter(|_| !has_ended).map(|begun| {
-        let attempt = begun.attempt;
-        format!("attempt {attempt} did not end by itself: the node was lost, or pinwise killed")
-    });
+    let has_ended = snapshot.ended.is_some();
+    let lost = snapshot
+        .newest
+        .as_ref()
+        .filter(|_| !has_ended)
+        .map(|begun| {
+            let attempt = begun.attempt;
+            format!("attempt {attempt} did not end by itself: the node was lost, or pinwise killed")
+        });
     match (of_step, words, lost) {
         (_, Some(words), Some(lost)) => Some(format!("{words}; {lost}")),
         (_, None, Some(lost)) => Some(lost),
@@ -149,9 +155,9 @@ fn why(tale: Option<&NodeTale>, job: Option<&JobState>) -> Option<String> {
     }
 }
 
-fn notes(fleet: &FleetRecord, nodes: &[NodeStatus], tales: &[NodeTale]) -> Vec<String> {
+fn notes(fleet: &FleetRecord, nodes: &[NodeStatus], snapshots: &[NodeSnapshot]) -> Vec<String> {
     let mut notes: Vec<String> = { fleet.left_out.iter() }
-        .map(|left| format!("Not asked: {left}."))
+        .map(|left| format!("Not included: {left}."))
         .collect();
     let ahead = |node: &&NodeStatus| {
         let ahead = node.clock_ahead_s.unwrap_or_default();
@@ -161,12 +167,12 @@ fn notes(fleet: &FleetRecord, nodes: &[NodeStatus], tales: &[NodeTale]) -> Vec<S
         let ahead = node.clock_ahead_s.unwrap_or_default();
         let word = if ahead > 0.0 { "ahead of" } else { "behind" };
         notes.push(format!(
-            "The clock of {} is {:.0} s {word} the shared folder's: times of its records are off.",
+            "The clock of {} is {:.0} s {word} the shared folder's: timestamps of its records are off.",
             node.node,
             ahead.abs()
         ));
     }
-    let unusable = tales.iter().flat_map(|tale| &tale.unusable);
+    let unusable = snapshots.iter().flat_map(|snapshot| &snapshot.unusable);
     notes.extend(unusable.map(|file| format!("Not usable: {file}")));
     notes
 }

@@ -1,10 +1,10 @@
 use super::super::fixture::fleet;
 use super::super::node_folder::{Begun, Ended};
 use super::*;
-use pinwise_record::{FLEET_NODE_SCHEMA, FleetNode, NodeStep};
+use pinwise_record::{FleetNode, Header, NodeStep};
 
 /// A node with steps in these states, whose newest attempt ended so.
-fn tale(node: &str, states: [StepState; 2], ended: Option<Ended>) -> NodeTale {
+fn snapshot(node: &str, states: [StepState; 2], ended: Option<Ended>) -> NodeSnapshot {
     let step = |(name, state): (&str, StepState)| NodeStep {
         name: name.to_owned(),
         state,
@@ -14,11 +14,9 @@ fn tale(node: &str, states: [StepState; 2], ended: Option<Ended>) -> NodeTale {
         elapsed_s: None,
     };
     let record = FleetNode {
-        schema: FLEET_NODE_SCHEMA.to_owned(),
-        id: FleetNode::id_of("f", node),
+        header: Header::new(FleetNode::id_of("f", node), "", Vec::new()),
         fleet: "f".to_owned(),
         node: node.to_owned(),
-        started: String::new(),
         ended: None,
         attempts: 1,
         host: None,
@@ -26,9 +24,8 @@ fn tale(node: &str, states: [StepState; 2], ended: Option<Ended>) -> NodeTale {
         steps: ["a", "b"].into_iter().zip(states).map(step).collect(),
         figures: Vec::new(),
         clock_ahead_s: None,
-        tags: Vec::new(),
     };
-    NodeTale {
+    NodeSnapshot {
         record,
         done: Vec::new(),
         newest: Some(Begun {
@@ -56,9 +53,9 @@ fn job(node: Option<&str>, stage: Stage, words: &str) -> JobState {
 fn folder_and_scheduler_together_tell_what_a_node_is_at() {
     use StepState::{Done, Failed, Missing};
     let ended = || Some(Ended::default());
-    let check = |tale: Option<NodeTale>, jobs: Option<&[JobState]>, state, why: &str| {
-        let tales: Vec<NodeTale> = tale.into_iter().collect();
-        let found = status(&fleet(&["n1"]), &tales, jobs, "now");
+    let check = |snapshot: Option<NodeSnapshot>, jobs: Option<&[JobState]>, state, why: &str| {
+        let snapshots: Vec<NodeSnapshot> = snapshot.into_iter().collect();
+        let found = status(&fleet(&["n1"]), &snapshots, jobs, "now");
         assert_eq!(found.nodes.len(), 1);
         let node = &found.nodes[0];
         assert_eq!(node.state, state, "{node:?}");
@@ -92,10 +89,10 @@ fn folder_and_scheduler_together_tell_what_a_node_is_at() {
         "NODE_FAIL",
     );
     let begins = of(Stage::Running, "");
-    check(None, Some(&begins), NodeState::Queued, "has not begun");
-    let whole = || Some(tale("n1", [Done, Done], ended()));
+    check(None, Some(&begins), NodeState::Queued, "has not started");
+    let whole = || Some(snapshot("n1", [Done, Done], ended()));
     check(whole(), Some(&of(Stage::Failed, "x")), NodeState::Done, "");
-    let half = || Some(tale("n1", [Done, Missing], None));
+    let half = || Some(snapshot("n1", [Done, Missing], None));
     check(
         half(),
         Some(&of(Stage::Running, "")),
@@ -111,7 +108,7 @@ fn folder_and_scheduler_together_tell_what_a_node_is_at() {
         "TIMEOUT; attempt 1",
     );
     check(half(), Some(&[]), NodeState::Failed, lost);
-    let failed = || Some(tale("n1", [Failed, Done], ended()));
+    let failed = || Some(snapshot("n1", [Failed, Done], ended()));
     check(
         failed(),
         Some(&of(Stage::Ended, "")),
@@ -146,8 +143,8 @@ fn nodes_that_nobody_knows_yet_are_counted() {
 
 #[test]
 fn clocks_are_reported() {
-    let tales = [tale("n1", [StepState::Done; 2], None)];
-    let notes = status(&fleet(&["n1"]), &tales, None, "now").notes;
+    let snapshots = [snapshot("n1", [StepState::Done; 2], None)];
+    let notes = status(&fleet(&["n1"]), &snapshots, None, "now").notes;
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(
         notes[0].contains("clock of n1 is 7 s ahead of"),
@@ -158,27 +155,27 @@ fn clocks_are_reported() {
 /// A folder may be called anything, and what is missing is submitted again.
 #[test]
 fn folders_that_no_node_of_the_fleet_made_are_no_nodes() {
-    let done = || tale("n1", [StepState::Done; 2], Some(Ended::default()));
-    let planted = tale("evil", [StepState::Missing; 2], None);
-    let nodes = |fleet: &FleetRecord, tales: &[NodeTale]| {
-        let found = status(fleet, tales, Some(&[]), "now");
-        let reported = found.notes.iter().any(|note| note.contains("nodes/evil"));
+    let done = || snapshot("n1", [StepState::Done; 2], Some(Ended::default()));
+    let planted = snapshot("evil", [StepState::Missing; 2], None);
+    let nodes = |fleet: &FleetRecord, snapshots: &[NodeSnapshot]| {
+        let found = status(fleet, snapshots, Some(&[]), "now");
+        let is_noted = found.notes.iter().any(|note| note.contains("nodes/evil"));
         let names: Vec<String> = found.nodes.into_iter().map(|node| node.node).collect();
-        (names, reported)
+        (names, is_noted)
     };
-    let tales = [done(), planted.clone()];
-    let found = nodes(&fleet(&["n1"]), &tales);
+    let snapshots = [done(), planted.clone()];
+    let found = nodes(&fleet(&["n1"]), &snapshots);
     assert_eq!(found, (vec!["n1".to_owned()], true));
     // Where the scheduler chose, a node is one that has begun.
     let both = vec!["evil".to_owned(), "n1".to_owned()];
-    assert_eq!(nodes(&fleet(&[]), &tales), (both, false));
-    let tales = [
+    assert_eq!(nodes(&fleet(&[]), &snapshots), (both, false));
+    let snapshots = [
         done(),
-        NodeTale {
+        NodeSnapshot {
             newest: None,
             ..planted
         },
     ];
-    let found = nodes(&fleet(&[]), &tales);
+    let found = nodes(&fleet(&[]), &snapshots);
     assert_eq!(found, (vec!["n1".to_owned()], true));
 }

@@ -17,7 +17,7 @@ pub struct Users(Vec<u32>);
 impl Users {
     /// This user, and root.
     #[must_use]
-    pub fn of(user: u32) -> Self {
+    pub fn trusted_by(user: u32) -> Self {
         Self(vec![0, user])
     }
 
@@ -33,12 +33,14 @@ impl Users {
         let (owner, mode) = (found.uid(), found.mode());
         if !self.0.contains(&owner) {
             return Some(format!(
-                "it belongs to user {owner}, and what others wrote is not trusted"
+                "it belongs to user {owner}; files of other users are not trusted"
             ));
         }
         (mode & WRITABLE != 0).then(|| {
             let mode = mode & 0o7777;
-            format!("others may write it (mode {mode:04o}), so it is not trusted (chmod -R go-w)")
+            format!(
+                "it is writable by others (mode {mode:04o}), so it is not trusted (chmod -R go-w)"
+            )
         })
     }
 
@@ -49,14 +51,13 @@ impl Users {
         let hint = "choose a folder of your own with --dir";
         if owner != root && !self.0.contains(&owner) {
             return Some(format!(
-                "it belongs to user {owner}, who could replace what lies in it ({hint})"
+                "it belongs to user {owner}, who could replace files in it ({hint})"
             ));
         }
         (mode & WRITABLE != 0 && mode & STICKY == 0).then(|| {
             let mode = mode & 0o7777;
             format!(
-                "others may write it (mode {mode:04o}) and could replace what lies in it \
-                 ({hint}, or chmod go-w or +t)"
+                "it is writable by others (mode {mode:04o}), who could replace files in it ({hint}, or chmod go-w or +t)"
             )
         })
     }
@@ -76,17 +77,17 @@ mod tests {
             let mode = Permissions::from_mode(mode);
             std::fs::set_permissions(folder.path(), mode).unwrap();
             let found = folder.path().metadata().unwrap();
-            let own = Users::of(found.uid());
+            let own = Users::trusted_by(found.uid());
             assert_eq!(own.fault(&found).is_none(), is_file, "{found:?}");
             let above = own.parent_fault(&found, 0);
             assert_eq!(above.is_none(), is_above, "{found:?}");
             if found.uid() == 0 {
                 // Root's is everybody's.
-                let other = Users::of(1);
+                let other = Users::trusted_by(1);
                 assert_eq!(other.fault(&found).is_none(), is_file);
                 return;
             }
-            let other = Users::of(found.uid() + 1);
+            let other = Users::trusted_by(found.uid() + 1);
             assert!(other.fault(&found).is_some());
             assert!(other.parent_fault(&found, 0).is_some());
             assert!(other.clone().and(Some(found.uid())).fault(&found).is_none() == is_file);

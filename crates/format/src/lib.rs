@@ -17,6 +17,17 @@ const NONE: &str = "–";
 /// From here on a number has too many digits to be read.
 const TOO_LONG: f64 = 1e15;
 
+/// The nearest whole number; 0 for what is below it or no number.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates"
+)]
+pub const fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
 /// A value with three digits that count: `1.23`, `12.3`, `123`, `1234`,
 /// `1.23e-5`.
 #[must_use]

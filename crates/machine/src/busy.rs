@@ -2,9 +2,9 @@
 //!
 //! Live threads do not show it: `gcc -c` is a driver that waits for the
 //! compiler, and a JVM starts a dozen threads that hardly ever run. CPU time
-//! over wall-clock time counts what ran. It refuses to guess what a program
-//! would have used on CPUs that others took: on a busy machine it is a lower
-//! bound.
+//! over wall-clock time counts what ran. What others kept from running was ready and
+//! had no CPU, which the kernel counts; without that a busy machine makes a
+//! program that computes look like one that waits.
 
 use super::Run;
 use pinwise_format::count;
@@ -16,11 +16,17 @@ const ALL_AT_WORK: f64 = 0.75;
 /// A program that uses less of one CPU than this keeps none busy.
 const MOSTLY_WAITING: f64 = 0.5;
 
+/// From this share of what a program wants on, others are worth a word.
+const MUCH_QUEUED: f64 = 0.2;
+
 /// What a run says of its threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Busy {
     /// CPU time of the whole tree over wall-clock time.
     pub cpus: f64,
+    /// The time for which its threads were ready and had no CPU, likewise; `None` where
+    /// that is not known.
+    pub queued: Option<f64>,
     /// Largest number of threads seen at once, over the whole tree; `None`
     /// where the run was too short to look.
     pub alive: Option<u32>,
@@ -29,11 +35,23 @@ pub struct Busy {
 impl Busy {
     /// What this run says; `None` where its CPU time is not known.
     #[must_use]
-    pub fn of(run: &Run) -> Option<Self> {
+    pub fn from_run(run: &Run) -> Option<Self> {
         let cpu = run.user?.checked_add(run.system?)?;
         let cpus = cpu.as_secs_f64() / run.wall.as_secs_f64();
+        let queued = run
+            .queued
+            .map(|queued| queued.as_secs_f64() / run.wall.as_secs_f64());
         let alive = run.threads;
-        cpus.is_finite().then_some(Self { cpus, alive })
+        cpus.is_finite().then_some(Self {
+            cpus,
+            queued,
+            alive,
+        })
+    }
+
+    /// CPUs that it would have used had all been its own.
+    fn wanted(&self) -> f64 {
+        self.cpus + self.queued.unwrap_or(0.0)
     }
 
     /// The nearest whole number, at least 1; where nearly all that were alive
@@ -45,9 +63,9 @@ impl Busy {
         reason = "a number of CPUs; `as` saturates"
     )]
     pub fn threads(&self) -> usize {
-        let nearest = self.cpus.round().max(1.0) as usize;
+        let nearest = self.wanted().round().max(1.0) as usize;
         let alive = self.alive.unwrap_or(0);
-        if self.cpus >= ALL_AT_WORK * f64::from(alive) {
+        if self.wanted() >= ALL_AT_WORK * f64::from(alive) {
             return nearest.max(usize::try_from(alive).unwrap_or(nearest));
         }
         nearest
@@ -64,14 +82,20 @@ impl Busy {
             .map_or_else(String::new, |alive| {
                 format!(" with {}", count(alive, "thread"))
             });
-        let what = match self.cpus < MOSTLY_WAITING {
-            true => "waits most of the time".to_owned(),
-            false => format!("keeps {} busy", count(threads, "CPU")),
-        };
-        format!(
-            "{what}{with} (CPU time over wall time of one run: {:.2})",
-            self.cpus
-        )
+        let wanted = self.wanted();
+        let cpus = count(threads, "CPU");
+        let ran = format!("(CPU time over wall time of one run: {:.2}", self.cpus);
+        match self.queued {
+            None if wanted < MOSTLY_WAITING => {
+                format!("waits most of the time, or others have its CPUs{with} {ran})")
+            }
+            _ if wanted < MOSTLY_WAITING => format!("waits most of the time{with} {ran})"),
+            Some(queued) if queued >= MUCH_QUEUED * wanted => format!(
+                "has work for {cpus}{with}, but others use the CPUs, too {ran}, ready and \
+                 without a CPU: {queued:.2})"
+            ),
+            _ => format!("keeps {cpus} busy{with} {ran})"),
+        }
     }
 }
 
@@ -84,7 +108,11 @@ mod tests {
 
     #[track_caller]
     fn check(cpus: f64, alive: Option<u32>, threads: usize) {
-        let busy = Busy { cpus, alive };
+        let busy = Busy {
+            cpus,
+            queued: Some(0.0),
+            alive,
+        };
         assert_eq!(busy.threads(), threads, "{busy:?}");
     }
 
@@ -111,9 +139,10 @@ mod tests {
             user: Some(Duration::from_millis(cpu_ms)),
             system: Some(Duration::from_millis(20)),
             threads,
-            ..Run::of(Duration::from_secs(1), End::Status(0))
+            queued: Some(Duration::ZERO),
+            ..Run::ended(Duration::from_secs(1), End::Status(0))
         };
-        let words = |cpu_ms, threads| Busy::of(&run(cpu_ms, threads)).unwrap().words();
+        let words = |cpu_ms, threads| Busy::from_run(&run(cpu_ms, threads)).unwrap().words();
         assert_eq!(
             words(1, Some(1)),
             "waits most of the time (CPU time over wall time of one run: 0.02)"
@@ -126,11 +155,28 @@ mod tests {
             words(1_960, Some(2)),
             "keeps 2 CPUs busy (CPU time over wall time of one run: 1.98)"
         );
-        let unknown = Run::of(Duration::from_secs(1), End::Status(0));
-        assert_eq!(Busy::of(&unknown), None);
-        let empty = Run::of(Duration::ZERO, End::Status(0));
+        let beside_others = Run {
+            queued: Some(Duration::from_millis(1_100)),
+            ..run(800, Some(2))
+        };
+        let busy = Busy::from_run(&beside_others).unwrap();
+        assert_eq!(busy.threads(), 2);
         assert_eq!(
-            Busy::of(&Run {
+            busy.words(),
+            "has work for 2 CPUs, but others use the CPUs, too (CPU time over wall time of one run: \
+             0.82, ready and without a CPU: 1.10)"
+        );
+        let unknown = Run {
+            queued: None,
+            ..run(300, Some(1))
+        };
+        let words = Busy::from_run(&unknown).unwrap().words();
+        assert!(words.starts_with("waits most of the time, or others have its CPUs ("));
+        let unknown = Run::ended(Duration::from_secs(1), End::Status(0));
+        assert_eq!(Busy::from_run(&unknown), None);
+        let empty = Run::ended(Duration::ZERO, End::Status(0));
+        assert_eq!(
+            Busy::from_run(&Run {
                 user: Some(Duration::ZERO),
                 system: Some(Duration::ZERO),
                 ..empty

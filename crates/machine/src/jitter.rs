@@ -68,7 +68,7 @@ pub struct WatchedCpu {
     /// What the way into the kernel and out of it usually takes; `None` where the
     /// kernel reported too little.
     pub entry: Option<Duration>,
-    /// Gaps of which nothing is known but that they were.
+    /// Gaps whose cause is unknown.
     pub unwritten: u64,
     /// How long the thread was queued behind others; `None` where unknown.
     pub queued: Option<Duration>,

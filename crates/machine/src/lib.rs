@@ -15,21 +15,13 @@
 //!
 //! ```no_run
 //! use pinwise_machine::linux::LinuxMachine;
-//! use pinwise_machine::{CommandRunner, Host, MachineError, Output, Request};
-//! use pinwise_workload::{Command, Workload};
+//! use pinwise_machine::{CommandRunner, Host, MachineError, Request};
+//! use pinwise_workload::{Command, Counts, Workload};
 //!
 //! let mut machine = LinuxMachine::open(false)?;
 //! let (topology, _) = machine.topology()?;
-//! let run = machine.run(&Request {
-//!     workload: &Workload::new(Command::from_line("make -j4").expect("a command")),
-//!     cpus: &topology.allowed,
-//!     memory: None,
-//!     output: Output::Discard,
-//!     environment_padding: 0,
-//!     count_threads_closely: false,
-//!     bound: None,
-//!     host: None,
-//! })?;
+//! let workload = Workload::new(Command::from_line("make -j4").expect("a command"));
+//! let run = machine.run(&Request::new(&workload, &topology.allowed))?;
 //! println!("{:?}, by CPU time {:?}", run.wall, run.user);
 //! # Ok::<(), MachineError>(())
 //! ```
@@ -64,16 +56,16 @@ pub use replay::{
 pub use sample::{SampleOrder, Sampled, Sampler};
 pub use trace::{Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, Traced, Tracer};
 
-use pinwise_placement::{InterruptCpus, Kind, MemoryBinding, Realised};
+use pinwise_placement::{CpuLimit, InterruptCpus, Kind, MemoryBinding, Realised};
 use pinwise_topology::{CpuSet, Topology, Warning};
-use pinwise_workload::{Command, Workload};
+use pinwise_workload::{Command, Counts, SchedulingPolicy, Workload};
 
 /// A machine that can be looked at, and its clock.
 pub trait Host {
     /// `local`, or what stood behind `sim:`.
     fn label(&self) -> String;
 
-    /// What only a simulation knows; `None` on a machine that there is.
+    /// What only a simulation knows; `None` on a real machine.
     fn simulation(&self) -> Option<&dyn Simulation> {
         None
     }
@@ -83,7 +75,7 @@ pub trait Host {
         self.simulation().is_some()
     }
 
-    /// The machine as its system reports it, with what is odd about it.
+    /// The machine as its system reports it, with warnings.
     ///
     /// # Errors
     /// [`MachineError`] where not even the CPUs can be found.
@@ -108,7 +100,7 @@ pub trait Host {
     fn wait(&mut self, time: Duration) -> Result<(), MachineError>;
 }
 
-/// A simulated machine, of which the truth is known.
+/// A simulated machine, whose true costs are known.
 pub trait Simulation {
     /// What a run would cost without noise, on average over what its scheduler
     /// may do, s of wall-clock time; `None` of what always fails.
@@ -122,7 +114,7 @@ pub trait CommandRunner: Host {
     ///
     /// # Errors
     /// [`MachineError`] where the run could not be started or was interrupted.
-    /// A command that fails is no error here: see [`Run::end`].
+    /// A command that fails is not an error here: see [`Run::end`].
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError>;
 
     /// Runs a preparation or clean-up command, unplaced and unmeasured.
@@ -174,19 +166,97 @@ pub struct Request<'a> {
     /// One CPU for each thread, in the order in which they begin, round and
     /// round; `None`: all threads share the mask.
     pub bound: Option<&'a Binding>,
-    /// How the host is set while it runs, and only then; `None`: it stays as it
-    /// is.
-    pub host: Option<&'a HostSetting>,
+    /// What is set while it runs, and only then.
+    pub settings: &'a [RunSetting],
 }
 
-/// How the whole host is set while a command runs.
+impl<'a> Request<'a> {
+    /// A run on these CPUs whose output nobody reads, and nothing else asked for.
+    #[must_use]
+    pub const fn new(workload: &'a Workload, cpus: &'a CpuSet) -> Self {
+        Self {
+            workload,
+            cpus,
+            memory: None,
+            output: Output::Discard,
+            environment_padding: 0,
+            count_threads_closely: false,
+            bound: None,
+            settings: &[],
+        }
+    }
+}
+
+/// What is set while a command runs, and only then.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HostSetting {
-    /// These CPUs are switched off.
+pub enum RunSetting {
+    /// These CPUs of the host are switched off.
     Offline(CpuSet),
     /// Interrupts are taken by these CPUs, and queues of network interfaces have
     /// them.
     Interrupts(InterruptCpus),
+    /// The command runs in a cgroup of its own.
+    Group(OwnGroup),
+    /// Another command runs meanwhile.
+    Companion(Companion),
+    /// The scheduler treats the command so.
+    Policy(SchedulingPolicy),
+    /// The command has this niceness, -20 to 19.
+    Nice(i32),
+}
+
+impl RunSetting {
+    /// What it does, as in "the kernel refuses …".
+    #[must_use]
+    pub fn action(&self) -> String {
+        match self {
+            Self::Offline(cpus) => format!("to switch CPUs {cpus} off"),
+            Self::Interrupts(_) => "to move interrupts".to_owned(),
+            Self::Group(_) => "a cgroup of the command's own".to_owned(),
+            Self::Companion(companion) => format!("{} beside it", companion.name),
+            Self::Policy(policy) => format!("the scheduling policy {policy}"),
+            Self::Nice(nice) => format!("niceness {nice}"),
+        }
+    }
+
+    /// The cgroup that it gives the command.
+    #[must_use]
+    pub const fn group(&self) -> Option<&OwnGroup> {
+        match self {
+            Self::Group(group) => Some(group),
+            _ => None,
+        }
+    }
+
+    /// Is it a change of the host, or a cgroup, that has to be undone?
+    #[must_use]
+    pub const fn needs_ledger(&self) -> bool {
+        match self {
+            Self::Offline(_) | Self::Interrupts(_) | Self::Group(_) => true,
+            Self::Companion(_) | Self::Policy(_) | Self::Nice(_) => false,
+        }
+    }
+}
+
+/// A command that is kept running beside another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Companion {
+    /// Its name.
+    pub name: String,
+    /// What runs.
+    pub command: Command,
+    /// Succeeds once it is ready; `None`: it is as soon as it was started.
+    pub ready: Option<Command>,
+}
+
+/// A cgroup of a command's own. Without a limit and without CPUs, it only gives the
+/// command the same path as arms that have one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnGroup {
+    /// Its limit on CPU time.
+    pub limit: Option<CpuLimit>,
+    /// The CPUs of a cpuset of its own.
+    pub cpus: Option<CpuSet>,
 }
 
 /// How the threads of a command are bound.
@@ -203,7 +273,7 @@ pub struct Binding {
 impl Binding {
     /// What a placement asks for; `None` where it is confined.
     #[must_use]
-    pub fn of(place: &Realised, settle: Option<Duration>) -> Option<Self> {
+    pub fn for_place(place: &Realised, settle: Option<Duration>) -> Option<Self> {
         (place.placement.kind == Kind::Bound).then(|| Self {
             order: place.order.clone(),
             settle,
@@ -245,6 +315,8 @@ pub enum End {
     Signal(i32),
     /// It took longer than its time-out and was killed.
     TimedOut,
+    /// The user interrupted a trace or a profile of it, and it was killed.
+    Interrupted,
     /// Its main process ended and left others running, which were killed; who
     /// they were.
     LeftBehind(Vec<String>),
@@ -252,8 +324,14 @@ pub enum End {
     NoFigure(String),
 }
 
+impl Default for End {
+    fn default() -> Self {
+        Self::Status(0)
+    }
+}
+
 /// What a run was and cost. What could not be measured is `None`, never 0.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Run {
     /// Wall-clock time until the last process of the tree ended.
     pub wall: Duration,
@@ -271,14 +349,13 @@ pub struct Run {
     pub voluntary_switches: Option<u64>,
     /// Context switches because it was preempted.
     pub involuntary_switches: Option<u64>,
-    /// Moves of threads between CPUs.
-    pub migrations: Option<u64>,
-    /// Core cycles.
-    pub cycles: Option<u64>,
-    /// Instructions.
-    pub instructions: Option<u64>,
+    /// Events that the kernel counted.
+    pub counts: Counts,
     /// Largest number of threads seen at once, over the whole tree.
     pub threads: Option<u32>,
+    /// Time for which threads were ready to run and had no CPU, of the whole tree; `None`
+    /// where the kernel does not keep it, or too many threads ended before they were seen.
+    pub queued: Option<Duration>,
     /// The mask that the kernel really gave the command.
     pub granted: CpuSet,
     /// What became of threads that were bound; `None` where none were.
@@ -287,8 +364,10 @@ pub struct Run {
     pub foreign_cpu: Option<Duration>,
     /// CPU seconds that the hypervisor gave to others meanwhile.
     pub steal: Option<Duration>,
-    /// Times the cgroup's quota stopped its processes meanwhile.
-    pub throttled: Option<u64>,
+    /// What the cgroup's limit on CPU time held back meanwhile.
+    pub throttled: Option<Throttling>,
+    /// The `sched_ext` scheduler that was in charge; `None`: none was.
+    pub sched_ext: Option<String>,
     /// Processes that the command left running, and that still run.
     pub left_running: Vec<String>,
     /// How it ended.
@@ -302,29 +381,11 @@ pub struct Run {
 impl Run {
     /// A run of which only time and end are known.
     #[must_use]
-    pub fn of(wall: Duration, end: End) -> Self {
+    pub fn ended(wall: Duration, end: End) -> Self {
         Self {
             wall,
-            user: None,
-            system: None,
-            max_rss_bytes: None,
-            minor_faults: None,
-            major_faults: None,
-            voluntary_switches: None,
-            involuntary_switches: None,
-            migrations: None,
-            cycles: None,
-            instructions: None,
-            threads: None,
-            granted: CpuSet::new(),
-            coverage: None,
-            foreign_cpu: None,
-            steal: None,
-            throttled: None,
-            left_running: Vec::new(),
             end,
-            output: None,
-            stderr_tail: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -351,7 +412,7 @@ pub enum MachineError {
         /// What to do.
         hint: Option<String>,
     },
-    /// The program is there but cannot be executed.
+    /// The program exists but cannot be executed.
     #[error("{program}: cannot be executed: {reason}")]
     NotExecutable {
         /// As it was written.
@@ -380,7 +441,7 @@ pub enum MachineError {
     Untraceable {
         /// The tier.
         tier: &'static str,
-        /// What stands in the way.
+        /// Why not.
         reason: String,
         /// The command that would permit it.
         remedy: Option<String>,
@@ -388,7 +449,7 @@ pub enum MachineError {
     /// What interrupts do cannot be read.
     #[error("--interrupts is not available here: {reason}{}", or_try(.remedy.as_deref()))]
     InterruptsUnseen {
-        /// What stands in the way.
+        /// Why not.
         reason: String,
         /// The command that would permit it.
         remedy: Option<String>,
@@ -404,7 +465,7 @@ pub enum MachineError {
     /// A preparation or clean-up command failed.
     #[error("--{role} '{command}' failed: {reason}")]
     Helper {
-        /// `prepare` or `cleanup`.
+        /// `prepare` or `conclude`.
         role: &'static str,
         /// The command.
         command: String,

@@ -94,7 +94,7 @@ impl Hint {
     }
 }
 
-/// One thing to measure. The unit of its figures stands at each.
+/// One thing to measure; each variant names the unit of its figures.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Probe {
     /// One-way time of a cache line between two CPUs that compare-and-swap it

@@ -87,13 +87,42 @@ pub struct Held {
     /// Nice values that its threads were given, the last in force. They had 0
     /// before.
     pub nices: Vec<i32>,
+    /// Threads that had one of these masks themselves before, and so keep it.
+    pub own_masks: Vec<i32>,
+    /// Threads that had one of these nice values themselves.
+    pub own_nices: Vec<i32>,
 }
 
 impl Held {
+    /// Of a process that was given nothing so far.
+    #[must_use]
+    pub const fn new(process: i32, start: u64) -> Self {
+        Self {
+            process,
+            start,
+            masks: Vec::new(),
+            nices: Vec::new(),
+            own_masks: Vec::new(),
+            own_nices: Vec::new(),
+        }
+    }
+
     /// Does a thread have something from here?
     #[must_use]
-    pub fn is_on(&self, mask: &CpuSet, nice: Option<i32>) -> bool {
-        self.masks.contains(mask) || nice.is_some_and(|nice| self.nices.contains(&nice))
+    pub fn is_on(&self, thread: i32, mask: &CpuSet, nice: Option<i32>) -> bool {
+        self.gave_mask(thread, mask) || nice.is_some_and(|nice| self.gave_nice(thread, nice))
+    }
+
+    /// Does a thread have its CPUs from here?
+    #[must_use]
+    pub fn gave_mask(&self, thread: i32, mask: &CpuSet) -> bool {
+        self.masks.contains(mask) && !self.own_masks.contains(&thread)
+    }
+
+    /// Does a thread have its nice value from here?
+    #[must_use]
+    pub fn gave_nice(&self, thread: i32, nice: i32) -> bool {
+        self.nices.contains(&nice) && !self.own_nices.contains(&thread)
     }
 }
 
@@ -204,7 +233,8 @@ fn heirs<'a, P: Processes>(host: &mut P, living: &BTreeMap<i32, &'a Held>) -> Ve
             continue;
         }
         let (mask, nice) = (host.mask(process), host.nice(process));
-        let Some(mask) = mask.filter(|mask| living.values().any(|held| held.is_on(mask, nice)))
+        let Some(mask) =
+            mask.filter(|mask| living.values().any(|held| held.is_on(process, mask, nice)))
         else {
             continue;
         };
@@ -214,7 +244,7 @@ fn heirs<'a, P: Processes>(host: &mut P, living: &BTreeMap<i32, &'a Held>) -> Ve
                 break;
             };
             if let Some(held) = living.get(&identity.parent) {
-                if held.is_on(&mask, nice) {
+                if held.is_on(process, &mask, nice) {
                     found.push((process, *held));
                 }
                 break;
@@ -231,10 +261,10 @@ pub fn release<P: Processes>(host: &mut P, process: i32, held: &Held) -> usize {
     let every = every_cpu();
     for_each_thread(host, process, |host, thread| {
         let mask = host.mask(thread);
-        let is_placed = mask.is_some_and(|mask| held.masks.contains(&mask));
+        let is_placed = mask.is_some_and(|mask| held.gave_mask(thread, &mask));
         let is_back = is_placed && host.set_mask(thread, &every).is_ok();
         let nice = host.nice(thread);
-        let is_niced = nice.is_some_and(|nice| held.nices.contains(&nice));
+        let is_niced = nice.is_some_and(|nice| held.gave_nice(thread, nice));
         let is_nice_back = is_niced && host.set_nice(thread, 0).is_ok();
         count += usize::from(is_back || is_nice_back);
     });

@@ -13,8 +13,9 @@ pub trait Sampler: Host {
     /// # Errors
     /// [`MachineError`] where the event asked for is not available, the process is
     /// gone, the command cannot be started, code is not executed (a simulated
-    /// machine), or the user interrupts a command. A process that ends, or that
-    /// the user no longer wants to watch, ends the sampling without an error.
+    /// machine), or the user interrupts before it begins. A process that ends, or that
+    /// the user no longer wants to watch, ends the sampling without an error, as does a
+    /// command that is interrupted ([`End::Interrupted`](crate::End)).
     fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
 }
 

@@ -9,8 +9,7 @@ use pinwise_sched::{Availability, Event, InterruptSummary, Scope, Tier};
 
 /// A machine that traces its scheduler.
 pub trait Tracer: CommandRunner {
-    /// The ways of tracing the scheduler, and what stands in the way of those
-    /// that are not available here.
+    /// The ways of tracing the scheduler, and why some are not available here.
     fn tiers(&mut self) -> Vec<Availability>;
 
     /// Traces the scheduler while a command runs, or a process that runs
@@ -18,8 +17,9 @@ pub trait Tracer: CommandRunner {
     ///
     /// # Errors
     /// [`MachineError`] where the tier asked for is not available, interrupts that were
-    /// asked for cannot be read, the process is gone, the command cannot be started, or the user interrupts a trace
-    /// without a limit of a command (a trace of a process ends by it).
+    /// asked for cannot be read, the process is gone, the command cannot be started, or the
+    /// user interrupts before it begins (a trace ends by it, and a command is then
+    /// [`End::Interrupted`](crate::End)).
     fn trace(
         &mut self,
         order: &TraceOrder<'_>,
@@ -28,7 +28,8 @@ pub trait Tracer: CommandRunner {
 
     /// What tiers cost a switch, measured for about this long each, in turns
     /// with untraced switches. Tiers that are not available are left out, and so
-    /// is everything on a machine with simulated time.
+    /// is everything on a machine with simulated time, or where it takes far longer than
+    /// asked for.
     ///
     /// # Errors
     /// [`MachineError`] where threads cannot be started, or the user
@@ -97,6 +98,17 @@ pub struct Throttling {
     pub held: Duration,
 }
 
+impl Throttling {
+    /// That of two cgroups, one within the other.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            periods: self.periods + other.periods,
+            times: self.times + other.times,
+            held: self.held + other.held,
+        }
+    }
+}
+
 /// Where pages of the traced processes were at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagesSeen {
@@ -123,8 +135,8 @@ pub struct Traced {
     pub run: Option<Run>,
     /// CPU time that pinwise itself used for collecting.
     pub own_cpu: Duration,
-    /// What quotas on CPU time took from whom it is about, where they are in
-    /// cgroups that have one.
+    /// What quotas on CPU time took from whom it is about; `None` where their cgroups
+    /// cannot be seen.
     pub throttled: Option<Throttling>,
     /// Where its pages were, in the order of time; empty where nobody looked.
     pub pages: Vec<PagesSeen>,

@@ -42,7 +42,7 @@ const DEEPEST: usize = 1030;
 const MOST_UNITS: usize = 1_000_000;
 
 impl Branches {
-    /// Reads what stands after `tree:`.
+    /// Reads the text after `tree:`.
     ///
     /// # Errors
     /// A sentence that names the part which is not understood.
@@ -63,7 +63,7 @@ impl Branches {
                 };
             }
             if depth > 0 && open.is_empty() {
-                return Err(format!("'{path}' goes into a unit that is used whole"));
+                return Err(format!("'{path}' goes into a unit that is used in full"));
             }
             for (further, word) in inside.split('.').enumerate() {
                 if depth + further >= DEEPEST {

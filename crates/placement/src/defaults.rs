@@ -30,6 +30,7 @@ fn single_thread(topology: &Topology) -> Vec<Placement> {
     }
     arms.extend(smaller_units(topology, 1));
     arms.extend(kinds(topology, 1));
+    arms.extend(uneven(topology, 1));
     arms
 }
 
@@ -43,6 +44,7 @@ fn several_threads(topology: &Topology, threads: usize) -> Vec<Placement> {
     arms.push(Placement::times(Wish::Spread, threads));
     arms.extend(smaller_units(topology, threads));
     arms.extend(kinds(topology, threads));
+    arms.extend(uneven(topology, threads));
     if arms_are_all_the_machine(topology, &arms) {
         // Every CPU is wanted: the only question left is what fewer cost.
         arms.push(Placement::new(Wish::One(Level::Core, 0)));
@@ -71,6 +73,22 @@ fn kinds(topology: &Topology, threads: usize) -> Vec<Placement> {
         })
         .map(|(_, wish)| Placement::new(wish))
         .collect()
+}
+
+/// Where caches or cores of one kind differ: does the program want cache or clock?
+fn uneven(topology: &Topology, threads: usize) -> Vec<Placement> {
+    let arms = [
+        Placement::new(Wish::LargestLlc),
+        match threads {
+            1 => Placement::new(Wish::BestCore),
+            _ => Placement::times(Wish::BestCore, threads),
+        },
+    ];
+    let fits = |arm: &Placement| {
+        let realised = arm.realise(topology);
+        realised.is_ok_and(|realised| realised.cpus.len() >= threads)
+    };
+    arms.into_iter().filter(fits).collect()
 }
 
 fn arms_are_all_the_machine(topology: &Topology, arms: &[Placement]) -> bool {

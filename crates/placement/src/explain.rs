@@ -25,7 +25,7 @@ pub fn meaning(placement: &Placement) -> String {
         }
         Wish::Shape(_) => "The given units of each level, spread over the machine".to_owned(),
         Wish::Tree(_) => "The given units of each level in each unit around them".to_owned(),
-        plain => Plain::of(plain)
+        plain => Plain::from_wish(plain)
             .map_or("", |plain| plain.meaning)
             .to_owned(),
     };

@@ -12,7 +12,7 @@ pub enum RealiseError {
         placement: String,
         /// CPUs asked for that are not there.
         cpus: CpuSet,
-        /// CPUs that are there.
+        /// CPUs that exist.
         present: CpuSet,
     },
     /// Affinity and cpusets leave nothing.
@@ -52,7 +52,7 @@ pub enum RealiseError {
         usable: CpuSet,
     },
     /// More units or CPUs than there are.
-    #[error("{placement}: it asks for {wanted} {noun}, this machine lets it use {available}")]
+    #[error("{placement}: needs {wanted} {noun}, but only {available} are available")]
     TooMany {
         /// The placement.
         placement: String,
@@ -64,7 +64,7 @@ pub enum RealiseError {
         available: usize,
     },
     /// A unit by a number that none has.
-    #[error("{placement}: there is no {noun} {index} that this process may use (only {known})")]
+    #[error("{placement}: this process may use no {noun} {index} (only {known})")]
     NoSuchUnit {
         /// The placement.
         placement: String,
@@ -93,7 +93,7 @@ pub enum RealiseError {
         /// What there is instead, as it follows the rest of the sentence.
         hint: String,
     },
-    /// A device of which nobody says where it is.
+    /// A device whose location is unknown.
     #[error("{placement}: the firmware does not say which CPUs are near {device}")]
     NotLocated {
         /// The placement.

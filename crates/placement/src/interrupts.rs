@@ -117,7 +117,7 @@ pub enum InterruptError {
     },
     /// No queue of the device lets itself be bound to the CPUs that send.
     #[error(
-        "{0}: it has no queues whose sending CPUs can be set (XPS needs a network card with several); leave out +xps"
+        "{0}: it has no transmit queues that can be assigned to CPUs (XPS needs a network card with several); leave out +xps"
     )]
     NoQueues(String),
     /// The device has none.
@@ -125,7 +125,7 @@ pub enum InterruptError {
     NoInterrupts(String),
     /// All that matter stay where the kernel put them.
     #[error(
-        "the kernel itself places the interrupts of {device} and lets nobody move them (managed interrupts {numbers})"
+        "the kernel manages the interrupts of {device}, so they cannot be moved (managed interrupts {numbers})"
     )]
     Managed {
         /// The device.

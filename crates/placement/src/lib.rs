@@ -31,14 +31,17 @@ pub mod emit;
 mod explain;
 mod impossible;
 mod interrupts;
+mod limit;
 mod locality;
 mod memory;
+mod orders;
 mod parse;
 mod ranks;
 #[cfg(test)]
 mod read;
 mod realise;
 pub mod space;
+mod used;
 
 use std::fmt;
 
@@ -50,11 +53,13 @@ pub use defaults::defaults;
 pub use explain::{equivalents, meaning};
 pub use impossible::RealiseError;
 pub use interrupts::{InterruptCpus, InterruptError, InterruptPlace, InterruptWish};
+pub use limit::{CpuLimit, LimitError};
 pub use locality::Locality;
 pub use memory::{MemoryPolicy, MemoryWish};
-pub use parse::ParseError;
+pub use parse::{ParseError, known_names};
 pub use ranks::{Rank, RanksError, per_device};
-pub use realise::{MemoryBinding, Realised, UsedUnits, merge_equivalent};
+pub use realise::{MemoryBinding, Realised, merge_equivalent};
+pub use used::UsedUnits;
 
 /// How many units are used at each level. Levels left out are used as evenly
 /// and as far as the others allow.
@@ -95,6 +100,13 @@ pub enum Wish {
     PCores,
     /// The slowest kind of CPU.
     ECores,
+    /// The CPUs that the scheduler leaves alone (`isolcpus`).
+    Isolated,
+    /// The CPUs of the largest last-level cache.
+    LargestLlc,
+    /// One CPU of each core, the firmware's favoured cores first; the first core alone
+    /// unless cut to N CPUs.
+    BestCore,
     /// All CPUs of one unit, by its index.
     One(Level, usize),
     /// These CPUs.
@@ -186,7 +198,9 @@ impl fmt::Display for Placement {
             Wish::Mask(set) => format!("mask:{}", set.to_mask()),
             Wish::Shape(shape) => format!("shape:{shape}"),
             Wish::Tree(branches) => format!("tree:{branches}"),
-            plain => Plain::of(plain).map_or("", |plain| plain.name).to_owned(),
+            plain => Plain::from_wish(plain)
+                .map_or("", |plain| plain.name)
+                .to_owned(),
         };
         if let Some(count) = self.count {
             text.push_str(&format!("*{count}"));

@@ -99,13 +99,13 @@ impl FromStr for MemoryWish {
         let nodes = match nodes {
             None => None,
             Some(_) if policy == MemoryPolicy::Local => {
-                let reason = "local is the node of the CPU that asks: it takes no nodes";
+                let reason = "local is the node of the allocating CPU: it takes no nodes";
                 return Err(refused(reason.to_owned()));
             }
             Some(list) => {
                 let nodes = CpuSet::parse_list(list).ok();
                 let nodes = nodes.filter(|nodes| !nodes.is_empty());
-                let after = || refused(format!("after {name}: come nodes, such as {name}:0-1"));
+                let after = || refused(format!("write the nodes after {name}: such as {name}:0-1"));
                 Some(nodes.ok_or_else(after)?)
             }
         };

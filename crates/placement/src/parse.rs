@@ -26,12 +26,12 @@ impl Plain {
     }
 
     /// That of a wish; `None` where its name takes an argument.
-    pub(super) fn of(wish: &Wish) -> Option<&'static Self> {
+    pub(super) fn from_wish(wish: &Wish) -> Option<&'static Self> {
         PLAIN.iter().find(|plain| plain.wish == *wish)
     }
 }
 
-static PLAIN: [Plain; 9] = [
+static PLAIN: [Plain; 12] = [
     Plain::new(
         "os-default",
         Wish::OsDefault,
@@ -40,7 +40,7 @@ static PLAIN: [Plain; 9] = [
     Plain::new(
         "compact",
         Wish::Compact,
-        "CPUs side by side: the siblings of a core first",
+        "Adjacent CPUs: the siblings of a core first",
     ),
     Plain::new("one-per-core", Wish::OnePerCore, "One CPU of each core"),
     Plain::new(
@@ -69,6 +69,21 @@ static PLAIN: [Plain; 9] = [
         Wish::ECores,
         "All CPUs of the slowest kind of core",
     ),
+    Plain::new(
+        "isolated",
+        Wish::Isolated,
+        "The CPUs that isolcpus isolates",
+    ),
+    Plain::new(
+        "largest-llc",
+        Wish::LargestLlc,
+        "All CPUs of the largest last-level cache",
+    ),
+    Plain::new(
+        "best-core",
+        Wish::BestCore,
+        "One CPU of each core, those first that the firmware calls fastest",
+    ),
 ];
 
 /// Names that may carry the index of a unit.
@@ -77,6 +92,14 @@ const ONE: [(&str, Level); 4] = [
     ("one-llc", Level::Llc),
     ("one-numa", Level::Numa),
     ("one-package", Level::Package),
+];
+
+/// What other tools call them.
+const OTHER_NAMES: [(&[&str], &str); 4] = [
+    (&["core"], "one-core"),
+    (&["llc", "l3", "l3cache", "cache"], "one-llc"),
+    (&["numa", "node", "numanode"], "one-numa"),
+    (&["package", "socket"], "one-package"),
 ];
 
 /// Why a placement could not be read.
@@ -91,7 +114,7 @@ pub enum ParseError {
         /// What was written.
         name: String,
         /// A known name that looks like it.
-        nearest: Option<&'static str>,
+        nearest: Option<String>,
     },
     /// A placement takes no argument, or another one.
     #[error("'{text}': {reason}")]
@@ -111,14 +134,16 @@ pub enum ParseError {
     },
 }
 
-fn suggest(nearest: &Option<&'static str>) -> String {
+fn suggest(nearest: &Option<String>) -> String {
     match nearest {
         Some(name) => format!("; did you mean '{name}'?"),
         None => format!("; known are {}", known_names().join(", ")),
     }
 }
 
-fn known_names() -> Vec<&'static str> {
+/// The names of placements, with their form where they take an argument.
+#[must_use]
+pub fn known_names() -> Vec<&'static str> {
     let plain = PLAIN.iter().map(|plain| plain.name);
     let one = ONE.iter().map(|(name, _)| *name);
     plain
@@ -173,7 +198,7 @@ impl FromStr for Placement {
         if locality.is_some() && matches!(wish, Wish::Cpus(_) | Wish::Mask(_)) {
             return Err(argument(
                 text,
-                "the CPUs are named; near: and far: do not go with them",
+                "near: and far: cannot be combined with named CPUs",
             ));
         }
         let counted = match &wish {
@@ -182,7 +207,7 @@ impl FromStr for Placement {
             _ => false,
         };
         if count.is_some() && counted {
-            return Err(argument(text, "*N does not go with this placement"));
+            return Err(argument(text, "*N cannot be used with this placement"));
         }
         Ok(Self {
             wish,
@@ -240,7 +265,7 @@ fn parse_count<'a>(text: &str, head: &'a str) -> Result<(&'a str, Option<usize>)
     };
     match count.parse() {
         Ok(count) if count > 0 => Ok((head, Some(count))),
-        _ => Err(argument(text, "after * comes the number of CPUs to use")),
+        _ => Err(argument(text, "write the number of CPUs to use after *")),
     }
 }
 
@@ -268,7 +293,7 @@ fn parse_wish(text: &str, head: &str) -> Result<Wish, ParseError> {
         ("mask", None) => Err(argument(text, "write the mask after it: mask:0x55")),
         ("tree", None | Some("")) => Err(argument(
             text,
-            "write what is used after it: tree:2l.4c.1t (2 LLCs, 4 cores in each, 1 CPU of each)",
+            "write the units to use after it: tree:2l.4c.1t (2 LLCs, 4 cores in each, 1 CPU per core)",
         )),
         ("tree", Some(value)) => Branches::parse(value)
             .map(Wish::Tree)
@@ -291,7 +316,7 @@ fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, Pars
             None => 0,
             Some(value) => value
                 .parse()
-                .map_err(|_| argument(text, "after : comes the index of the unit, from 0"))?,
+                .map_err(|_| argument(text, "write the index of the unit after :, from 0"))?,
         };
         return Ok(Wish::One(*level, index));
     }
@@ -301,7 +326,8 @@ fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, Pars
             Some(_) => Err(argument(text, &format!("{name} takes no argument"))),
         };
     }
-    let nearest = PLAIN
+    let others = OTHER_NAMES.iter().find(|(names, _)| names.contains(&name));
+    let similar = PLAIN
         .iter()
         .map(|plain| plain.name)
         .chain(ONE.iter().map(|(known, _)| *known))
@@ -310,9 +336,14 @@ fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, Pars
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(similarity, _)| *similarity > 0.75)
         .map(|(_, known)| known);
+    let nearest = others.map(|(_, known)| *known).or(similar);
+    let with_value = |name: &str| match value {
+        Some(value) => format!("{name}:{value}"),
+        None => name.to_owned(),
+    };
     Err(ParseError::Unknown {
-        name: name.to_owned(),
-        nearest,
+        name: with_value(name),
+        nearest: nearest.map(with_value),
     })
 }
 
@@ -341,13 +372,13 @@ fn parse_shape(text: &str, value: &str) -> Result<Shape, ParseError> {
             }
         };
         if field.replace(number).is_some() {
-            return Err(argument(text, &format!("'{key}' stands twice")));
+            return Err(argument(text, &format!("'{key}' is given twice")));
         }
     }
     if shape.cpus.is_some() && shape.cpus_per_core.is_some() {
         return Err(argument(
             text,
-            "cpu=N (in all) and smt=N (per core) exclude each other",
+            "cpu=N (in total) and smt=N (per core) exclude each other",
         ));
     }
     if shape == Shape::default() {

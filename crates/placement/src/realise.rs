@@ -2,13 +2,14 @@
 //!
 //! Two orders of the allowed CPUs carry everything: *compact* walks the tree
 //! depth first, *spread* alternates between the outermost units first. The
-//! result never leaves the allowed CPUs; a wish for one that is offline or
-//! forbidden is an error that says who forbids it, because the kernel would
-//! silently drop it from the mask.
+//! result never leaves the allowed CPUs, unless CPUs outside of the process's own
+//! mask are named; a wish for one that is offline or outside of its cpuset is an
+//! error that says so, because the kernel would silently drop it from the mask.
 
+use super::orders::Orders;
 use super::space::{Lacking, Space};
-use super::{Kind, MemoryPolicy, Placement, RealiseError, Shape, Wish};
-use pinwise_topology::{CpuSet, Level, Node, NodeKind, Topology};
+use super::{Kind, MemoryPolicy, Placement, RealiseError, Shape, UsedUnits, Wish};
+use pinwise_topology::{CacheType, CpuSet, Level, NumaNode, Topology};
 
 /// A placement on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,29 +35,14 @@ pub struct MemoryBinding {
     pub nodes: Vec<usize>,
 }
 
-/// How many units of each level a set of CPUs touches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UsedUnits {
-    /// Packages.
-    pub packages: usize,
-    /// NUMA nodes.
-    pub numa_nodes: usize,
-    /// Last-level-cache domains; 0 where caches are not reported.
-    pub llcs: usize,
-    /// Cores.
-    pub cores: usize,
-    /// CPUs.
-    pub cpus: usize,
-}
-
 impl Placement {
-    /// The CPUs this placement stands for on a machine.
+    /// The CPUs of this placement on a machine.
     ///
     /// # Errors
     /// [`RealiseError`] where the machine lacks what is asked for or this
     /// process may not use it.
     pub fn realise(&self, topology: &Topology) -> Result<Realised, RealiseError> {
-        if topology.allowed.is_empty() {
+        if topology.allowed.is_empty() && !self.may_leave_mask() {
             return Err(RealiseError::NothingAllowed {
                 placement: self.to_string(),
             });
@@ -84,7 +70,7 @@ impl Placement {
                 policy: wish.policy,
                 nodes: match &wish.nodes {
                     Some(nodes) => self.named_nodes(topology, nodes)?,
-                    None => memory_nodes(topology, &cpus),
+                    None => self.near_memory(topology, &cpus, wish.policy)?,
                 },
             }),
         };
@@ -97,9 +83,15 @@ impl Placement {
         })
     }
 
+    /// A process's own mask is a default: CPUs that are named may lie outside of it, as
+    /// for `taskset`. Shapes stay within.
+    const fn may_leave_mask(&self) -> bool {
+        matches!(self.wish, Wish::Cpus(_) | Wish::Mask(_) | Wish::Isolated)
+    }
+
     /// The CPUs to take from, best first.
     fn candidates(&self, topology: &Topology) -> Result<Vec<usize>, RealiseError> {
-        let orders = Orders::of(topology);
+        let orders = Orders::from_topology(topology);
         match &self.wish {
             Wish::OsDefault | Wish::Compact => Ok(orders.compact()),
             Wish::Spread => Ok(orders.spread()),
@@ -109,6 +101,9 @@ impl Placement {
             Wish::OnePerNuma => self.one_per(topology, Level::Numa, &orders),
             Wish::PCores => self.kind(topology, "P", &orders),
             Wish::ECores => self.kind(topology, "E", &orders),
+            Wish::Isolated => self.isolated(topology),
+            Wish::LargestLlc => self.largest_llc(topology, &orders),
+            Wish::BestCore => self.best_cores(topology, &orders),
             Wish::One(level, index) => self.one(topology, *level, *index, &orders),
             Wish::Cpus(set) | Wish::Mask(set) => self.listed(topology, set),
             Wish::Shape(shape) => match shape.cpus {
@@ -116,7 +111,7 @@ impl Placement {
                 None => self.shape(topology, *shape, &orders),
             },
             Wish::Tree(branches) => {
-                let found = Space::of(topology).realise(branches);
+                let found = Space::from_topology(topology).realise(branches);
                 self.found(found)
             }
         }
@@ -167,6 +162,42 @@ impl Placement {
         Ok(orders.only(&cpus))
     }
 
+    fn largest_llc(
+        &self,
+        topology: &Topology,
+        orders: &Orders,
+    ) -> Result<Vec<usize>, RealiseError> {
+        let llcs = self.units(topology, Level::Llc)?;
+        let sizes: Vec<Option<u64>> = llcs.iter().map(|cpus| llc_bytes(topology, cpus)).collect();
+        let largest = sizes.iter().max().copied().flatten();
+        let (Some(largest), true) = (largest, sizes.iter().any(|size| *size != sizes[0])) else {
+            return Err(RealiseError::NotReported {
+                placement: self.to_string(),
+                noun: "last-level caches of different sizes that this process may use",
+            });
+        };
+        let first = sizes.iter().position(|size| *size == Some(largest));
+        Ok(orders.only(&llcs[first.unwrap_or_default()]))
+    }
+
+    fn best_cores(&self, topology: &Topology, orders: &Orders) -> Result<Vec<usize>, RealiseError> {
+        if topology.ranks.is_empty() {
+            return Err(RealiseError::NotReported {
+                placement: self.to_string(),
+                noun: "cores that are faster than others",
+            });
+        }
+        let firsts = self.one_per(topology, Level::Core, orders)?;
+        let mut ranked: Vec<usize> = Vec::with_capacity(firsts.len());
+        for rank in &topology.ranks {
+            ranked.extend(firsts.iter().filter(|&&cpu| rank.contains(cpu)));
+        }
+        if self.count.is_none() {
+            ranked.truncate(1);
+        }
+        Ok(ranked)
+    }
+
     fn one(
         &self,
         topology: &Topology,
@@ -184,7 +215,7 @@ impl Placement {
         Ok(orders.only(unit))
     }
 
-    /// Nodes that were named, of which this process may use the memory.
+    /// Named nodes whose memory this process may use.
     fn named_nodes(&self, topology: &Topology, nodes: &CpuSet) -> Result<Vec<usize>, RealiseError> {
         let usable = topology.usable_memory_nodes().into_iter();
         let usable: CpuSet = usable.map(|node| node.node).collect();
@@ -195,6 +226,41 @@ impl Placement {
                 placement: self.to_string(),
                 nodes: absent,
                 usable,
+            }),
+        }
+    }
+
+    /// The nodes of these CPUs, of which one at least must have memory: but for `local`, the
+    /// kernel refuses a policy that names none.
+    fn near_memory(
+        &self,
+        topology: &Topology,
+        cpus: &CpuSet,
+        policy: MemoryPolicy,
+    ) -> Result<Vec<usize>, RealiseError> {
+        let numbers = |nodes: Vec<&NumaNode>| nodes.into_iter().map(|node| node.node).collect();
+        let usable: CpuSet = numbers(topology.usable_memory_nodes());
+        let nodes = topology.numa_nodes.iter();
+        let near = nodes.filter(|node| node.allowed && node.cpus.intersects(cpus));
+        let near: CpuSet = numbers(near.collect());
+        let with_memory = near.intersection(&usable);
+        if with_memory.is_empty() && !near.is_empty() && policy != MemoryPolicy::Local {
+            return Err(RealiseError::NoMemory {
+                placement: self.to_string(),
+                nodes: near,
+                usable,
+            });
+        }
+        Ok(with_memory.iter().collect())
+    }
+
+    fn isolated(&self, topology: &Topology) -> Result<Vec<usize>, RealiseError> {
+        let cpus = topology.isolated.intersection(&topology.reachable());
+        match cpus.is_empty() {
+            false => Ok(cpus.iter().collect()),
+            true => Err(RealiseError::NotReported {
+                placement: self.to_string(),
+                noun: "isolated CPUs (isolcpus) that this process may use",
             }),
         }
     }
@@ -217,8 +283,7 @@ impl Placement {
                 cpus: offline,
             });
         }
-        // The kernel cuts masks to the cpuset: it is the cause where both forbid.
-        for restriction in topology.restrictions.iter().rev() {
+        for restriction in topology.restrictions.iter().filter(|r| !r.is_mask) {
             let forbidden = set.difference(&restriction.leaves);
             if !forbidden.is_empty() {
                 return Err(RealiseError::Forbidden {
@@ -242,7 +307,7 @@ impl Placement {
         if cpus > available {
             return Err(self.too_many("CPUs", cpus, available));
         }
-        self.found(Space::of(topology).spread_evenly(shape, cpus))
+        self.found(Space::from_topology(topology).spread_evenly(shape, cpus))
     }
 
     fn found(&self, found: Result<CpuSet, Lacking>) -> Result<Vec<usize>, RealiseError> {
@@ -349,31 +414,22 @@ impl Placement {
     }
 }
 
+/// Bytes of the last-level cache of these CPUs, or of others beside them.
+fn llc_bytes(topology: &Topology, cpus: &CpuSet) -> Option<u64> {
+    let caches = topology
+        .caches
+        .iter()
+        .filter(|cache| cache.kind != CacheType::Instruction && cpus.is_subset(&cache.cpus));
+    caches.max_by_key(|cache| cache.level)?.size_bytes
+}
+
 impl Realised {
-    /// What it stands for on its machine, as a noun.
+    /// What it means on its machine, as a noun.
     #[must_use]
     pub const fn stands_for(&self) -> &'static str {
         match self.memory {
             Some(_) => "CPUs and memory",
             None => "CPUs",
-        }
-    }
-}
-
-impl UsedUnits {
-    /// Counts the units that `cpus` touch.
-    #[must_use]
-    pub fn count(topology: &Topology, cpus: &CpuSet) -> Self {
-        let touched = |level: Level| {
-            let units = topology.units(level);
-            units.iter().filter(|unit| unit.intersects(cpus)).count()
-        };
-        Self {
-            packages: touched(Level::Package),
-            numa_nodes: touched(Level::Numa),
-            llcs: touched(Level::Llc),
-            cores: touched(Level::Core),
-            cpus: cpus.len(),
         }
     }
 }
@@ -398,71 +454,4 @@ pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<(Realised, Vec<String>)> {
         }
     }
     merged
-}
-
-fn memory_nodes(topology: &Topology, cpus: &CpuSet) -> Vec<usize> {
-    topology
-        .numa_nodes
-        .iter()
-        .filter(|node| node.allowed && node.cpus.intersects(cpus))
-        .map(|node| node.node)
-        .collect()
-}
-
-/// The allowed CPUs with their place in the tree.
-struct Orders {
-    /// CPU and, per level from the outermost, its unit's index in its parent.
-    paths: Vec<(usize, [usize; Level::ALL.len()])>,
-}
-
-impl Orders {
-    fn of(topology: &Topology) -> Self {
-        let mut paths = Vec::new();
-        collect_paths(&topology.allowed_tree(), [0; Level::ALL.len()], &mut paths);
-        Self { paths }
-    }
-
-    fn compact(&self) -> Vec<usize> {
-        self.sorted(|path| *path)
-    }
-
-    fn spread(&self) -> Vec<usize> {
-        self.sorted(|path| {
-            let mut inside_out = *path;
-            inside_out.reverse();
-            inside_out
-        })
-    }
-
-    fn balanced(&self) -> Vec<usize> {
-        self.sorted(|path| (path[Level::ALL.len() - 1], *path))
-    }
-
-    fn only(&self, set: &CpuSet) -> Vec<usize> {
-        let compact = self.compact();
-        compact.into_iter().filter(|&c| set.contains(c)).collect()
-    }
-
-    fn sorted<K: Ord>(&self, key: impl Fn(&[usize; Level::ALL.len()]) -> K) -> Vec<usize> {
-        let mut order: Vec<(K, usize)> = self.paths.iter().map(|(c, p)| (key(p), *c)).collect();
-        order.sort();
-        order.into_iter().map(|(_, cpu)| cpu).collect()
-    }
-}
-
-fn collect_paths(
-    node: &Node,
-    path: [usize; Level::ALL.len()],
-    paths: &mut Vec<(usize, [usize; Level::ALL.len()])>,
-) {
-    if node.kind == NodeKind::Unit(Level::Cpu) {
-        paths.extend(node.cpus.first().map(|cpu| (cpu, path)));
-    }
-    for (index, child) in node.children.iter().enumerate() {
-        let mut below = path;
-        if let NodeKind::Unit(level) = child.kind {
-            below[level as usize] = index;
-        }
-        collect_paths(child, below, paths);
-    }
 }

@@ -72,12 +72,12 @@ fn what_cannot_be_had_is_refused() {
     refused(TWO_SOCKETS, "cpu:", "names no CPU");
     refused(TWO_SOCKETS, "cpu:x", "'x' is not a CPU number");
     refused(TWO_SOCKETS, "cpu:99", "no CPU 99");
-    refused(TWO_SOCKETS, "cpu:0*2", "*N does not go");
+    refused(TWO_SOCKETS, "cpu:0*2", "*N cannot be used");
     refused(TWO_SOCKETS, "compact*0", "number of CPUs");
     refused(
         TWO_SOCKETS,
         "compact*17",
-        "asks for 17 CPUs, this machine lets it use 16",
+        "needs 17 CPUs, but only 16 are available",
     );
 
     refused(
@@ -89,23 +89,23 @@ fn what_cannot_be_had_is_refused() {
     refused(
         TWO_SOCKETS,
         "compact/mem=bind:",
-        "come nodes, such as bind:0-1",
+        "write the nodes after bind: such as bind:0-1",
     );
-    refused(TWO_SOCKETS, "compact/mem=bind:x", "come nodes");
+    refused(TWO_SOCKETS, "compact/mem=bind:x", "write the nodes after");
     refused(TWO_SOCKETS, "compact/shared", "'/shared' is not known");
     refused(
         TWO_NODES,
         "compact/mem=bind:1,7",
         "no memory of node 7 (only of 0-1)",
     );
-    refused(TWO_SOCKETS, "one-llc:4", "there is no LLC 4 that");
+    refused(TWO_SOCKETS, "one-llc:4", "may use no LLC 4 (only");
     refused(
         "numa:1 core:2 pu:1",
         "one-numa:1",
-        "no NUMA node 1 that this process may use (only 0)",
+        "this process may use no NUMA node 1 (only 0)",
     );
     let largest = format!("one-llc:{}", usize::MAX);
-    refused(TWO_SOCKETS, &largest, "may use (only 0-3)");
+    refused(TWO_SOCKETS, &largest, "(only 0-3)");
     refused(TWO_SOCKETS, "one-llc:x", "index of the unit");
     refused(TWO_SOCKETS, "p-cores", "reports no kinds of core");
     refused(
@@ -122,7 +122,7 @@ fn what_cannot_be_had_is_refused() {
 fn where_no_cpu_is_allowed_nothing_can_be_placed() {
     let mut topology = Topology::from_synthetic(TWO_SOCKETS).unwrap();
     topology.allowed = CpuSet::new();
-    for name in ["os-default", "compact*2", "one-core", "cpu:0"] {
+    for name in ["os-default", "compact*2", "one-core"] {
         let placement: Placement = name.parse().unwrap();
         let error = placement.realise(&topology).unwrap_err().to_string();
         assert!(error.contains("may not use any CPU"), "{error}");
@@ -171,7 +171,11 @@ fn restricted() -> Topology {
         );
     }
     capture.insert("sys/devices/system/cpu/online", "0-6");
+    capture.insert("sys/devices/system/cpu/isolated", "0,6");
     capture.insert("pinwise/affinity", "1-5");
+    capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+    capture.insert("proc/self/cgroup", "0::/");
+    capture.insert("sys/fs/cgroup/cpuset.cpus.effective", "0-5");
     Topology::from_capture(&capture).0
 }
 
@@ -186,9 +190,12 @@ fn restrictions_are_respected_and_named() {
     assert_eq!(cpus("one-per-core").unwrap(), "1-2,4");
     let error = |name: &str| cpus(name).unwrap_err().to_string();
     assert_eq!(error("cpu:7"), "cpu:7: CPU 7 is offline");
+    // A mask is a default, a cpuset a limit.
+    assert_eq!(cpus("cpu:0-1").unwrap(), "0-1");
+    assert_eq!(cpus("isolated").unwrap(), "0");
     assert_eq!(
-        error("cpu:0-1"),
-        "cpu:0-1: CPU 0 is forbidden: the affinity mask leaves only 1-5"
+        error("cpu:5-6"),
+        "cpu:5-6: CPU 6 is forbidden: the cpuset /sys/fs/cgroup leaves only 0-5"
     );
 }
 
@@ -255,6 +262,49 @@ fn default_arms_are_few_and_fit_the_machine() {
             "one-package"
         ]
     );
+}
+
+/// As on processors with stacked cache on one die of two, whose other die clocks higher.
+#[test]
+fn the_largest_cache_and_the_fastest_cores_are_arms() {
+    let mut machine = Topology::from_synthetic("l3:2 core:4 pu:2").unwrap();
+    let plain = machine.clone();
+    let sizes = [96 << 20, 32 << 20];
+    for (cpus, size) in machine.llcs.clone().iter().zip(sizes) {
+        let mut caches = machine.caches.iter_mut();
+        let llc = caches.find(|cache| cache.cpus == *cpus && cache.level == 3);
+        llc.unwrap().size_bytes = Some(size);
+    }
+    let list = |text: &&str| CpuSet::parse_list(text).unwrap();
+    machine.ranks = ["12-13", "8-9", "10-11,14-15", "0-7"]
+        .iter()
+        .map(list)
+        .collect();
+    let order = |name: &str| {
+        let placement: Placement = name.parse().unwrap();
+        let realised = placement.realise(&machine);
+        realised.map(|realised| realised.order).unwrap()
+    };
+    assert_eq!(order("largest-llc*3"), [0, 1, 2]);
+    assert_eq!(order("best-core"), [12]);
+    assert_eq!(order("best-core*5"), [12, 8, 10, 14, 0]);
+    let arms = defaults(&machine, Some(4));
+    let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
+    assert_eq!(names[5..], ["largest-llc", "best-core*4"]);
+    // Its eight CPUs are too few.
+    assert!(
+        defaults(&machine, Some(9))
+            .iter()
+            .all(|arm| arm.wish != Wish::LargestLlc)
+    );
+    for (name, missing) in [
+        ("largest-llc", "last-level caches of different sizes"),
+        ("best-core*2", "cores that are faster than others"),
+    ] {
+        let placement: Placement = name.parse().unwrap();
+        let error = placement.realise(&plain).unwrap_err().to_string();
+        assert!(error.contains(missing), "{error}");
+    }
 }
 
 #[test]
@@ -352,7 +402,7 @@ proptest! {
 }
 
 /// Two packages of two cores with two CPUs each; a GPU at the second, a network
-/// card of which nobody knows.
+/// card that nobody knows.
 fn with_devices() -> Topology {
     let mut topology = Topology::from_synthetic("package:2 core:2 pu:2").unwrap();
     let device = |address: &str, class, name: &str, cpus: Option<&str>| {
@@ -419,7 +469,7 @@ fn devices_that_do_not_help_are_reported() {
         ("near", "comes one device"),
         ("near:a b", "comes one device"),
         ("near:gpu0/far:gpu0", "one near: or far: is enough"),
-        ("cpu:0/near:gpu0", "the CPUs are named"),
+        ("cpu:0/near:gpu0", "combined with named CPUs"),
     ] {
         assert!(error(name).contains(part), "{name}: {}", error(name));
     }

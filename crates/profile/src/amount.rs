@@ -3,7 +3,7 @@
 //! Every figure of a profile is one of these; a share alone says nothing about
 //! how much there was, or how sure it is.
 
-/// Samples and what they stand for.
+/// Samples, and the CPU time they represent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
     /// How many.

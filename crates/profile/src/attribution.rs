@@ -1,4 +1,4 @@
-//! Which part of a difference stands in spin-waits, memory, frequency and
+//! How much of a difference is due to spin-waits, memory, frequency and
 //! waiting: two machines, or two settings, per unit of work.
 //!
 //! The parts and an unexplained rest add up to the whole difference. What was
@@ -108,7 +108,7 @@ pub struct Account {
     pub high: f64,
 }
 
-/// Where a part stands.
+/// What a part is due to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
     /// As many spin-wait hints, each of which takes another time.
@@ -130,7 +130,7 @@ pub enum PartKind {
 /// A part of the difference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Where it stands.
+    /// What it is due to.
     pub kind: PartKind,
     /// After less before, s per unit; `None` where it is not known.
     pub time_s: Option<Account>,
@@ -173,9 +173,9 @@ pub fn attribute(before: &Repeats, after: &Repeats, basis: Basis) -> Option<Attr
             .map(|side| Some(mean(side, |r| Some(r.cpu_s))? / mean(side, |r| r.wall_s)?))
             .try_fold(1.0, |lanes, busy| Some(f64::max(lanes, busy?)))?,
     };
-    let [a, b] = sides.map(|side| Inputs::of(side, basis, lanes));
+    let [a, b] = sides.map(|side| Inputs::from_repeats(side, basis, lanes));
     let inputs = [a?, b?];
-    let known = Known::of(before, after, basis, &inputs);
+    let known = Known::from_repeats(before, after, basis, &inputs);
     let model = Model { known, lanes };
     Some(model.attribution(&inputs, [&before.facts, &after.facts], basis))
 }
@@ -214,7 +214,7 @@ impl Model {
     /// share that became slower with everything else; `None`: whatever leaves
     /// the least to memory.
     fn values(&self, sides: &[[f64; MANY]; 2], goes_along: Option<f64>) -> Values {
-        let [a, b] = sides.each_ref().map(Times::of);
+        let [a, b] = sides.each_ref().map(Times::from_values);
         let ratio = |at: usize| (sides[1][at] / sides[0][at]).ln();
         let clock = if self.known.cycle { ratio(CYCLE) } else { 0.0 };
         let longer = if self.known.pause {

@@ -43,7 +43,7 @@ pub struct Change {
 }
 
 impl Change {
-    fn of(before: Amount, after: Amount, units: (f64, f64)) -> Self {
+    fn between(before: Amount, after: Amount, units: (f64, f64)) -> Self {
         let errors = (before.error_s() / units.0, after.error_s() / units.1);
         Self {
             before,
@@ -119,11 +119,11 @@ impl Difference {
     #[must_use]
     pub fn between(before: Side<'_>, after: Side<'_>) -> Self {
         let units = (before.units, after.units);
-        let waits = Change::of(before.profile.waits, after.profile.waits, units);
+        let waits = Change::between(before.profile.waits, after.profile.waits, units);
         Self {
-            total: Change::of(before.profile.total, after.profile.total, units),
+            total: Change::between(before.profile.total, after.profile.total, units),
             functions: functions(before, after),
-            pausing: Pausing::of(&waits, before.pause_ns, after.pause_ns),
+            pausing: Pausing::from_waits(&waits, before.pause_ns, after.pause_ns),
             nodes: nodes(before, after),
             waits,
         }
@@ -140,7 +140,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(function: &Function, side: Side<'_>) -> Self {
+    fn from_function(function: &Function, side: Side<'_>) -> Self {
         let file = function.file_name();
         let module = if file == file_name(side.program) {
             ""
@@ -172,7 +172,7 @@ fn functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
     let amounts = |time: &super::FunctionTime| [time.own, time.total, time.waits];
     let moved = moved(before, after);
     for time in &before.profile.functions {
-        let mut identity = Identity::of(&time.function, before);
+        let mut identity = Identity::from_function(&time.function, before);
         if let Some(module) = moved.get(&(identity.kind, identity.name.clone())) {
             identity.module.clone_from(module);
         }
@@ -181,7 +181,9 @@ fn functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
         both.before = added(both.before, amounts(time));
     }
     for time in &after.profile.functions {
-        let both = all.entry(Identity::of(&time.function, after)).or_default();
+        let both = all
+            .entry(Identity::from_function(&time.function, after))
+            .or_default();
         both.function = Some(&time.function);
         both.after = added(both.after, amounts(time));
     }
@@ -189,7 +191,7 @@ fn functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
     let mut changes: Vec<FunctionChange> = all
         .into_values()
         .filter_map(|both| {
-            let change = |at: usize| Change::of(both.before[at], both.after[at], units);
+            let change = |at: usize| Change::between(both.before[at], both.after[at], units);
             Some(FunctionChange {
                 function: both.function?.clone(),
                 own: change(0),
@@ -238,7 +240,7 @@ fn moved(before: Side<'_>, after: Side<'_>) -> BTreeMap<(Kind, String), String> 
 
 fn identities(side: Side<'_>) -> impl Iterator<Item = Identity> {
     let functions = side.profile.functions.iter();
-    functions.map(move |time| Identity::of(&time.function, side))
+    functions.map(move |time| Identity::from_function(&time.function, side))
 }
 
 /// Both trees as one.
@@ -250,8 +252,8 @@ fn nodes(before: Side<'_>, after: Side<'_>) -> Vec<NodeChange> {
     let nodes = joined.nodes.into_iter();
     nodes
         .map(|node| NodeChange {
-            own: Change::of(node.before.0, node.after.0, units),
-            total: Change::of(node.before.1, node.after.1, units),
+            own: Change::between(node.before.0, node.after.0, units),
+            total: Change::between(node.before.1, node.after.1, units),
             function: node.function,
             parent: node.parent,
         })
@@ -278,7 +280,7 @@ impl Joined {
         let mut places: Vec<usize> = Vec::new();
         for node in side.profile.tree.nodes() {
             let parent = node.parent.map(|parent| places[parent]);
-            let identity = Identity::of(&node.function, side);
+            let identity = Identity::from_function(&node.function, side);
             let next = self.nodes.len();
             let at = *self.places.entry((parent, identity)).or_insert(next);
             if at == next {

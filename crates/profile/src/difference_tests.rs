@@ -4,7 +4,7 @@ use crate::{Bounds, Profile};
 use proptest::prelude::*;
 
 fn profile(scene: Scene) -> Profile {
-    Profile::of(&[scene.samples], &Bounds::default())
+    Profile::from_samples(&[scene.samples], &Bounds::default())
 }
 
 fn side(profile: &Profile, units: f64) -> Side<'_> {

@@ -29,7 +29,7 @@ pub enum Kind {
 pub struct Function {
     /// Its symbol, or where there is none its first address and `+`.
     pub name: String,
-    /// Path of its module; empty where nobody knows.
+    /// Path of its module; empty if unknown.
     pub module: String,
     /// Whose it is.
     pub kind: Kind,
@@ -64,7 +64,7 @@ impl Function {
 
     /// What a frame is named.
     #[must_use]
-    pub fn of(samples: &Samples, frame: &Frame) -> Self {
+    pub fn from_frame(samples: &Samples, frame: &Frame) -> Self {
         let module = frame.module.and_then(|index| samples.modules.get(index));
         let module = module.map(|module| module.path.clone()).unwrap_or_default();
         let kind = if frame.is_kernel {
@@ -87,7 +87,7 @@ impl Function {
     /// one by one, innermost first.
     #[must_use]
     pub fn all_of(samples: &Samples, frame: &Frame) -> Vec<Self> {
-        let outermost = Self::of(samples, frame);
+        let outermost = Self::from_frame(samples, frame);
         let inlined = frame.symbol.iter().flat_map(|symbol| symbol.inlined.iter());
         let inlined = inlined.rev().map(|name| Self {
             name: name.clone(),

@@ -145,7 +145,7 @@ impl Instructions {
             .collect();
         let shown: Amount = lines.iter().map(|line| line.own).sum();
         Some(Spot {
-            function: Function::of(samples, frame),
+            function: Function::from_frame(samples, frame),
             offset: frame.symbol.as_ref().map(|symbol| symbol.offset),
             source: frame.symbol.as_ref().and_then(|s| s.source.clone()),
             address: *address,

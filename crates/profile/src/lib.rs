@@ -107,7 +107,7 @@ pub struct Thread {
 /// A file that code was mapped from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Module {
-    /// Its path; `[vdso]`, `[kernel]` and `//anon` (code made at run time) are
+    /// Its path; `[vdso]`, `[kernel]` and `//anon` (code generated at run time) are
     /// none.
     pub path: String,
 }
@@ -156,7 +156,7 @@ pub struct Stack {
     pub is_broken: bool,
     /// Samples.
     pub count: u64,
-    /// CPU time that they stand for, ns.
+    /// CPU time that they represent, ns.
     pub weight_ns: u64,
 }
 
@@ -224,7 +224,7 @@ impl Samples {
         self.stacks.iter().map(|stack| stack.count).sum()
     }
 
-    /// CPU time that they stand for, s.
+    /// CPU time that they represent, s.
     #[must_use]
     pub fn total_s(&self) -> f64 {
         let ns: u64 = self.stacks.iter().map(|stack| stack.weight_ns).sum();

@@ -29,7 +29,11 @@ impl Pausing {
     /// Takes a change of time in spin hints apart; `None` where one of the
     /// figures is not known or 0.
     #[must_use]
-    pub fn of(waits: &Change, before_ns: Option<f64>, after_ns: Option<f64>) -> Option<Self> {
+    pub fn from_waits(
+        waits: &Change,
+        before_ns: Option<f64>,
+        after_ns: Option<f64>,
+    ) -> Option<Self> {
         let is_known = |value: &f64| value.is_finite() && *value > 0.0;
         let before_ns = before_ns.filter(is_known)?;
         let after_ns = after_ns.filter(is_known)?;
@@ -99,13 +103,13 @@ mod tests {
 
     #[test]
     fn longer_pauses_are_told_from_more() {
-        let found = Pausing::of(&waits(1.0, 1.77), Some(24.3), Some(24.3 * 1.77)).unwrap();
+        let found = Pausing::from_waits(&waits(1.0, 1.77), Some(24.3), Some(24.3 * 1.77)).unwrap();
         assert_eq!(
             found.sentence(),
             "1.77× more time in PAUSE: 1.00× as many PAUSEs, each 1.77× as long"
         );
         assert!(found.by_more_s.abs() < 1e-9 && (found.by_longer_s - 0.77).abs() < 1e-9);
-        let found = Pausing::of(&waits(2.0, 1.0), Some(40.0), Some(40.0)).unwrap();
+        let found = Pausing::from_waits(&waits(2.0, 1.0), Some(40.0), Some(40.0)).unwrap();
         assert_eq!(
             found.sentence(),
             "0.500× as much time in PAUSE: 0.500× as many PAUSEs, each 1.00× as long"
@@ -115,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_taken_apart() {
-        let of = |before, after, a, b| Pausing::of(&waits(before, after), a, b);
+        let of = |before, after, a, b| Pausing::from_waits(&waits(before, after), a, b);
         assert_eq!(of(0.0, 1.0, Some(40.0), Some(40.0)), None);
         assert_eq!(of(1.0, 1.0, None, Some(40.0)), None);
         assert_eq!(of(1.0, 1.0, Some(40.0), Some(f64::NAN)), None);
@@ -126,8 +130,8 @@ mod tests {
         fn both_parts_make_the_change_and_are_the_same_backwards(
             before in 1e-6f64..1e3, after in 1e-6f64..1e3, a in 0.5f64..500.0, b in 0.5f64..500.0,
         ) {
-            let there = Pausing::of(&waits(before, after), Some(a), Some(b)).unwrap();
-            let back = Pausing::of(&waits(after, before), Some(b), Some(a)).unwrap();
+            let there = Pausing::from_waits(&waits(before, after), Some(a), Some(b)).unwrap();
+            let back = Pausing::from_waits(&waits(after, before), Some(b), Some(a)).unwrap();
             let near = |x: f64, y: f64| (x - y).abs() <= 1e-9 * (1.0 + before + after);
             prop_assert!(near(there.by_more_s + there.by_longer_s, after - before));
             prop_assert!(near(there.by_more_s, -back.by_more_s));

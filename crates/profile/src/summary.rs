@@ -120,7 +120,7 @@ impl Stack {
 impl Profile {
     /// What the samples of these runs come to.
     #[must_use]
-    pub fn of(runs: &[Samples], bounds: &Bounds) -> Self {
+    pub fn from_samples(runs: &[Samples], bounds: &Bounds) -> Self {
         let mut count = Count::default();
         for (run, samples) in runs.iter().enumerate() {
             count.add(samples, run, runs.len() > 1);
@@ -128,7 +128,7 @@ impl Profile {
         count.finish(runs, bounds)
     }
 
-    /// Share of its time that stands right after a spin hint; `None` of
+    /// Share of its time right after a spin hint; `None` of
     /// nothing.
     #[must_use]
     pub fn waiting_share(&self) -> Option<f64> {

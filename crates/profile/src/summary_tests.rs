@@ -2,7 +2,7 @@ use super::*;
 use crate::examples::{AFTER_PAUSE, Scene};
 
 fn profile(scene: Scene) -> Profile {
-    Profile::of(&[scene.samples], &Bounds::default())
+    Profile::from_samples(&[scene.samples], &Bounds::default())
 }
 
 fn time<'a>(profile: &'a Profile, name: &str) -> &'a FunctionTime {
@@ -73,9 +73,9 @@ fn time_after_a_pause_belongs_to_it() {
 #[test]
 fn threads_are_reported_one_by_one_in_one_run_and_by_name_in_several() {
     let scene = || Scene::new("/bin/prog").stack(&["main"], 5).samples;
-    let one = Profile::of(&[scene()], &Bounds::default());
+    let one = Profile::from_samples(&[scene()], &Bounds::default());
     assert_eq!(one.threads[0].tid, Some(7));
-    let two = Profile::of(&[scene(), scene()], &Bounds::default());
+    let two = Profile::from_samples(&[scene(), scene()], &Bounds::default());
     assert_eq!((two.threads.len(), two.threads[0].threads), (1, 2));
     assert_eq!(two.threads[0].tid, None);
     assert_eq!(two.threads[0].cpu_s, Some(1.0));
@@ -86,7 +86,7 @@ fn threads_are_reported_one_by_one_in_one_run_and_by_name_in_several() {
 fn nothing_but_cpu_time_is_known_of_proc() {
     let mut samples = Scene::new("/bin/prog").samples;
     samples.event = Event::Proc;
-    let profile = Profile::of(&[samples], &Bounds::default());
+    let profile = Profile::from_samples(&[samples], &Bounds::default());
     assert_eq!(profile.total.samples, 0);
     assert!((profile.total.cpu_s() - 0.5).abs() < 1e-9);
     assert!(profile.functions.is_empty());
@@ -104,7 +104,7 @@ fn what_is_left_out_is_reported() {
         spots: 1,
         nodes: 1,
     };
-    let profile = Profile::of(&[scene.samples], &bounds);
+    let profile = Profile::from_samples(&[scene.samples], &bounds);
     assert_eq!(profile.functions.len(), 1);
     let (many, amount) = profile.functions_left_out;
     assert_eq!((many, amount.samples), (2, 4));
@@ -119,7 +119,7 @@ fn frames_that_are_not_there_are_no_reason_to_fail() {
     let mut samples = Scene::new("/bin/prog").stack(&["a"], 5).samples;
     samples.stacks[0].frames = vec![99];
     samples.stacks[0].thread = 99;
-    let profile = Profile::of(&[samples], &Bounds::default());
+    let profile = Profile::from_samples(&[samples], &Bounds::default());
     assert_eq!(profile.total.samples, 5);
     assert_eq!(profile.tree.total().samples, 5);
 }

@@ -4,7 +4,7 @@
 //! An interrupt is taken between instructions, and a hint that waits delays it
 //! to its own end: of the samples of spinning loops 0 % stand on PAUSE and 97 to
 //! 99 % on the instruction after it, with hardware and with timer sampling
-//! alike (measured on AMD Zen 3; docs/field-reports.md). Precise modes name the
+//! alike (measured on AMD Zen 3; docs/spin.md). Precise modes name the
 //! hint itself, which counts too.
 
 use super::{Samples, Stack, is_at_access};

@@ -8,24 +8,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{Estimate, Stopped};
-use super::finding::Finding;
+use super::header::Header;
 use super::host::HostRecord;
-
-/// Schema of [`Bench`].
-pub const BENCH_SCHEMA: &str = "pinwise.bench/1";
 
 /// Built-in workloads, measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.bench/1")]
 pub struct Bench {
-    /// [`BENCH_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
-    /// Version of pinwise that wrote it.
-    pub pinwise_version: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// When it was last written, likewise.
     pub ended: String,
     /// Where it ran.
@@ -46,16 +39,12 @@ pub struct Bench {
     pub scores: Vec<GroupScore>,
     /// The conclusions, as full sentences.
     pub conclusions: Vec<String>,
-    /// What disturbed it, and what else is worth knowing.
-    pub findings: Vec<Finding>,
     /// Comparisons that were planned.
     pub planned: usize,
     /// Why it ended; `null` while it runs or where it was killed.
     pub stopped: Option<Stopped>,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
-    /// Labels of the user's.
-    pub tags: Vec<String>,
 }
 
 /// What is known of SMT on the machine.

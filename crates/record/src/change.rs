@@ -4,15 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::named::named;
 
-/// Schema of [`DiffRecord`].
-pub const DIFF_SCHEMA: &str = "pinwise.diff/1";
-
 /// Two records of the same kind, compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.diff/1")]
 pub struct DiffRecord {
-    /// [`DIFF_SCHEMA`].
-    pub schema: String,
     /// The first.
     pub a: ComparedRecord,
     /// The second.

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::command_line::CommandRecord;
 use super::contrast::ContrastRecord;
-use super::finding::Finding;
+use super::header::Header;
 use super::host::HostRecord;
 use super::metric::{HeadlineRecord, MetricRecord};
 use super::named::named;
-use super::run::{Phase, RunRecord};
+use super::run::{Phase, RunRecord, ThreadTime};
 use super::service::ServiceRecord;
+use super::setting::SettingRecord;
 use super::tier::TraceTier;
 use super::trace::TraceFigures;
 use super::workload::WorkloadRecord;
@@ -31,28 +32,21 @@ named! {
     }
 }
 
-/// Schema of [`Comparison`].
-pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
-
 /// A comparison: plan, runs, analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.comparison/1")]
 pub struct Comparison {
-    /// [`COMPARISON_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// What it is made for.
     pub study: ComparisonStudy,
-    /// Version of pinwise that wrote it.
-    pub pinwise_version: String,
     /// The arguments that made it, without where it is stored; empty where no
     /// command line did.
     pub argv: Vec<String>,
     /// The command that makes it again with the same seed; `null` likewise.
     pub again: Option<String>,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
     /// Where it ran.
     pub host: HostRecord,
     /// Seed of the order of runs (and of a simulated machine's noise).
@@ -71,8 +65,6 @@ pub struct Comparison {
     pub best: Option<String>,
     /// The result.
     pub verdict: VerdictRecord,
-    /// What disturbed it, and what else is worth knowing.
-    pub findings: Vec<Finding>,
     /// Why it ended; `null` while it runs or where it was killed.
     pub stopped: Option<Stopped>,
     /// The same in words, or that it has not ended.
@@ -81,8 +73,6 @@ pub struct Comparison {
     pub blocks: usize,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
-    /// Labels of the user's.
-    pub tags: Vec<String>,
     /// The service that ran already and was placed in turns; `null` where
     /// every run started a command.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,6 +128,9 @@ pub struct Arm {
     pub workload: WorkloadRecord,
     /// Where it ran.
     pub placement: PlacementRecord,
+    /// What its runs had beside the placement.
+    #[serde(default, skip_serializing_if = "SettingRecord::is_empty")]
+    pub setting: SettingRecord,
     /// The CPUs asked for, as a list.
     pub cpus: String,
     /// Other placements asked for that stand for the same CPUs here.
@@ -150,6 +143,8 @@ pub struct Arm {
     pub estimate: Option<Estimate>,
     /// Spread of the metric over the runs.
     pub spread: Option<Spread>,
+    /// What its threads did meanwhile; `null` unless every run says how long it was queued.
+    pub threads: Option<ThreadTime>,
     /// Was it dropped by the screening?
     pub eliminated: bool,
     /// Why its runs do not count, where they do not.
@@ -310,6 +305,9 @@ pub struct VerdictRecord {
     pub not_recommended: Option<NotRecommended>,
     /// What it is conditional on.
     pub condition: String,
+    /// How often it may err, and what that costs in runs; `null` where nothing was
+    /// judged.
+    pub guarantee: Option<String>,
     /// An arm that is as good and repeats better, in words; `null` without
     /// one.
     pub steadiness: Option<String>,

@@ -90,10 +90,20 @@ impl Comparison {
         if let Some(service) = &self.service {
             return applied(service, arm).into_iter().collect();
         }
-        if arm.workload.recipe.is_some() && arm.placement.name == "os-default" {
+        // Only tools that make cgroups apply it.
+        if arm.setting.has_group() {
             return Vec::new();
         }
-        placed(arm).commands()
+        let is_recipe = arm.workload.recipe.is_some();
+        let launcher = arm.setting.launcher();
+        if is_recipe && (arm.placement.name == "os-default" || !launcher.is_empty()) {
+            return Vec::new();
+        }
+        let mut commands = placed(arm, |placed| placed.commands());
+        if let ([only], [tool, ..]) = (commands.as_mut_slice(), launcher.as_slice()) {
+            only.what = format!("with {tool}");
+        }
+        commands
     }
 
     /// The program of an arm as a shell takes it, with its environment and input,
@@ -102,27 +112,26 @@ impl Comparison {
     #[must_use]
     pub fn program_of(&self, arm: &Arm, given: impl Fn(&str) -> String) -> Option<String> {
         let is_started = self.service.is_none();
-        is_started.then(|| placed(arm).program_of(given))
+        is_started.then(|| placed(arm, |placed| placed.program_of(given)))
     }
 }
 
-/// What an arm runs, and where.
-fn placed(arm: &Arm) -> Placed<'_> {
+/// Hands on what an arm runs, and where.
+fn placed<T>(arm: &Arm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
     let placement = &arm.placement;
     let memory = placement.memory.as_ref().map(PlacementMemory::as_str);
-    Placed {
-        command: arm
-            .workload
-            .recipe
-            .is_none()
-            .then_some(arm.command.as_slice()),
+    let mut command = arm.setting.launcher();
+    command.extend(arm.command.iter().cloned());
+    let is_recipe = arm.workload.recipe.is_some();
+    made(&Placed {
+        command: (!is_recipe).then_some(command.as_slice()),
         environment: &arm.workload.environment,
         input: arm.workload.input.as_deref(),
         placement: &placement.name,
         is_bound: placement.kind == PlacementKind::Bound,
         cpus: &arm.cpus,
         memory: memory.map(|policy| (policy, placement.memory_nodes.as_slice())),
-    }
+    })
 }
 
 /// A placement is applied to a service that runs, not to a command.

@@ -59,6 +59,12 @@ pub struct ContrastRecord {
     /// The rest of wall time: waiting, and threads that run at once. The product
     /// of both ratios is about that of wall time.
     pub wall_per_cpu_time: Option<ComponentRecord>,
+    /// Of that rest, time queued: how long threads were ready to run, on a CPU or queued
+    /// for one, per CPU time. `null` where a run does not say how long it was queued.
+    pub ready_per_cpu_time: Option<ComponentRecord>,
+    /// What is left: wall time per time ready, which changes where threads are blocked
+    /// or run at once. The product of both is about `wall_per_cpu_time`.
+    pub wall_per_ready_time: Option<ComponentRecord>,
     /// Ratios of total and tail.
     pub totals: Option<TotalsRecord>,
     /// How it stands against the slow-down that was allowed (`--fail-if-slower`); `null`
@@ -116,15 +122,28 @@ impl ContrastRecord {
             || self.depends_on_time
     }
 
-    /// What the difference is made of, in words: CPU time, and the rest where it
-    /// differs, too.
+    /// What the difference is made of, in words: CPU time, and what else differs:
+    /// queueing and blocking where they are known apart.
     pub(crate) fn components(&self) -> Option<String> {
         let words = |part: &ComponentRecord| part.effect.with_interval();
-        let cpu = words(self.cpu_time.as_ref()?);
-        let rest = self.wall_per_cpu_time.as_ref();
-        let rest = rest.filter(|rest| rest.differs()).map(words);
-        let rest = rest.map(|rest| format!(", wall per CPU time {rest}"));
-        Some(format!("CPU time {cpu}{}.", rest.unwrap_or_default()))
+        let mut text = format!("CPU time {}", words(self.cpu_time.as_ref()?));
+        let rest = match (&self.ready_per_cpu_time, &self.wall_per_ready_time) {
+            (Some(queued), Some(blocked)) => {
+                vec![
+                    ("queueing for CPUs", queued),
+                    ("blocking and parallelism", blocked),
+                ]
+            }
+            _ => self
+                .wall_per_cpu_time
+                .iter()
+                .map(|rest| ("wall per CPU time", rest))
+                .collect(),
+        };
+        for (name, part) in rest.into_iter().filter(|(_, part)| part.differs()) {
+            text.push_str(&format!(", {name} {}", words(part)));
+        }
+        Some(format!("{text}."))
     }
 }
 

@@ -58,7 +58,7 @@ impl CoverageRecord {
     #[must_use]
     pub fn sentence(&self) -> String {
         let Some(share) = self.share() else {
-            return "No thread was bound that used CPU time.".to_owned();
+            return "No bound thread used CPU time.".to_owned();
         };
         let share = if (ALL..1.0).contains(&share) {
             "More than 99.9 %".to_owned()
@@ -91,16 +91,16 @@ impl CoverageRecord {
         let known: Vec<String> = known.collect();
         if !known.is_empty() {
             return format!(
-                "The program places its own threads: {}. Say there where they run, and place without /bound.",
+                "The program places its own threads: {}. Set their CPUs there, and place without /bound.",
                 known.join("; ")
             );
         }
         let names: Vec<&str> = self.movers.iter().map(|m| m.program.as_str()).collect();
         match names.as_slice() {
-            [] => "The program, or somebody else, sets masks of its threads: place without /bound."
+            [] => "The program, or somebody else, sets the affinity of its threads: place without /bound."
                 .to_owned(),
             names => format!(
-                "{} set masks of its own; look for a setting of its CPU affinity, and place without /bound.",
+                "{} set its own affinity masks; look for its CPU affinity setting, and place without /bound.",
                 names.join(", ")
             ),
         }
@@ -139,7 +139,7 @@ mod tests {
         );
         let nothing = CoverageRecord::default();
         assert_eq!(nothing.share(), None);
-        assert!(nothing.sentence().starts_with("No thread"));
+        assert!(nothing.sentence().starts_with("No bound thread"));
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         let mut moved = of(4, 2, 1.0);
         assert!(moved.advice().contains("somebody else"));
         moved.movers.push(mover("prog", None));
-        assert!(moved.advice().starts_with("prog set masks"));
+        assert!(moved.advice().starts_with("prog set its own"));
         moved
             .movers
             .push(mover("nginx", Some("worker_cpu_affinity")));

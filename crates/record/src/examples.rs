@@ -7,6 +7,8 @@
 )]
 
 use super::*;
+use crate::Header;
+use pinwise_placement::UsedUnits;
 use pinwise_topology::Topology;
 use proptest::prelude::{any, *};
 
@@ -43,6 +45,7 @@ pub fn any_run() -> impl Strategy<Value = RunRecord> {
             wall_s: times.1,
             user_s: times.2,
             sys_s: times.3,
+            queued_s: others.0,
             max_rss_bytes: counts[0],
             exit: ends.0,
             signal: ends.1,
@@ -60,6 +63,8 @@ pub fn any_run() -> impl Strategy<Value = RunRecord> {
             foreign_cpu_s: others.0,
             steal_s: others.1,
             throttled: counts[8],
+            throttled_s: others.1,
+            sched_ext: (place.1 > 4).then(|| "lavd".to_owned()),
             metric: MetricReading {
                 value: others.2,
                 cost: others.3,
@@ -119,32 +124,17 @@ fn run(at: usize, cost: f64) -> RunRecord {
         block: at / 4,
         order: at % 4,
         block_runs: 4,
-        phase: Phase::Confirmation,
         at_s: at as f64 * 1.6,
         wall_s: cost,
         user_s: Some(cost * 60.0),
-        sys_s: None,
-        max_rss_bytes: None,
         exit: Some(0),
-        signal: None,
-        timed_out: false,
         threads: Some(128),
-        migrations: None,
-        context_switches: None,
-        involuntary_switches: None,
-        minor_faults: None,
-        major_faults: None,
-        cycles: None,
-        instructions: None,
         granted_cpus: "0-255".to_owned(),
-        coverage: None,
-        foreign_cpu_s: None,
-        steal_s: None,
-        throttled: None,
         metric: MetricReading {
             value: Some(cost),
             cost: Some(cost),
         },
+        ..RunRecord::default()
     }
 }
 
@@ -157,8 +147,18 @@ fn arm(number: usize) -> SearchArm {
             8 * llcs
         ),
     };
+    let cores = 8 * llcs;
+    let cpu_count = if number == 0 { 256 } else { 128 };
+    let used = UsedUnits {
+        packages,
+        numa_nodes: packages,
+        llcs,
+        cores,
+        cpus: cpu_count,
+    };
     SearchArm {
         placement: name.clone(),
+        label: label(&name, &used),
         name,
         place_id: (number > 0).then(|| format!("{number:016x}")),
         threads: Some(128),
@@ -166,8 +166,8 @@ fn arm(number: usize) -> SearchArm {
         packages,
         numa_nodes: packages,
         llcs,
-        cores: 8 * llcs,
-        cpu_count: if number == 0 { 256 } else { 128 },
+        cores,
+        cpu_count,
         features: vec![chance(number, 1), (number % 2) as f64, 0.5],
         refined_from: None,
         invalid: None,
@@ -338,17 +338,21 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         _ => SearchStep::Search,
     };
     let mut record = SearchRecord {
-        schema: SEARCH_SCHEMA.to_owned(),
-        id: "20261121-213203-00000001".to_owned(),
-        pinwise_version: "0.1.0".to_owned(),
-        started: "2026-11-21T21:32:03Z".to_owned(),
+        header: Header {
+            pinwise_version: "0.1.0".to_owned(),
+            ..Header::new(
+                "20261121-213203-00000001",
+                "2026-11-21T21:32:03Z",
+                Vec::new(),
+            )
+        },
         host: HostRecord::new(spec.to_owned(), is_simulated, &topology),
         command: vec!["./prog".to_owned(), "-t".to_owned(), "{threads}".to_owned()],
         workload: WorkloadRecord {
             input: None,
             environment: Vec::new(),
             prepare: None,
-            cleanup: None,
+            conclude: None,
             timeout_s: None,
             recipe: None,
             verify: None,
@@ -357,7 +361,7 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         },
         argv: Vec::new(),
         again: None,
-        metric: MetricRecord::new(&pinwise_workload::Metric::Wall, ""),
+        metric: MetricRecord::new(&pinwise_workload::Metric::wall(), ""),
         seed: 1,
         plan: planned(),
         space: vec![SpaceRecord {
@@ -391,11 +395,9 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
             coverage: 0.91,
         }),
         best: Some(best),
-        findings: Vec::new(),
         stopped: Some(Stopped::Precision),
         ended: Stopped::words(Some(Stopped::Precision)).to_owned(),
         elapsed_s: 61.5,
-        tags: Vec::new(),
     };
     record.conclude();
     record

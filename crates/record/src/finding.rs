@@ -73,15 +73,11 @@ impl Finding {
     }
 }
 
-/// Schema of [`Doctor`].
-pub const DOCTOR_SCHEMA: &str = "pinwise.doctor/1";
-
 /// What would distort measurements on a machine, worst first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.doctor/1")]
 pub struct Doctor {
-    /// [`DOCTOR_SCHEMA`].
-    pub schema: String,
     /// What was found.
     pub findings: Vec<Finding>,
     /// Names of checks that found nothing wrong.

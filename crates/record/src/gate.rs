@@ -8,29 +8,21 @@
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{BlockScore, Stopped};
-use super::finding::Finding;
 use super::host::HostRecord;
 use super::metric::{EffectRecord, MetricRecord};
 use super::named::named;
 use super::outcome::GateOutcome;
-use super::{Entry, StoredRecord};
+use super::{Entry, Header, StoredRecord};
 use pinwise_format::count;
-
-/// Schema of [`GateRecord`].
-pub const GATE_SCHEMA: &str = "pinwise.gate/1";
 
 /// Two builds over a suite of benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.gate/1")]
 pub struct GateRecord {
-    /// [`GATE_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
-    /// Version of pinwise that wrote it.
-    pub pinwise_version: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Where it ran.
     pub host: HostRecord,
     /// The arguments of pinwise that it was made with.
@@ -49,16 +41,12 @@ pub struct GateRecord {
     pub benchmarks: Vec<GateBenchmark>,
     /// The result.
     pub verdict: GateVerdict,
-    /// What else is worth knowing, worst first.
-    pub findings: Vec<Finding>,
     /// Why it ended; `null` while it runs or where it was killed.
     pub stopped: Option<Stopped>,
     /// The same in words, or that it has not ended.
     pub ended: String,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
-    /// Labels of the user's.
-    pub tags: Vec<String>,
 }
 
 /// A build of the program.
@@ -134,6 +122,9 @@ pub struct GateBenchmark {
     /// The change that its outcome rests on: `+5.4 %`, `+2.1 % CPU` where CPU time
     /// decides; empty without one.
     pub change: String,
+    /// The interval that its outcome rests on: `−1.1 to +1.7 %`, or `≤ +0.9 %` where only
+    /// one end counts or is known; empty without one.
+    pub interval: String,
     /// What is known of its CPU time, where that is judged beside its wall-clock time;
     /// `null` elsewhere.
     pub cpu: Option<GateCpuTime>,
@@ -269,17 +260,33 @@ impl GateBenchmark {
         }
     }
 
+    /// What `interval` is. A benchmark passes by the upper end of its own interval; the
+    /// interval of the suite is wider and may well reach beyond the smallest effect.
+    #[must_use]
+    pub fn interval(&self) -> String {
+        let both = self.decisive_effect().map_or("", |effect| &effect.interval);
+        match self.high_alone {
+            Some(high) if self.outcome == GateOutcome::Passed || both.is_empty() => {
+                self.metric.limit(high)
+            }
+            _ => both.to_owned(),
+        }
+    }
+
     /// Is it among the changes of the suite at this rate of false discoveries?
     #[must_use]
     pub fn is_change(&self, rate: f64) -> bool {
         self.q.is_some_and(|q| q <= rate)
     }
 
-    /// What it likely is, where it is among those changes: `faster`.
+    /// What it likely is, where it is among those changes, or where the bound that it
+    /// passes by lies beyond its smallest effect on the other side: `faster`.
     #[must_use]
     pub fn likely(&self, rate: f64) -> Option<&str> {
         let ratio = self.ratio.unwrap_or(1.0);
-        self.is_change(rate).then(|| self.metric.word_of(ratio))
+        let is_beyond = |high| high * (1.0 + self.min_effect) < 1.0;
+        let is_likely = self.is_change(rate) || self.high_alone.is_some_and(is_beyond);
+        is_likely.then(|| self.metric.word_of(ratio))
     }
 
     /// What became of it in words, where `rate` decides what is likely.
@@ -304,17 +311,8 @@ impl GateBenchmark {
 
 impl StoredRecord for GateRecord {
     fn entry(&self) -> Entry {
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.name(),
-            title: self.title(),
-            verdict: match self.stopped {
-                Some(_) => self.verdict.sentence.clone(),
-                None => String::new(),
-            },
-            is_complete: self.stopped.is_some(),
-        }
+        let (host, sentence) = (self.host.name(), &self.verdict.sentence);
+        self.header
+            .growing_line::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
     }
 }

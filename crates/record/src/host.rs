@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::topology::{CountsRecord, MachineRecord};
+use super::machine::MachineRecord;
+use super::topology::CountsRecord;
 use pinwise_topology::Topology;
 
 /// The machine that a record was made on.

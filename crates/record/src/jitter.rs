@@ -3,21 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::named::named;
-use crate::{Entry, Finding, HostRecord, StoredRecord};
-
-/// Schema of [`JitterRecord`].
-pub const JITTER_SCHEMA: &str = "pinwise.jitter/1";
+use crate::{Entry, Header, HostRecord, StoredRecord};
 
 /// For how long threads that only read the clock were kept from it, CPU by CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.jitter/1")]
 pub struct JitterRecord {
-    /// [`JITTER_SCHEMA`].
-    pub schema: String,
-    /// Date, time and a random part: names the record in the store.
-    pub id: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Where.
     pub host: HostRecord,
     /// What is longer than this between two readings of the clock is a gap, µs.
@@ -41,10 +36,6 @@ pub struct JitterRecord {
     pub causes_unavailable: Option<String>,
     /// How the system is set to keep CPUs free.
     pub isolation: IsolationRecord,
-    /// What follows from the settings and from what was measured.
-    pub findings: Vec<Finding>,
-    /// What was odd, as full sentences.
-    pub notes: Vec<String>,
 }
 
 named! {
@@ -236,13 +227,10 @@ impl StoredRecord for JitterRecord {
             cpus => format!("{} CPUs", cpus.len()),
         };
         Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.name(),
-            title: format!("jitter of {cpus}"),
-            verdict,
             is_complete: !self.interrupted,
+            ..self
+                .header
+                .line::<Self>(self.host.name(), format!("jitter of {cpus}"), verdict)
         }
     }
 }

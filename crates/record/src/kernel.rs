@@ -4,9 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::named::named;
 
-/// Schema of [`KernelRecord`].
-pub const KERNEL_SCHEMA: &str = "pinwise.kernel/1";
-
 named! {
     /// How work is shared out.
     KernelSplit {
@@ -20,9 +17,8 @@ named! {
 /// One run of a built-in workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.kernel/1")]
 pub struct KernelRecord {
-    /// [`KERNEL_SCHEMA`].
-    pub schema: String,
     /// Its name.
     pub kernel: String,
     /// Threads that shared the work.

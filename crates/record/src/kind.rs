@@ -1,8 +1,10 @@
 //! The one list of all kinds of record. A record of a kind that is missing
-//! somewhere does not compile: faces match on [`AnyRecord`].
+//! somewhere does not compile: all output matches on [`AnyRecord`].
 //!
 //! It says what a kind is, how its text is read and what the history says of
 //! it; how a record looks is `report`'s.
+
+use std::ops::{Deref, DerefMut};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,18 +12,12 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    APPLIED_SCHEMA, Applied, BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, DIFF_SCHEMA,
-    DOCTOR_SCHEMA, DiffRecord, Doctor, Entry, FLEET_DIFF_SCHEMA, FLEET_NODE_SCHEMA,
-    FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FLEET_STATUS_SCHEMA, FleetDiff, FleetNode, FleetRecord,
-    FleetReport, FleetStatus, GATE_SCHEMA, GateRecord, JITTER_SCHEMA, JitterRecord, KERNEL_SCHEMA,
-    KernelRecord, PLACEMENTS_SCHEMA, PREDICTION_SCHEMA, PROFILE_DIFF_SCHEMA, PROFILE_SCHEMA,
-    PlacementPrediction, PlacementsRecord, ProfileDiff, ProfileRecord, REPLAY_SCHEMA,
-    REPRODUCTION_SCHEMA, RULE_CHANGE_SCHEMA, RULES_SCHEMA, RecordError, ReplayRecord, Reproduction,
-    RuleChange, RulesRecord, SEARCH_SCHEMA, SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA,
-    SPIN_PAUSE_SCHEMA, SPIN_PREDICT_SCHEMA, SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, SchemaName,
-    SearchRecord, SpinAdviceRecord, SpinAttachRecord, SpinPauseRecord, SpinPredictRecord,
-    SpinReplayRecord, SpinScan, TOP_SCHEMA, TOPOLOGY_DIFF_SCHEMA, TOPOLOGY_SCHEMA, TRACE_SCHEMA,
-    TopRecord, TopologyDiff, TopologyRecord, TraceRecord,
+    Applied, Bench, Comparison, DiffRecord, Doctor, Entry, FleetDiff, FleetNode, FleetRecord,
+    FleetReport, FleetStatus, GateRecord, Header, JitterRecord, KernelRecord, PlacementPrediction,
+    PlacementsRecord, ProfileDiff, ProfileRecord, RecordError, ReplayRecord, Reproduction,
+    RuleChange, RulesRecord, SchemaName, SearchRecord, SpinAdviceRecord, SpinAttachRecord,
+    SpinPauseRecord, SpinPredictRecord, SpinReplayRecord, SpinScan, TopRecord, TopologyDiff,
+    TopologyRecord, TraceRecord,
 };
 
 /// A type that is a whole record.
@@ -48,6 +44,26 @@ macro_rules! entry {
     }};
 }
 
+/// The fields that all records have which a store keeps are read as their own.
+macro_rules! header {
+    (stored, $record:ty) => {
+        impl Deref for $record {
+            type Target = Header;
+
+            fn deref(&self) -> &Header {
+                &self.header
+            }
+        }
+
+        impl DerefMut for $record {
+            fn deref_mut(&mut self) -> &mut Header {
+                &mut self.header
+            }
+        }
+    };
+    (printed, $record:ty) => {};
+}
+
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident($record:ty) = $schema:expr, $keeping:ident;)+) => {
         /// A kind of record.
@@ -68,14 +84,14 @@ macro_rules! kinds {
                 }
             }
 
-            /// The schema of the record's type.
+            /// The name of the record's type, and its schema.
             #[cfg(test)]
             pub(super) fn json_schema(
                 self,
                 generator: &mut schemars::SchemaGenerator,
-            ) -> schemars::Schema {
+            ) -> (&'static str, schemars::Schema) {
                 match self {
-                    $(Self::$kind => generator.subschema_for::<$record>(),)+
+                    $(Self::$kind => (stringify!($record), generator.subschema_for::<$record>()),)+
                 }
             }
 
@@ -121,77 +137,87 @@ macro_rules! kinds {
             }
         }
 
-        $(impl Record for $record {
-            const KIND: Kind = Kind::$kind;
-        })+
+        $(
+            impl Record for $record {
+                const KIND: Kind = Kind::$kind;
+            }
+
+            impl From<$record> for AnyRecord {
+                fn from(record: $record) -> Self {
+                    Self::$kind(Box::new(record))
+                }
+            }
+
+            header!($keeping, $record);
+        )+
     };
 }
 
 kinds! {
     /// Arms measured side by side.
-    Comparison(Comparison) = COMPARISON_SCHEMA, stored;
+    Comparison(Comparison) = "pinwise.comparison/1", stored;
     /// Two builds over a suite of benchmarks.
-    Gate(GateRecord) = GATE_SCHEMA, stored;
+    Gate(GateRecord) = "pinwise.gate/1", stored;
     /// Built-in workloads over threads and placements.
-    Bench(Bench) = BENCH_SCHEMA, stored;
+    Bench(Bench) = "pinwise.bench/1", stored;
     /// What keeps CPUs from a thread.
-    Jitter(JitterRecord) = JITTER_SCHEMA, stored;
+    Jitter(JitterRecord) = "pinwise.jitter/1", stored;
     /// A machine.
-    Topology(TopologyRecord) = TOPOLOGY_SCHEMA, stored;
+    Topology(TopologyRecord) = "pinwise.topology/1", stored;
     /// What differs between two machines.
-    TopologyDiff(TopologyDiff) = TOPOLOGY_DIFF_SCHEMA, printed;
+    TopologyDiff(TopologyDiff) = "pinwise.topology-diff/1", printed;
     /// What changed between two records.
-    Diff(DiffRecord) = DIFF_SCHEMA, printed;
+    Diff(DiffRecord) = "pinwise.diff/1", printed;
     /// What the scheduler did.
-    Trace(TraceRecord) = TRACE_SCHEMA, stored;
+    Trace(TraceRecord) = "pinwise.trace/1", stored;
     /// A search among many placements.
-    Search(SearchRecord) = SEARCH_SCHEMA, stored;
+    Search(SearchRecord) = "pinwise.search/1", stored;
     /// Placements that a search did not run.
-    Prediction(PlacementPrediction) = PREDICTION_SCHEMA, printed;
+    Prediction(PlacementPrediction) = "pinwise.prediction/1", printed;
     /// Where CPU time went.
-    Profile(ProfileRecord) = PROFILE_SCHEMA, stored;
+    Profile(ProfileRecord) = "pinwise.profile/1", stored;
     /// What differs between two profiles.
-    ProfileDiff(ProfileDiff) = PROFILE_DIFF_SCHEMA, printed;
+    ProfileDiff(ProfileDiff) = "pinwise.profile-diff/1", stored;
     /// Latency of spin-wait hints.
-    SpinPause(SpinPauseRecord) = SPIN_PAUSE_SCHEMA, stored;
+    SpinPause(SpinPauseRecord) = "pinwise.spin-pause/1", stored;
     /// How long known algorithms spin.
-    SpinPredict(SpinPredictRecord) = SPIN_PREDICT_SCHEMA, printed;
+    SpinPredict(SpinPredictRecord) = "pinwise.spin-predict/1", stored;
     /// An algorithm run beside its prediction.
-    SpinReplay(SpinReplayRecord) = SPIN_REPLAY_SCHEMA, stored;
+    SpinReplay(SpinReplayRecord) = "pinwise.spin-replay/1", stored;
     /// How much of a program's time is spinning.
-    SpinAttach(SpinAttachRecord) = SPIN_ATTACH_SCHEMA, stored;
+    SpinAttach(SpinAttachRecord) = "pinwise.spin-attach/1", stored;
     /// Spin settings of runtimes.
-    SpinAdvice(SpinAdviceRecord) = SPIN_ADVICE_SCHEMA, printed;
+    SpinAdvice(SpinAdviceRecord) = "pinwise.spin-advice/1", stored;
     /// Spin loops in binaries.
-    SpinScan(SpinScan) = SPIN_SCAN_SCHEMA, printed;
+    SpinScan(SpinScan) = "pinwise.spin-scan/1", stored;
     /// Claims of the field reports.
-    Reproduction(Reproduction) = REPRODUCTION_SCHEMA, stored;
+    Reproduction(Reproduction) = "pinwise.reproduction/1", stored;
     /// Wiring inferred from a recorded matrix.
-    Replay(ReplayRecord) = REPLAY_SCHEMA, printed;
+    Replay(ReplayRecord) = "pinwise.replay/1", printed;
     /// How many placements a machine has.
-    Placements(PlacementsRecord) = PLACEMENTS_SCHEMA, printed;
+    Placements(PlacementsRecord) = "pinwise.placements/1", printed;
     /// What distorts measurements on a machine.
-    Doctor(Doctor) = DOCTOR_SCHEMA, printed;
+    Doctor(Doctor) = "pinwise.doctor/1", printed;
     /// One run of a built-in workload.
-    Kernel(KernelRecord) = KERNEL_SCHEMA, printed;
+    Kernel(KernelRecord) = "pinwise.kernel/1", printed;
     /// Threads on CPUs at a moment.
-    Top(TopRecord) = TOP_SCHEMA, printed;
+    Top(TopRecord) = "pinwise.top/1", printed;
     /// What a fleet was asked to do.
-    Fleet(FleetRecord) = FLEET_SCHEMA, stored;
+    Fleet(FleetRecord) = "pinwise.fleet/1", stored;
     /// What a node of a fleet did.
-    FleetNode(FleetNode) = FLEET_NODE_SCHEMA, stored;
+    FleetNode(FleetNode) = "pinwise.fleet-node/1", stored;
     /// How far a fleet is.
-    FleetStatus(FleetStatus) = FLEET_STATUS_SCHEMA, printed;
+    FleetStatus(FleetStatus) = "pinwise.fleet-status/1", printed;
     /// Which nodes differ from their peers.
-    FleetReport(FleetReport) = FLEET_REPORT_SCHEMA, stored;
+    FleetReport(FleetReport) = "pinwise.fleet-report/1", stored;
     /// What differs between two fleets.
-    FleetDiff(FleetDiff) = FLEET_DIFF_SCHEMA, printed;
+    FleetDiff(FleetDiff) = "pinwise.fleet-diff/1", printed;
     /// A service that was placed.
-    Applied(Applied) = APPLIED_SCHEMA, printed;
+    Applied(Applied) = "pinwise.applied/1", printed;
     /// A file of rules and the processes that it concerns.
-    Rules(RulesRecord) = RULES_SCHEMA, printed;
+    Rules(RulesRecord) = "pinwise.rules/1", printed;
     /// What a rule did to a process.
-    RuleChange(RuleChange) = RULE_CHANGE_SCHEMA, printed;
+    RuleChange(RuleChange) = "pinwise.rule-change/1", printed;
 }
 
 impl Kind {
@@ -234,12 +260,12 @@ impl Kind {
     /// As [`Kind::of_schema`], and where the text is no JSON object.
     pub fn of_text(text: &str) -> Result<Self, RecordError> {
         #[derive(Deserialize)]
-        struct Head {
+        struct Tagged {
             #[serde(default)]
             schema: Value,
         }
-        let head: Head = serde_json::from_str(text)?;
-        Self::of_schema(head.schema.as_str().unwrap_or_default())
+        let record: Tagged = serde_json::from_str(text)?;
+        Self::of_schema(record.schema.as_str().unwrap_or_default())
     }
 }
 

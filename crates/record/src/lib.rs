@@ -1,7 +1,7 @@
 //! The versioned schema of results: the only types that are written down.
 //!
 //! JSON in UTF-8, `snake_case`, units in the names. Fields may be added; the
-//! meaning of existing ones does not change within a version. Every face reads
+//! meaning of existing ones does not change within a version. Every output reads
 //! these types and nothing else, so that text, JSON, CSV and pages agree.
 //! `docs/records.md` describes them field by field.
 //!
@@ -41,11 +41,13 @@ mod finding;
 mod fleet;
 mod gate;
 mod gate_history;
+mod header;
 mod host;
 mod interrupts;
 mod jitter;
 mod kernel;
 mod kind;
+mod machine;
 mod measured;
 mod memory;
 mod metric;
@@ -63,6 +65,7 @@ mod rules;
 mod run;
 mod search;
 mod service;
+mod setting;
 mod spin;
 mod stacks;
 mod summary;
@@ -77,19 +80,16 @@ mod workload;
 pub use attribution::{
     AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord,
 };
-pub use bench::{
-    BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
-};
+pub use bench::{Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState};
 pub use bound::Bound;
 pub use change::{
-    ChangeVerdict, ComparedRecord, DIFF_SCHEMA, DiffRecord, FigureChange, MachineChange,
-    MachineFact,
+    ChangeVerdict, ComparedRecord, DiffRecord, FigureChange, MachineChange, MachineFact,
 };
 pub use command_line::{CommandRecord, again, without_options};
 pub use comparison::{
-    Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate, NOT_ENDED,
-    NotRecommended, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped,
-    VerdictKind, VerdictRecord, no_verdict_yet,
+    Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NOT_ENDED, NotRecommended,
+    PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind,
+    VerdictRecord, no_verdict_yet,
 };
 pub use contrast::{
     ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, LimitRecord, LoadLevelRecord,
@@ -98,27 +98,28 @@ pub use contrast::{
 pub use coverage::{CoverageRecord, MoverRecord};
 pub use device::{DeviceClass, DeviceRecord, InterruptRecord, QueueRecord};
 pub use device_paths::{DevicePathRecord, PathClass};
-pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
-pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+pub use diff::{Difference, TopologyDiff};
+pub use finding::{Doctor, Finding, Severity};
 pub use fleet::{
-    FLEET_DIFF_SCHEMA, FLEET_NODE_SCHEMA, FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FLEET_STATUS_SCHEMA,
     FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange, FleetGroup, FleetJob,
     FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus,
     FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
 };
 pub use gate::{
-    BuildRecord, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateLink, GatePair,
-    GatePlanRecord, GateRecord, GateVerdict,
+    BuildRecord, GateBenchmark, GateCpuTime, GateDecision, GateLink, GatePair, GatePlanRecord,
+    GateRecord, GateVerdict,
 };
 pub use gate_history::{GateHistory, HistoryChange, HistoryStep};
+pub use header::Header;
 pub use host::HostRecord;
 pub use interrupts::{InterruptCauseRecord, InterruptCpuRecord, InterruptsRecord};
 pub use jitter::{
-    CountedRecord, GapCause, GapPartRecord, GapRecord, IsolationRecord, JITTER_SCHEMA,
-    JitterCauseRecord, JitterCpuRecord, JitterRecord,
+    CountedRecord, GapCause, GapPartRecord, GapRecord, IsolationRecord, JitterCauseRecord,
+    JitterCpuRecord, JitterRecord,
 };
-pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
+pub use kernel::{KernelRecord, KernelSplit};
 pub use kind::{AnyRecord, Kind, Record, StoredRecord, read};
+pub use machine::MachineRecord;
 pub use measured::{
     Agreement, BandwidthRecord, CacheInclusion, ClockRecord, Contradiction, DriftPair, DriftRecord,
     DriftState, EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelName, LevelVerdict,
@@ -126,62 +127,54 @@ pub use measured::{
     PauseRecord, PlateauRecord, SchedulingRecord, SurveyRecord,
 };
 pub use memory::{LocalShare, MemoryRecord, NodePagesRecord};
-pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord, words};
+pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord};
 pub use outcome::GateOutcome;
-pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
-pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
+pub use placements::{PlacementsRecord, ShapeRecord, ThreadPlacements};
+pub use prediction::{PlacementPrediction, PredictedPlacement, label};
 pub use profile::{
     AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord,
-    LeftOutRecord, LineRecord, PROFILE_SCHEMA, ProbedFigure, ProfileFigures, ProfileMachine,
-    ProfilePause, ProfileRecord, ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord,
-    beyond_samples,
+    LeftOutRecord, LineRecord, ProbedFigure, ProfileFigures, ProfileMachine, ProfilePause,
+    ProfileRecord, ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord, beyond_samples,
 };
 pub use profile_diff::{
-    CallChangeRecord, ChangeRecord, DiffError, DiffSide, FunctionChangeRecord, PROFILE_DIFF_SCHEMA,
-    PausingRecord, ProfileDiff, SeenIn,
+    CallChangeRecord, ChangeRecord, DiffError, DiffSide, FunctionChangeRecord, PausingRecord,
+    ProfileDiff, SeenIn,
 };
 pub use recipe::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
-pub use replay::{REPLAY_SCHEMA, ReplayRecord};
+pub use replay::ReplayRecord;
 pub use reproduction::{
-    ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
-    Reproduction,
+    ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, ReportRecord, Reproduction,
 };
-pub use rules::{
-    RULE_CHANGE_SCHEMA, RULES_SCHEMA, RuleChange, RuleChangeKind, RuleProcess, RuleRecord,
-    RulesRecord,
-};
-pub use run::{MetricReading, Phase, RunRecord};
+pub use rules::{RuleChange, RuleChangeKind, RuleProcess, RuleRecord, RulesRecord};
+pub use run::{MetricReading, Phase, RunRecord, ThreadTime};
 pub use search::{
     ConfirmationRecord, FeatureRecord, FirstPredictionRecord, LeastRecord, ModelJudgement,
-    OtherCpusRecord, PairsVerdict, PredictedArm, ProgressPoint, SEARCH_SCHEMA, SearchAnswer,
-    SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep,
-    SearchVerdict, SpaceRecord, TruthRecord,
+    OtherCpusRecord, PairsVerdict, PredictedArm, ProgressPoint, SearchAnswer, SearchArm,
+    SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep, SearchVerdict,
+    SpaceRecord, TruthRecord,
 };
-pub use service::{
-    APPLIED_SCHEMA, Applied, AppliedInterrupt, AppliedMemory, AppliedNode, ServiceRecord,
-};
+pub use service::{Applied, AppliedInterrupt, AppliedMemory, AppliedNode, ServiceRecord};
+pub use setting::{CompanionRecord, CpuLimitRecord, SettingRecord};
 pub use spin::{
     AdviceRecord, ChipRecord, CliffsRecord, CodeArch, ContentionCell, CpuPauseRecord, CycleMethod,
     GapOnChip, HintCostRecord, LevelRecord, MatchStrength, MatchedAlgorithm, MoveRecord, OuterLoop,
     PauseCheckRecord, PredictionRecord, ProcessorRecord, ReleaseSeen, ReplayCell, ReplayExperiment,
-    ReplayHint, ReplayHintMade, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm,
-    SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_PREDICT_SCHEMA,
-    SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary, ScannedLoop, SkippedFile,
-    SpinAdviceRecord, SpinAttachRecord, SpinCaller, SpinEvidence, SpinKind, SpinMatch,
-    SpinPauseRecord, SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares,
-    SpinThread, SpinUnit, TooLongRecord, TunableRecord, UnknownGaps, WaitEnd,
+    ReplayHint, ReplayHintMade, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm, ScanChip,
+    ScannedBinary, ScannedLoop, SkippedFile, SpinAdviceRecord, SpinAttachRecord, SpinCaller,
+    SpinEvidence, SpinKind, SpinMatch, SpinPauseRecord, SpinPlace, SpinPredictRecord,
+    SpinReplayRecord, SpinScan, SpinShares, SpinThread, SpinUnit, TooLongRecord, TunableRecord,
+    UnknownGaps, WaitEnd,
 };
 pub use stacks::{StackMethod, StacksRecord};
 pub use summary::{Figure, PER_UNIT, PER_UNIT_FACTS, Summary};
 pub use tags::{check_tag, id_of, with_id, with_tags};
 pub use tier::{TierRecord, TraceTier};
 pub use top::{
-    Busiest, CpuState, MoveRates, TOP_SCHEMA, ThreadState, TopCpu, TopRecord, TopSharing,
-    TopThread, UsedCpu,
+    Busiest, CpuState, MoveRates, ThreadState, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu,
 };
 pub use topology::{
-    CacheKind, CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord,
-    QuotaRecord, RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+    CacheKind, CacheRecord, CountsRecord, CpuRecord, KindRecord, NodeRecord, QuotaRecord,
+    RestrictionRecord, TopologyRecord,
 };
 
 pub use timeline::{
@@ -190,9 +183,8 @@ pub use timeline::{
 };
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
-    SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, ThrottledRecord,
-    TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
-    WaitRecord,
+    SharingCauses, SmtSharingRecord, ThreadCpu, ThreadRecord, ThrottledRecord, TraceCost,
+    TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses, WaitRecord,
 };
 pub use workload::WorkloadRecord;
 
@@ -217,49 +209,24 @@ pub struct Entry {
 
 impl StoredRecord for TopologyRecord {
     fn entry(&self) -> Entry {
-        let survey = self.measured.as_ref().map(|m| m.survey.clone());
-        let survey = survey.unwrap_or_default();
-        Entry {
-            id: survey.id,
-            schema: self.schema.clone(),
-            time: survey.started,
-            host: self.host_name(),
-            title: "topology --measure".to_owned(),
-            verdict: self.summary(),
-            is_complete: true,
-        }
+        let title = "topology --measure".to_owned();
+        self.header
+            .line::<Self>(self.host_name(), title, self.summary())
     }
 }
 
 impl StoredRecord for Comparison {
     fn entry(&self) -> Entry {
-        let verdict = match self.stopped {
-            Some(_) => self.verdict.sentence.clone(),
-            None => String::new(),
-        };
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host_name(),
-            title: self.title(),
-            verdict,
-            is_complete: self.stopped.is_some(),
-        }
+        let (host, sentence) = (self.host_name(), &self.verdict.sentence);
+        self.header
+            .growing_line::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
     }
 }
 
 impl StoredRecord for Reproduction {
     fn entry(&self) -> Entry {
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.clone(),
-            title: self.title(),
-            verdict: self.verdict(),
-            is_complete: true,
-        }
+        self.header
+            .line::<Self>(self.host.clone(), self.title(), self.verdict())
     }
 }
 
@@ -268,13 +235,13 @@ impl StoredRecord for Reproduction {
 impl StoredRecord for Bench {
     fn entry(&self) -> Entry {
         Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
             time: self.ended.clone(),
-            host: self.host_name(),
-            title: self.title(),
-            verdict: self.conclusions.first().cloned().unwrap_or_default(),
             is_complete: self.stopped.is_some(),
+            ..self.header.line::<Self>(
+                self.host_name(),
+                self.title(),
+                self.conclusions.first().cloned().unwrap_or_default(),
+            )
         }
     }
 }
@@ -322,15 +289,13 @@ pub enum RecordError {
         found: String,
     },
     /// Of a kind that is printed and never stored.
-    #[error("a {kind} is only printed: no store keeps it")]
+    #[error("a {kind} is only printed, not stored")]
     NotStored {
         /// Its kind.
         kind: &'static str,
     },
     /// Written by a newer pinwise.
-    #[error(
-        "the record is of schema {found}, this pinwise knows {known}; a newer pinwise reads it"
-    )]
+    #[error("the record has schema {found}, this pinwise reads {known}; use a newer pinwise")]
     Newer {
         /// Its schema.
         found: String,

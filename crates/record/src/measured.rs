@@ -64,10 +64,6 @@ pub struct Measured {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SurveyRecord {
-    /// Date, time and a random part: names the record in the store.
-    pub id: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
     /// `local`, or the simulated machine.
     pub machine_spec: String,
     /// The kernel's name for this boot; `null` where unknown. What was

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::named::named;
 use pinwise_format::{signed_percent, signed_range};
-use pinwise_stats::verdict::Words;
 use pinwise_workload::{Better, Metric};
 
 named! {
@@ -40,7 +39,7 @@ impl MetricRecord {
     /// A figure, as it stands in records; `unit`: of one that has none itself.
     #[must_use]
     pub fn new(metric: &Metric, unit: &str) -> Self {
-        let words = words(metric);
+        let words = metric.words();
         Self {
             name: metric.to_string(),
             unit: match metric.unit() {
@@ -51,7 +50,7 @@ impl MetricRecord {
                 Better::Lower => Direction::Lower,
                 Better::Higher => Direction::Higher,
             },
-            label: label(metric).to_owned(),
+            label: metric.label().to_owned(),
             better_word: words.better.to_owned(),
             worse_word: words.worse.to_owned(),
         }
@@ -66,6 +65,16 @@ impl MetricRecord {
         let (value, low, high) = (percent(ratio), low.map(percent), high.map(percent));
         let (low, high) = if is_rate { (high, low) } else { (low, high) };
         EffectRecord::of_percent(value, (low, high))
+    }
+
+    /// A bound of the ratio of costs from above, as a change: `≤ +0.9 %`, of rates `≥ −0.9 %`.
+    #[must_use]
+    pub fn limit(&self, high: f64) -> String {
+        let sign = match self.better {
+            Direction::Higher => '≥',
+            _ => '≤',
+        };
+        format!("{sign} {}", self.effect(high, None, None).text)
     }
 
     /// What one with this ratio of costs is called: `faster` below 1.
@@ -102,35 +111,6 @@ impl EffectRecord {
             "" => self.text.clone(),
             interval => format!("{} ({interval})", self.text),
         }
-    }
-}
-
-/// How a metric's cost is spoken of.
-#[must_use]
-pub fn words(metric: &Metric) -> Words {
-    match metric {
-        Metric::MaxRss => Words::MEMORY,
-        Metric::User | Metric::System | Metric::Cpu | Metric::Cycles | Metric::Instructions => {
-            Words::WORK
-        }
-        Metric::Json(..) if metric.is_time() => Words::SPEED,
-        Metric::Regex(..) | Metric::Json(..) | Metric::Prometheus(..) => Words::OWN,
-        _ => Words::SPEED,
-    }
-}
-
-const fn label(metric: &Metric) -> &'static str {
-    match metric {
-        Metric::Wall => "wall-clock time",
-        Metric::User => "CPU time in user mode",
-        Metric::System => "CPU time in the kernel",
-        Metric::Cpu => "CPU time",
-        Metric::MaxRss => "peak memory",
-        Metric::Cycles => "cycles",
-        Metric::Instructions => "instructions",
-        Metric::Regex(..) | Metric::Json(..) => "the program's own figure",
-        Metric::Prometheus(..) => "the service's own figure",
-        Metric::Framework(..) => "time per operation",
     }
 }
 
@@ -217,7 +197,7 @@ mod tests {
 
     #[test]
     fn an_effect_without_interval_says_so() {
-        let record = MetricRecord::new(&Metric::Wall, "");
+        let record = MetricRecord::new(&Metric::wall(), "");
         let effect = record.effect(1.25, None, Some(2.0));
         let headline = HeadlineRecord::new(&effect, "a".to_owned(), "sure".to_owned(), "none");
         assert_eq!([headline.change, headline.interval], ["+25.0 %", "none"]);

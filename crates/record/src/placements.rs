@@ -7,15 +7,11 @@ use pinwise_placement::UsedUnits;
 use pinwise_placement::space::{Shaped, Space};
 use pinwise_topology::Topology;
 
-/// Schema of [`PlacementsRecord`].
-pub const PLACEMENTS_SCHEMA: &str = "pinwise.placements/1";
-
 /// How many ways there are to place threads on a machine, and the even ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.placements/1")]
 pub struct PlacementsRecord {
-    /// [`PLACEMENTS_SCHEMA`].
-    pub schema: String,
     /// Names and versions.
     pub machine: MachineRecord,
     /// For each number of threads.
@@ -62,7 +58,7 @@ impl PlacementsRecord {
     /// use.
     #[must_use]
     pub fn new(topology: &Topology, threads: &[usize]) -> Self {
-        let space = Space::of(topology);
+        let space = Space::from_topology(topology);
         let of = |&threads: &usize| ThreadPlacements {
             threads,
             placements: space.count(threads).to_string(),
@@ -73,7 +69,6 @@ impl PlacementsRecord {
                 .collect(),
         };
         Self {
-            schema: PLACEMENTS_SCHEMA.to_owned(),
             machine: MachineRecord::new(&topology.identity),
             threads: threads.iter().map(of).collect(),
         }

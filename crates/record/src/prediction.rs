@@ -3,17 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::metric::Direction;
+use pinwise_placement::UsedUnits;
 use pinwise_stats::describe::describe;
-
-/// Schema of [`PlacementPrediction`].
-pub const PREDICTION_SCHEMA: &str = "pinwise.prediction/1";
 
 /// Predictions, best first where placements were not named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.prediction/1")]
 pub struct PlacementPrediction {
-    /// [`PREDICTION_SCHEMA`].
-    pub schema: String,
     /// Version of pinwise that wrote it.
     pub pinwise_version: String,
     /// The search's id.
@@ -46,6 +43,10 @@ pub struct PlacementPrediction {
 pub struct PredictedPlacement {
     /// As `--place` takes it.
     pub place: String,
+    /// What people call it, such as `8 cores in one LLC`; the placement, where that
+    /// is a word.
+    #[serde(default)]
+    pub label: String,
     /// Threads.
     pub threads: usize,
     /// Its CPUs on the machine asked about, as a list.
@@ -68,6 +69,17 @@ pub struct PredictedPlacement {
     /// Predicted over true, minus 1: of the costs where one is predicted, else
     /// of the ratios.
     pub error: Option<f64>,
+}
+
+/// What people call a placement that uses these units: numbers of them in place of a
+/// shape or tree.
+#[must_use]
+pub fn label(placement: &str, used: &UsedUnits) -> String {
+    match placement.split_once(':') {
+        Some(("shape", _)) => used.describe(),
+        Some(("tree", _)) => format!("{}, unevenly", used.describe()),
+        _ => placement.to_owned(),
+    }
 }
 
 impl PlacementPrediction {
@@ -96,6 +108,7 @@ mod tests {
     fn placement(truth: Option<f64>, error: Option<f64>) -> PredictedPlacement {
         PredictedPlacement {
             place: "compact*4".to_owned(),
+            label: String::new(),
             threads: 4,
             cpus: "0-3".to_owned(),
             cost: Some(1.0),
@@ -112,7 +125,6 @@ mod tests {
     #[test]
     fn only_what_is_known_is_checked() {
         let mut record = PlacementPrediction {
-            schema: PREDICTION_SCHEMA.to_owned(),
             pinwise_version: "0".to_owned(),
             search: "x".to_owned(),
             command: Vec::new(),

@@ -9,11 +9,8 @@ use super::named::named;
 use super::profile_parts::function;
 use super::stacks::StacksRecord;
 use super::trace::TraceSource;
-use super::{Entry, StoredRecord};
+use super::{Entry, Header, StoredRecord};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile};
-
-/// Schema of [`ProfileRecord`].
-pub const PROFILE_SCHEMA: &str = "pinwise.profile/1";
 
 named! {
     /// What made samples.
@@ -46,13 +43,11 @@ named! {
 /// A profile of a command or a process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.profile/1")]
 pub struct ProfileRecord {
-    /// [`PROFILE_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Where it ran.
     pub host: HostRecord,
     /// What it is about.
@@ -84,10 +79,6 @@ pub struct ProfileRecord {
     /// How the last command ended: exit status, or 128 + signal; `null` where
     /// none was started, and where `--for` ended it.
     pub exit: Option<i32>,
-    /// What else should be known, as full sentences.
-    pub notes: Vec<String>,
-    /// Labels of the user's.
-    pub tags: Vec<String>,
 }
 
 /// The work that times are divided by.
@@ -436,14 +427,7 @@ impl ProfileRecord {
 
 impl StoredRecord for ProfileRecord {
     fn entry(&self) -> Entry {
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.name(),
-            title: self.title(),
-            verdict: self.sentence.clone(),
-            is_complete: true,
-        }
+        self.header
+            .line::<Self>(self.host.name(), self.title(), self.sentence.clone())
     }
 }

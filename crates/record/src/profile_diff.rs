@@ -5,11 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::attribution::AttributionRecord;
 use super::named::named;
 use super::profile::{CalledRecord, ProfileRecord, SampleEvent};
+use super::{Entry, Header, StoredRecord};
 use pinwise_format::seconds;
 use pinwise_profile::{Change, Difference, Function, Kind, NodeChange, Pausing, Side};
-
-/// Schema of [`ProfileDiff`].
-pub const PROFILE_DIFF_SCHEMA: &str = "pinwise.profile-diff/1";
 
 /// Functions kept; the others' changes are summed.
 const MOST_FUNCTIONS: usize = 1_000;
@@ -17,9 +15,11 @@ const MOST_FUNCTIONS: usize = 1_000;
 /// What changed from one profile to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.profile-diff/1")]
 pub struct ProfileDiff {
-    /// [`PROFILE_DIFF_SCHEMA`].
-    pub schema: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// The profile before.
     pub before: DiffSide,
     /// The profile after.
@@ -42,10 +42,10 @@ pub struct ProfileDiff {
     pub functions_left_out: usize,
     /// Both trees of calls as one, callers before callees.
     pub calls: Vec<CallChangeRecord>,
+    /// Where the time went, in a sentence.
+    pub headline: String,
     /// What came out, in words.
     pub sentences: Vec<String>,
-    /// What else should be known, as full sentences.
-    pub notes: Vec<String>,
 }
 
 /// One of both profiles.
@@ -186,7 +186,7 @@ pub enum DiffError {
     #[error("profile {0} is damaged: its calls lead nowhere")]
     Damaged(String),
     /// It has CPU times of threads only.
-    #[error("profile {0} was made of /proc, which does not report functions")]
+    #[error("profile {0} was sampled from /proc, which does not report functions")]
     NoFunctions(String),
 }
 
@@ -223,6 +223,14 @@ impl DiffSide {
             cpu_s: record.figures.total.cpu_s,
             pause_ns: record.pause.as_ref().map(|pause| pause.ns),
         }
+    }
+}
+
+impl StoredRecord for ProfileDiff {
+    fn entry(&self) -> Entry {
+        let title = format!("profile diff {} {}", self.before.title, self.after.title);
+        self.header
+            .line::<Self>(self.after.host.clone(), title, self.headline.clone())
     }
 }
 
@@ -280,26 +288,71 @@ impl ProfileDiff {
             total: ChangeRecord::new(&change.total),
             waits: ChangeRecord::new(&change.waits),
         };
+        let (total, waits) = (
+            ChangeRecord::new(&difference.total),
+            ChangeRecord::new(&difference.waits),
+        );
+        let functions: Vec<FunctionChangeRecord> = all.take(MOST_FUNCTIONS).map(record).collect();
         Self {
-            schema: PROFILE_DIFF_SCHEMA.to_owned(),
+            header: Header {
+                notes: notes(difference, before, after),
+                ..Header::default()
+            },
             before: DiffSide::new(before),
             after: DiffSide::new(after),
+            headline: headline(&total, &waits, &functions, &after.work.unit),
             unit: after.work.unit.clone(),
-            total: ChangeRecord::new(&difference.total),
-            waits: ChangeRecord::new(&difference.waits),
+            total,
+            waits,
             pausing: difference.pausing.as_ref().map(PausingRecord::new),
             attributions: AttributionRecord::all(
                 &before.repeats(),
                 &after.repeats(),
                 &after.work.unit,
             ),
-            functions: all.take(MOST_FUNCTIONS).map(record).collect(),
+            functions,
             functions_left_out: difference.functions.len().saturating_sub(MOST_FUNCTIONS),
             calls: difference.nodes.iter().map(CallChangeRecord::new).collect(),
             sentences: difference.pausing.iter().map(Pausing::sentence).collect(),
-            notes: notes(difference, before, after),
         }
     }
+}
+
+/// Where the time went: into waiting, if that makes up most of the change, and the function
+/// whose own time changed most with it.
+fn headline(
+    total: &ChangeRecord,
+    waits: &ChangeRecord,
+    functions: &[FunctionChangeRecord],
+    unit: &str,
+) -> String {
+    let (before, after) = (seconds(total.before_s), seconds(total.after_s));
+    if total.is_noise {
+        return format!(
+            "No difference in CPU time beyond chance: {before} per {unit} before, {after} after."
+        );
+    }
+    let is_most = |change: &ChangeRecord| !change.is_noise && change.delta_s / total.delta_s >= 0.5;
+    let word = if total.delta_s < 0.0 { "less" } else { "more" };
+    let waiting = match is_most(waits) {
+        true => format!(
+            ", mostly {word} waiting in spin hints ({})",
+            seconds(waits.delta_s.abs())
+        ),
+        false => String::new(),
+    };
+    let function = functions.first().filter(|function| is_most(&function.own));
+    let place = function.map_or_else(String::new, |function| {
+        format!(
+            ", in {} ({})",
+            function.function.name,
+            seconds(function.own.delta_s.abs())
+        )
+    });
+    format!(
+        "{} {word} CPU time per {unit} ({before} before, {after} after){waiting}{place}.",
+        seconds(total.delta_s.abs())
+    )
 }
 
 fn pause_ns(record: &ProfileRecord) -> Option<f64> {
@@ -328,8 +381,7 @@ fn check(record: &ProfileRecord) -> Result<(), DiffError> {
 /// What must be known to read the difference rightly.
 fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord) -> Vec<String> {
     let mut notes = vec![
-        "Intervals are of counting samples alone; what differs from run to run is not in them \
-         (pinwise compare measures that)."
+        "Intervals cover the sampling error only, not differences from run to run (pinwise compare measures those)."
             .to_owned(),
     ];
     if before.event != after.event {
@@ -355,8 +407,7 @@ fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord)
         .any(|change| nameless(&change.function))
     {
         notes.push(
-            "Code without symbols is matched by its address: that holds for one and the same \
-             build."
+            "Code without symbols is matched by its address, which works only within one build."
                 .to_owned(),
         );
     }
@@ -381,5 +432,37 @@ impl CallChangeRecord {
             parent: node.parent,
             total: ChangeRecord::new(&node.total),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(before_s: f64, after_s: f64, is_noise: bool) -> ChangeRecord {
+        let delta_s = after_s - before_s;
+        ChangeRecord {
+            before_samples: 0,
+            after_samples: 0,
+            before_s,
+            after_s,
+            delta_s,
+            low_s: delta_s,
+            high_s: delta_s,
+            is_noise,
+        }
+    }
+
+    #[test]
+    fn the_headline_says_whether_waiting_makes_up_the_difference() {
+        let line = |waits_after: f64, is_noise: bool| {
+            let waits = change(3.0, waits_after, false);
+            headline(&change(4.0, 2.0, is_noise), &waits, &[], "run")
+        };
+        assert!(line(1.1, false).contains("less waiting in spin hints"));
+        assert!(!line(2.9, false).contains("waiting"));
+        // More waiting does not explain less time.
+        assert!(!line(5.0, false).contains("waiting"));
+        assert!(line(1.1, true).starts_with("No difference"));
     }
 }

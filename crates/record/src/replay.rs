@@ -8,15 +8,11 @@ use super::MeasuredLevel;
 use pinwise_topology::CpuSet;
 use pinwise_wiring::{LevelKind, Wiring, WiringLevel};
 
-/// Schema of [`ReplayRecord`].
-pub const REPLAY_SCHEMA: &str = "pinwise.replay/1";
-
 /// The levels found in a matrix.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.replay/1")]
 pub struct ReplayRecord {
-    /// [`REPLAY_SCHEMA`].
-    pub schema: String,
     /// Rows of the matrix.
     pub cpus: usize,
     /// Levels, smallest groups first. Groups hold two CPUs or more; at level
@@ -35,7 +31,6 @@ impl ReplayRecord {
     #[must_use]
     pub fn new(cpus: usize, wiring: &Wiring) -> Self {
         Self {
-            schema: REPLAY_SCHEMA.to_owned(),
             cpus,
             levels: wiring.levels.iter().map(|l| level(l, cpus)).collect(),
             flat: wiring.is_flat,

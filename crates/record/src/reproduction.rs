@@ -2,21 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Schema of [`Reproduction`].
-pub const REPRODUCTION_SCHEMA: &str = "pinwise.reproduction/1";
+use crate::Header;
 
 /// Experiments of field reports, run here or on simulated machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.reproduction/1")]
 pub struct Reproduction {
-    /// [`REPRODUCTION_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
-    /// Version of pinwise that wrote it.
-    pub pinwise_version: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Name of the machine that ran it.
     pub host: String,
     /// On the reports' machines, simulated?
@@ -27,6 +22,8 @@ pub struct Reproduction {
     pub reports: Vec<ReportRecord>,
     /// Claims by verdict.
     pub counts: ClaimCounts,
+    /// The conclusion, in a sentence.
+    pub sentence: String,
     /// Was it stopped before its end?
     pub interrupted: bool,
     /// Time from start to end, seconds.
@@ -128,12 +125,22 @@ impl Reproduction {
     pub fn verdict(&self) -> String {
         let counts = &self.counts;
         let tried = counts.reproduced + counts.contradicted;
-        format!(
-            "{} of {tried} claims that were {} came out as reported; {} given, {} not here.",
-            counts.reproduced,
-            if self.simulated { "predicted" } else { "tried" },
-            counts.given,
-            counts.not_here
-        )
+        let how = if self.simulated { " in simulation" } else { "" };
+        let mut sentence = format!(
+            "{} of {tried} testable claims reproduced{how}",
+            counts.reproduced
+        );
+        if counts.given > 0 {
+            sentence += &format!("; {} were inputs", counts.given);
+        }
+        if counts.not_here > 0 {
+            sentence += &format!("; {} cannot be tested here", counts.not_here);
+        }
+        let experiments = self.reports.iter().flat_map(|report| &report.experiments);
+        let mut claims = experiments.flat_map(|experiment| &experiment.claims);
+        match claims.find(|claim| claim.verdict == ClaimVerdict::Contradicted) {
+            Some(claim) => format!("{sentence}. Contradicted: {}.", claim.claim),
+            None => format!("{sentence}."),
+        }
     }
 }

@@ -3,17 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Schema of [`RulesRecord`].
-pub const RULES_SCHEMA: &str = "pinwise.rules/1";
-/// Schema of [`RuleChange`].
-pub const RULE_CHANGE_SCHEMA: &str = "pinwise.rule-change/1";
-
 /// A file of rules and whom it concerns now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.rules/1")]
 pub struct RulesRecord {
-    /// [`RULES_SCHEMA`].
-    pub schema: String,
     /// The file.
     pub file: String,
     /// The rules, in its order.
@@ -71,9 +65,8 @@ pub enum RuleChangeKind {
 /// A change that was made by rules, or was not; a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.rule-change/1")]
 pub struct RuleChange {
-    /// [`RULE_CHANGE_SCHEMA`].
-    pub schema: String,
     /// When, RFC 3339 in UTC; empty until it is written.
     pub time: String,
     /// What happened.

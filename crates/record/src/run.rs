@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::coverage::CoverageRecord;
+use pinwise_format::percent;
 
 /// In which part of the experiment a run was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -14,14 +15,15 @@ pub enum Phase {
     /// Used only to drop arms.
     Screening,
     /// Used for the contrasts.
+    #[default]
     Confirmation,
-    /// Of a block that was not kept: a run of it failed, was throttled or was
-    /// interrupted.
+    /// Of a block that was not kept: a run of it failed, was interrupted, or was stopped
+    /// by a limit on CPU time that stops few runs of its arm.
     Dropped,
 }
 
 /// One run. What could not be measured is `null`, never 0.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRecord {
     /// Number of the block within its phase, from 0.
@@ -40,6 +42,9 @@ pub struct RunRecord {
     pub user_s: Option<f64>,
     /// CPU time in the kernel, seconds.
     pub sys_s: Option<f64>,
+    /// Time for which threads were ready to run and queued for a CPU, of all threads
+    /// together, seconds.
+    pub queued_s: Option<f64>,
     /// Largest resident set of any process.
     pub max_rss_bytes: Option<u64>,
     /// Exit status; `null` where a signal or a time-out ended it.
@@ -73,8 +78,13 @@ pub struct RunRecord {
     pub foreign_cpu_s: Option<f64>,
     /// CPU seconds that the hypervisor gave to others meanwhile.
     pub steal_s: Option<f64>,
-    /// Times a quota stopped it.
+    /// Times a limit on CPU time stopped it.
     pub throttled: Option<u64>,
+    /// Time of CPUs on which it was held back by that, seconds, all CPUs together.
+    pub throttled_s: Option<f64>,
+    /// The `sched_ext` scheduler that was in charge; absent where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sched_ext: Option<String>,
     /// The compared figure.
     pub metric: MetricReading,
 }
@@ -87,8 +97,48 @@ impl RunRecord {
     }
 }
 
+/// What the threads of an arm did, on average over its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ThreadTime {
+    /// Threads that ran.
+    pub running: f64,
+    /// Threads that were ready to run and queued for a CPU.
+    pub queued: f64,
+    /// Share of wall-clock time in which all were blocked, at least: more where ready
+    /// threads came at once.
+    pub blocked: f64,
+    /// In words.
+    pub text: String,
+}
+
+impl ThreadTime {
+    /// Of these runs; `None` unless each says how long it was queued.
+    #[must_use]
+    pub fn from_runs<'r>(runs: impl IntoIterator<Item = &'r RunRecord>) -> Option<Self> {
+        let [mut wall_s, mut cpu_s, mut queued_s] = [0.0; 3];
+        for run in runs {
+            wall_s += run.wall_s;
+            cpu_s += run.cpu_s()?;
+            queued_s += run.queued_s?;
+        }
+        let (running, queued) = (cpu_s / wall_s, queued_s / wall_s);
+        let blocked = (1.0 - running - queued).max(0.0);
+        let text = format!(
+            "{running:.2} running, {queued:.2} queued for a CPU, all blocked {} of the time",
+            percent(blocked)
+        );
+        (running + queued).is_finite().then_some(Self {
+            running,
+            queued,
+            blocked,
+            text,
+        })
+    }
+}
+
 /// The compared figure of one run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MetricReading {
     /// As the metric gives it; `null` where the run failed.

@@ -26,27 +26,37 @@ pub(super) fn open(mut known: Schema) -> Schema {
 }
 
 /// The whole document: `anyOf` the kinds, their types under `$defs`.
-fn document() -> Value {
+fn document() -> String {
     let mut generator = SchemaGenerator::default();
-    let mut roots = Vec::new();
-    let mut names = Vec::new();
-    for kind in Kind::ALL {
-        let root = kind.json_schema(&mut generator).to_value();
-        let name = root["$ref"].as_str().and_then(|r| r.rsplit('/').next());
-        names.push((name.expect("a reference to a type").to_owned(), kind));
-        roots.push(root);
+    let (names, roots): (Vec<_>, Vec<_>) = Kind::ALL
+        .map(|kind| kind.json_schema(&mut generator))
+        .into_iter()
+        .unzip();
+    let mut types = generator.take_definitions(true);
+    for (name, kind) in names.iter().zip(Kind::ALL) {
+        let tagged = types.remove(kind.schema());
+        let mut record = tagged.unwrap_or_else(|| panic!("{name} is not tagged as {kind:?}"));
+        record["properties"]["schema"] = json!({ "const": kind.schema() });
+        if let Some(required) = record["required"].as_array_mut() {
+            required.insert(0, "schema".into());
+        }
+        types.insert((*name).to_owned(), record);
     }
-    let mut types = Value::Object(generator.take_definitions(true));
-    for (name, kind) in names {
-        types[&name]["properties"]["schema"] = json!({ "const": kind.schema() });
-    }
+    let mut types = Value::Object(types);
     plain(&mut types);
-    json!({
+    let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Records of pinwise",
         "anyOf": roots,
         "$defs": types,
-    })
+    });
+    // A type's name there is its tag, in which JSON pointers escape the slash.
+    let mut text = format!("{document:#}\n");
+    for (name, kind) in names.iter().zip(Kind::ALL) {
+        let tag = kind.schema().replace('/', "~1");
+        text = text.replace(&format!("/{tag}\""), &format!("/{name}\""));
+    }
+    text
 }
 
 /// Takes what only Rust's documentation understands out of descriptions.
@@ -66,7 +76,7 @@ fn plain(value: &mut Value) {
 #[test]
 fn the_schema_file_is_what_the_types_say() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schema/records.json");
-    let fresh = format!("{:#}\n", document());
+    let fresh = document();
     if std::env::var_os(WRITE).is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, fresh).unwrap();

@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Schema of [`Applied`].
-pub const APPLIED_SCHEMA: &str = "pinwise.applied/1";
-
 /// Whose threads were placed while they ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -43,9 +40,8 @@ impl ServiceRecord {
 /// A placement that was applied to what ran already, and given back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.applied/1")]
 pub struct Applied {
-    /// [`APPLIED_SCHEMA`].
-    pub schema: String,
     /// Whose threads.
     pub service: ServiceRecord,
     /// The placement, as on the command line.

@@ -15,38 +15,8 @@ use pinwise_topology::CpuSet;
 /// Figures kept of one record.
 const MOST_FIGURES: usize = 24;
 
-/// Fields of records that summaries are read from.
-const FIELDS: [&str; 29] = [
-    "schema",
-    "tags",
-    "host",
-    "machine",
-    "shape_hash",
-    "metric",
-    "arms",
-    "suite",
-    "benchmarks",
-    "kernels",
-    "source",
-    "command",
-    "measured",
-    "total",
-    "totals",
-    "waits",
-    "avoidable_smt_sharing",
-    "cpus",
-    "best",
-    "predictions",
-    "complete",
-    "outliers",
-    "accesses",
-    "unread",
-    "work",
-    "pause",
-    "runs",
-    "verdict",
-    "workload",
-];
+/// A field of traces that no summary is read from: it has millions of values.
+const PASSED_OVER: &str = "timeline";
 
 /// Figures of a profile's unit of work: elapsed time, CPU time, and of that in
 /// spin hints, at accesses of memory, in code that could not be read.
@@ -100,18 +70,15 @@ pub struct Figure {
 impl Summary {
     /// Of a record as stored; empty where it is no record.
     #[must_use]
-    pub fn of(body: &str) -> Self {
-        // What is not asked for is passed over: the slices of a trace would
-        // take many times their length as values.
+    pub fn from_json(body: &str) -> Self {
         let fields: BTreeMap<String, &RawValue> = match serde_json::from_str(body) {
             Ok(fields) => fields,
             Err(_) => return Self::default(),
         };
-        let read = fields.into_iter().filter_map(|(name, value)| {
-            let is_read = FIELDS.contains(&name.as_str());
-            let value = is_read.then(|| serde_json::from_str(value.get()))?.ok()?;
-            Some((name, value))
-        });
+        let read = fields
+            .into_iter()
+            .filter(|(name, _)| name != PASSED_OVER)
+            .filter_map(|(name, value)| Some((name, serde_json::from_str(value.get()).ok()?)));
         Self::read(&Value::Object(read.collect()))
     }
 
@@ -464,7 +431,7 @@ mod tests {
                 {"name": "cpu:0", "command": ["xz", "-k"], "estimate": null},
             ],
         });
-        let summary = Summary::of(&record.to_string());
+        let summary = Summary::from_json(&record.to_string());
         assert_eq!(summary.tags, ["nightly"]);
         assert_eq!(
             summary.subject.as_deref(),
@@ -573,9 +540,10 @@ mod tests {
 
     #[test]
     fn what_is_no_record_has_an_empty_summary() {
-        assert_eq!(Summary::of("{\"schema\":"), Summary::default());
-        assert_eq!(Summary::of("[1]"), Summary::default());
-        let strange = Summary::of("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
+        assert_eq!(Summary::from_json("{\"schema\":"), Summary::default());
+        assert_eq!(Summary::from_json("[1]"), Summary::default());
+        let strange =
+            Summary::from_json("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
         assert_eq!(strange.tags, Vec::<String>::new());
     }
 
@@ -601,7 +569,7 @@ mod tests {
                 "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]}),
         ];
         for record in records {
-            let summary = Summary::of(&record.to_string());
+            let summary = Summary::from_json(&record.to_string());
             assert_eq!(summary, Summary::read(&record), "{record}");
             assert!(!summary.figures.is_empty(), "{record}");
         }
@@ -610,7 +578,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_is_outlined(text in "\\PC{0,60}") {
-            let _ = Summary::of(&text);
+            let _ = Summary::from_json(&text);
         }
     }
 }

@@ -7,8 +7,6 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::TOPOLOGY_SCHEMA;
-
 /// Longest tag, in characters.
 const LONGEST_TAG: usize = 64;
 
@@ -58,16 +56,9 @@ pub fn with_tags(body: &str, tags: &[String]) -> Result<String, serde_json::Erro
 pub fn with_id(body: &str, id: &str) -> Result<String, serde_json::Error> {
     let mut fields: Fields<'_> = serde_json::from_str(body)?;
     let value = to_raw_value(id)?;
-    let Some(measured) = fields.measured() else {
-        return fields.with_id(&value);
-    };
-    let mut measured: Fields<'_> = serde_json::from_str(measured.get())?;
-    let survey = measured.of("survey").map_or("{}", RawValue::get);
-    let survey: Fields<'_> = serde_json::from_str(survey)?;
-    let survey = RawValue::from_string(survey.with_id(&value)?)?;
-    measured.set("survey", &survey);
-    let measured = to_raw_value(&measured)?;
-    fields.set("measured", &measured);
+    fields.0.retain(|(name, _)| name != "id");
+    let at = fields.0.len().min(1);
+    fields.0.insert(at, ("id".to_owned(), &value));
     serde_json::to_string(&fields)
 }
 
@@ -75,49 +66,12 @@ pub fn with_id(body: &str, id: &str) -> Result<String, serde_json::Error> {
 #[must_use]
 pub fn id_of(body: &str) -> Option<String> {
     let fields: Fields<'_> = serde_json::from_str(body).ok()?;
-    let id = match fields.measured() {
-        None => fields.of("id")?,
-        Some(measured) => {
-            let measured: Fields<'_> = serde_json::from_str(measured.get()).ok()?;
-            let survey: Fields<'_> = serde_json::from_str(measured.of("survey")?.get()).ok()?;
-            survey.of("id")?
-        }
-    };
+    let (_, id) = fields.0.iter().find(|(name, _)| name == "id")?;
     serde_json::from_str(id.get()).ok()
 }
 
 /// Fields in the order in which they stand.
 struct Fields<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'a> Fields<'a> {
-    fn of(&self, name: &str) -> Option<&'a RawValue> {
-        let mut named = self.0.iter().filter(|(other, _)| other == name);
-        named.next().map(|(_, value)| *value)
-    }
-
-    fn set(&mut self, name: &str, value: &'a RawValue) {
-        for (other, old) in &mut self.0 {
-            if other == name {
-                *old = value;
-            }
-        }
-    }
-
-    /// What was measured of a machine: such a record has its id in there, where
-    /// its survey is reported.
-    fn measured(&self) -> Option<&'a RawValue> {
-        let schema: String = serde_json::from_str(self.of("schema")?.get()).ok()?;
-        let measured = self.of("measured").filter(|value| value.get() != "null");
-        measured.filter(|_| schema == TOPOLOGY_SCHEMA)
-    }
-
-    fn with_id(mut self, id: &'a RawValue) -> Result<String, serde_json::Error> {
-        self.0.retain(|(name, _)| name != "id");
-        let at = self.0.len().min(1);
-        self.0.insert(at, ("id".to_owned(), id));
-        serde_json::to_string(&self)
-    }
-}
 
 impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -180,16 +134,8 @@ mod tests {
             r#"{"schema":"s","id":"n","a":1.000}"#,
         );
         assert!(with_id("[]", "n").is_err());
-        let measured = |id: &str| {
-            format!(
-                r#"{{"schema":"{TOPOLOGY_SCHEMA}","measured":{{"x":[1.0],"survey":{{"at":1e3,"id":"{id}"}},"id":7}}}}"#
-            )
-        };
-        let moved = with_id(&measured("old"), "new").unwrap();
-        assert_eq!(moved, measured("new"));
-        assert_eq!(id_of(&moved).as_deref(), Some("new"));
         assert_eq!(id_of(r#"{"schema":"s","id":"x"}"#).as_deref(), Some("x"));
-        assert_eq!(id_of(&format!(r#"{{"schema":"{TOPOLOGY_SCHEMA}"}}"#)), None);
+        assert_eq!(id_of(r#"{"schema":"s"}"#), None);
     }
 
     #[test]

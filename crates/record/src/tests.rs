@@ -22,7 +22,7 @@ fn any_arm() -> impl Strategy<Value = Arm> {
                 input: texts.first().cloned(),
                 environment: texts.iter().map(|t| (t.clone(), name.clone())).collect(),
                 prepare: texts.get(1).cloned(),
-                cleanup: None,
+                conclude: None,
                 timeout_s: figure,
                 recipe: texts.first().cloned(),
                 verify: None,
@@ -40,7 +40,17 @@ fn any_arm() -> impl Strategy<Value = Arm> {
                 cores: 1,
             },
             cpus: "0".to_owned(),
+            setting: SettingRecord {
+                limit: figure.map(|cpus| CpuLimitRecord {
+                    cpus,
+                    period_s: 0.1,
+                }),
+                is_exclusive: figure.is_none(),
+                policy: texts.first().cloned(),
+                ..SettingRecord::default()
+            },
             same_as: texts.clone(),
+            threads: ThreadTime::from_runs(&runs),
             estimate: figure.map(|value| Estimate {
                 value,
                 low: None,
@@ -80,9 +90,7 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
             let [id, started, name, sentence, advice, tag] = <[String; 6]>::try_from(texts)
                 .unwrap_or_else(|texts| unreachable!("six texts, not {texts:?}"));
             Comparison {
-                schema: COMPARISON_SCHEMA.to_owned(),
                 study: ComparisonStudy::Compare,
-                pinwise_version: "0.1.0".to_owned(),
                 host: any_host(&name),
                 seed,
                 argv: vec![tag.clone()],
@@ -125,23 +133,25 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                         line: sentence.clone(),
                     }],
                     condition: String::new(),
+                    guarantee: None,
                     not_recommended: figure.map(|_| NotRecommended::QuietOnly),
                     steadiness: Some(sentence.clone()),
                     beside: Some(sentence.clone()),
                 },
-                findings: vec![
-                    Finding::new("drift", Severity::Warning, sentence, advice)
-                        .with("figure", figures[2])
-                        .with(&tag, seed),
-                ],
                 stopped: figure.map(|_| Stopped::Interrupted),
                 ended: "interrupted".to_owned(),
                 blocks: arms.len(),
                 elapsed_s: figures[3],
                 service: None,
-                tags: vec![tag],
-                id,
-                started,
+                header: Header {
+                    pinwise_version: "0.1.0".to_owned(),
+                    findings: vec![
+                        Finding::new("drift", Severity::Warning, sentence, advice)
+                            .with("figure", figures[2])
+                            .with(&tag, seed),
+                    ],
+                    ..Header::new(id, started, vec![tag])
+                },
                 arms,
             }
         },
@@ -178,6 +188,8 @@ fn contrast(arm: &Arm, figures: &[f64]) -> ContrastRecord {
         more_time_s: Some(figures[4]),
         cpu_time: None,
         wall_per_cpu_time: None,
+        ready_per_cpu_time: None,
+        wall_per_ready_time: None,
         totals: Some(TotalsRecord {
             mean_ratio: figures[4],
             p90_ratio: figures[5],

@@ -21,6 +21,8 @@ named! {
         Bpf = "bpf",
         /// By perf: a file was read.
         PerfData = "perf.data",
+        /// By perf: what `perf script` printed was read.
+        PerfScript = "perf script",
         /// By ftrace: its text was read.
         Ftrace = "ftrace",
         /// By a simulated machine.

@@ -60,6 +60,8 @@ named! {
         OwnThreads = "own_threads",
         /// The CPU had yet to start.
         Starting = "starting",
+        /// The thread's own scheduling class.
+        SchedulingClass = "scheduling_class",
         /// Nobody knows.
         Unreported = "unreported",
     }
@@ -179,9 +181,7 @@ pub struct PackedSlice<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackedError {
     /// Another layout.
-    #[error(
-        "the slices are packed as '{0}', which this pinwise does not know; a newer one reads it"
-    )]
+    #[error("unknown slice encoding '{0}'; use a newer pinwise")]
     Form(String),
     /// Bytes are missing or wrong.
     #[error("the packed slices of CPU {cpu} are damaged")]
@@ -325,6 +325,7 @@ impl PackedWaitsRecord {
                 LossCause::OtherProcesses,
                 LossCause::OwnThreads,
                 LossCause::Starting,
+                LossCause::SchedulingClass,
                 LossCause::Unreported,
             ],
             bytes: pack(waits.iter().copied()),

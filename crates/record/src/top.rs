@@ -10,16 +10,12 @@ use pinwise_sched::Tid;
 use pinwise_sched::live::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
 use pinwise_topology::Topology;
 
-/// Schema of [`TopRecord`].
-pub const TOP_SCHEMA: &str = "pinwise.top/1";
-
 /// Threads and CPUs at one moment, with rates over the interval before it.
 /// What the source does not report is `null`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.top/1")]
 pub struct TopRecord {
-    /// [`TOP_SCHEMA`].
-    pub schema: String,
     /// Name of the machine.
     pub host: String,
     /// Is every figure simulated?
@@ -217,7 +213,6 @@ impl TopRecord {
         let is_on =
             |t: &&TopThread| matches!(t.state, Some(ThreadState::Running | ThreadState::Runnable));
         Self {
-            schema: TOP_SCHEMA.to_owned(),
             host: topology.identity.hostname.clone().unwrap_or_default(),
             simulated: false,
             tier,

@@ -4,22 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use super::device::DeviceRecord;
 use super::device_paths::{DevicePathRecord, devices};
+use super::machine::MachineRecord;
 use super::measured::{Agreement, Contradiction, Measured};
 use super::named::named;
+use crate::Header;
 use pinwise_topology::{
-    Cache, CacheType, Counts, CpuFacts, CpuSet, Facts, Identity, KindFacts, NodeFacts, Quota,
-    Restriction, Topology, Warning,
+    Cache, CacheType, Counts, CpuFacts, CpuSet, Facts, KindFacts, MemoryAttributes, NodeFacts,
+    Quota, Restriction, Topology, Warning,
 };
-
-/// Schema of [`TopologyRecord`].
-pub const TOPOLOGY_SCHEMA: &str = "pinwise.topology/1";
 
 /// How the CPUs are wired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.topology/1")]
 pub struct TopologyRecord {
-    /// [`TOPOLOGY_SCHEMA`].
-    pub schema: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Names and versions.
     pub machine: MachineRecord,
     /// Units that this process may use.
@@ -30,6 +31,11 @@ pub struct TopologyRecord {
     pub allowed: String,
     /// Who takes CPUs away.
     pub restrictions: Vec<RestrictionRecord>,
+    /// CPUs that the scheduler leaves alone (`isolcpus`, isolated cpuset partitions), as a
+    /// list; `null` for none.
+    pub isolated: Option<String>,
+    /// CPUs without a timer tick while they run one thread, as a list; `null` for none.
+    pub nohz_full: Option<String>,
     /// Limit on CPU time.
     pub quota: Option<QuotaRecord>,
     /// All present CPUs.
@@ -40,6 +46,9 @@ pub struct TopologyRecord {
     pub numa_nodes: Vec<NodeRecord>,
     /// Kinds of CPU, slowest first; empty where all are alike.
     pub kinds: Vec<KindRecord>,
+    /// Lists of CPUs that the firmware calls equally fast, fastest first (favoured cores
+    /// are the first); empty where it prefers none.
+    pub ranks: Vec<String>,
     /// Devices on the PCI bus, by address.
     pub devices: Vec<DeviceRecord>,
     /// The nearest way from each GPU and other accelerator to the others and to
@@ -53,32 +62,6 @@ pub struct TopologyRecord {
     pub contradictions: Vec<Contradiction>,
     /// What is odd about the system's report.
     pub warnings: Vec<String>,
-}
-
-/// Names and versions of a machine; `null` where unknown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MachineRecord {
-    /// Network name.
-    pub hostname: Option<String>,
-    /// Marketing name of the processor.
-    pub cpu_model: Option<String>,
-    /// Processor vendor.
-    pub vendor: Option<String>,
-    /// Instruction set architecture.
-    pub arch: Option<String>,
-    /// Kernel release.
-    pub kernel: Option<String>,
-    /// Hypervisor, `null` on bare metal.
-    pub hypervisor: Option<String>,
-    /// CPU family.
-    pub cpu_family: Option<u32>,
-    /// CPU model number.
-    pub cpu_model_number: Option<u32>,
-    /// CPU stepping.
-    pub cpu_stepping: Option<u32>,
-    /// Microcode revision.
-    pub microcode: Option<String>,
 }
 
 /// Units per level that this process may use.
@@ -173,6 +156,31 @@ pub struct NodeRecord {
     pub memory_bytes: Option<u64>,
     /// May this process allocate there?
     pub allowed: bool,
+    /// What its memory is made of, in hwloc's words (`DRAM`, `HBM`); `null` where unknown.
+    pub memory_kind: Option<String>,
+    /// The CPUs nearest to a memory-only node, as a list; `null` where unknown.
+    pub near_cpus: Option<String>,
+    /// Bandwidth from the nearest CPUs as the firmware states it, MB/s; `null` where unknown.
+    pub bandwidth_mb_per_s: Option<u64>,
+    /// Latency from there, likewise, ns.
+    pub latency_ns: Option<u64>,
+}
+
+impl NodeRecord {
+    fn to_facts(&self) -> NodeFacts {
+        let list = |text: &String| CpuSet::parse_list(text).unwrap_or_default();
+        NodeFacts {
+            node: self.node,
+            cpus: list(&self.cpus),
+            memory_bytes: self.memory_bytes,
+            attributes: MemoryAttributes {
+                kind: self.memory_kind.clone(),
+                near: self.near_cpus.as_ref().map(list).unwrap_or_default(),
+                bandwidth_mb_per_s: self.bandwidth_mb_per_s,
+                latency_ns: self.latency_ns,
+            },
+        }
+    }
 }
 
 /// A kind of CPU on a hybrid machine.
@@ -203,6 +211,8 @@ pub struct RestrictionRecord {
     pub by: String,
     /// CPUs that it leaves, as a list.
     pub leaves: String,
+    /// Is it a mask, which a process may leave, and no limit?
+    pub is_mask: bool,
 }
 
 impl TopologyRecord {
@@ -211,12 +221,14 @@ impl TopologyRecord {
     pub fn new(topology: &Topology, warnings: &[Warning]) -> Self {
         let (devices, device_paths) = devices(topology);
         Self {
-            schema: TOPOLOGY_SCHEMA.to_owned(),
+            header: Header::default(),
             machine: MachineRecord::new(&topology.identity),
             counts: topology.counts().into(),
             online: topology.online.to_string(),
             allowed: topology.allowed.to_string(),
             restrictions: restrictions(topology),
+            isolated: list_unless_empty(&topology.isolated),
+            nohz_full: list_unless_empty(&topology.nohz_full),
             quota: topology.quota.as_ref().map(|quota| QuotaRecord {
                 cpus: quota.cpus,
                 source: quota.source.clone(),
@@ -232,6 +244,7 @@ impl TopologyRecord {
                     cpus: kind.cpus.to_string(),
                 })
                 .collect(),
+            ranks: topology.ranks.iter().map(CpuSet::to_string).collect(),
             devices,
             device_paths,
             shape_hash: format!("{:016x}", topology.shape_hash()),
@@ -240,6 +253,27 @@ impl TopologyRecord {
             warnings: [warnings, topology.devices.warnings()].concat(),
         }
     }
+}
+
+impl TopologyRecord {
+    fn cpu_facts(&self, cpu: &CpuRecord) -> CpuFacts {
+        let sharing = |unit: fn(&CpuRecord) -> Option<usize>| {
+            let own = unit(cpu)?;
+            let members = self.cpus.iter().filter(|other| unit(other) == Some(own));
+            Some(members.map(|other| other.cpu).collect::<CpuSet>())
+        };
+        CpuFacts {
+            online: cpu.online,
+            core: sharing(|c| c.core),
+            package: sharing(|c| c.package),
+            core_id: None,
+            package_id: None,
+        }
+    }
+}
+
+fn list_unless_empty(cpus: &CpuSet) -> Option<String> {
+    (!cpus.is_empty()).then(|| cpus.to_string())
 }
 
 impl TopologyRecord {
@@ -253,20 +287,6 @@ impl TopologyRecord {
     #[must_use]
     pub fn to_topology(&self) -> Topology {
         let list = |text: &String| CpuSet::parse_list(text).unwrap_or_default();
-        let sharing = |of: fn(&CpuRecord) -> Option<usize>, cpu: &CpuRecord| {
-            let unit = of(cpu)?;
-            let members = self.cpus.iter().filter(|other| of(other) == Some(unit));
-            Some(members.map(|other| other.cpu).collect::<CpuSet>())
-        };
-        let cpus = self.cpus.iter().map(|cpu| {
-            let facts = CpuFacts {
-                online: cpu.online,
-                core: sharing(|c| c.core, cpu),
-                package: sharing(|c| c.package, cpu),
-                core_id: None,
-            };
-            (cpu.cpu, facts)
-        });
         let leaves = list(&self.allowed);
         let mut restrictions: Vec<Restriction> = self
             .restrictions
@@ -274,35 +294,44 @@ impl TopologyRecord {
             .map(|r| Restriction {
                 by: r.by.clone(),
                 leaves: list(&r.leaves),
+                is_mask: r.is_mask,
             })
             .collect();
         if restrictions.is_empty() && self.allowed != self.online {
-            let by = "record".to_owned();
-            restrictions.push(Restriction { by, leaves });
+            restrictions.push(Restriction::limit("record", leaves));
         }
         let kind_facts = |(speed, kind): (usize, &KindRecord)| KindFacts {
             cpus: list(&kind.cpus),
             speed: speed as u64,
         };
+        let rank_facts = |(speed, cpus): (usize, &String)| KindFacts {
+            cpus: list(cpus),
+            speed: speed as u64,
+        };
         let facts = Facts {
             identity: self.machine.to_identity(),
-            cpus: cpus.collect(),
+            cpus: self
+                .cpus
+                .iter()
+                .map(|cpu| (cpu.cpu, self.cpu_facts(cpu)))
+                .collect(),
             caches: self
                 .caches
                 .iter()
                 .filter_map(CacheRecord::to_cache)
                 .collect(),
-            nodes: self
-                .numa_nodes
-                .iter()
-                .map(|node| NodeFacts {
-                    node: node.node,
-                    cpus: list(&node.cpus),
-                    memory_bytes: node.memory_bytes,
-                })
-                .collect(),
+            nodes: self.numa_nodes.iter().map(NodeRecord::to_facts).collect(),
             kinds: self.kinds.iter().enumerate().map(kind_facts).collect(),
+            ranks: self
+                .ranks
+                .iter()
+                .rev()
+                .enumerate()
+                .map(rank_facts)
+                .collect(),
             restrictions,
+            isolated: self.isolated.as_ref().map(list).unwrap_or_default(),
+            nohz_full: self.nohz_full.as_ref().map(list).unwrap_or_default(),
             allowed_nodes: Some(
                 self.numa_nodes
                     .iter()
@@ -386,40 +415,6 @@ impl CacheRecord {
     }
 }
 
-impl MachineRecord {
-    fn to_identity(&self) -> Identity {
-        Identity {
-            hostname: self.hostname.clone(),
-            cpu_model: self.cpu_model.clone(),
-            vendor: self.vendor.clone(),
-            arch: self.arch.clone(),
-            kernel: self.kernel.clone(),
-            hypervisor: self.hypervisor.clone(),
-            family: self.cpu_family,
-            model: self.cpu_model_number,
-            stepping: self.cpu_stepping,
-            microcode: self.microcode.clone(),
-        }
-    }
-
-    /// The record of a machine's names.
-    #[must_use]
-    pub fn new(identity: &Identity) -> Self {
-        Self {
-            hostname: identity.hostname.clone(),
-            cpu_model: identity.cpu_model.clone(),
-            vendor: identity.vendor.clone(),
-            arch: identity.arch.clone(),
-            kernel: identity.kernel.clone(),
-            hypervisor: identity.hypervisor.clone(),
-            cpu_family: identity.family,
-            cpu_model_number: identity.model,
-            cpu_stepping: identity.stepping,
-            microcode: identity.microcode.clone(),
-        }
-    }
-}
-
 fn restrictions(topology: &Topology) -> Vec<RestrictionRecord> {
     let takes_away = |leaves: &CpuSet| !topology.online.is_subset(leaves);
     topology
@@ -429,6 +424,7 @@ fn restrictions(topology: &Topology) -> Vec<RestrictionRecord> {
         .map(|restriction| RestrictionRecord {
             by: restriction.by.clone(),
             leaves: restriction.leaves.to_string(),
+            is_mask: restriction.is_mask,
         })
         .collect()
 }
@@ -474,6 +470,10 @@ fn numa_nodes(topology: &Topology) -> Vec<NodeRecord> {
             cpus: node.cpus.to_string(),
             memory_bytes: node.memory_bytes,
             allowed: node.allowed,
+            memory_kind: node.attributes.kind.clone(),
+            near_cpus: list_unless_empty(&node.attributes.near),
+            bandwidth_mb_per_s: node.attributes.bandwidth_mb_per_s,
+            latency_ns: node.attributes.latency_ns,
         })
         .collect()
 }

@@ -2,29 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::finding::Finding;
 use super::host::HostRecord;
 use super::interrupts::InterruptsRecord;
 use super::memory::MemoryRecord;
 use super::named::named;
 use super::tier::{TierRecord, TraceTier};
 use super::timeline::TimelineRecord;
-use super::{Entry, StoredRecord};
-
-/// Schema of [`TraceRecord`].
-pub const TRACE_SCHEMA: &str = "pinwise.trace/1";
+use super::{Entry, Header, StoredRecord};
 
 /// A trace: how it was made, what came out, what it means. What the source
 /// did not report is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.trace/1")]
 pub struct TraceRecord {
-    /// [`TRACE_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
-    /// When it began, RFC 3339 in UTC; of an imported file, when it was read.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Where it ran; of an imported file, the machine it was read as.
     pub host: HostRecord,
     /// What it is about.
@@ -53,15 +47,9 @@ pub struct TraceRecord {
     pub interrupts: Option<InterruptsRecord>,
     /// Who ran where and when.
     pub timeline: TimelineRecord,
-    /// What it means, gravest first.
-    pub findings: Vec<Finding>,
     /// How the command ended: exit status, or 128 + signal; `null` where none
     /// was started, and where `--for` ended it.
     pub exit: Option<i32>,
-    /// What else should be known, as full sentences.
-    pub notes: Vec<String>,
-    /// Labels of the user's.
-    pub tags: Vec<String>,
 }
 
 /// What a trace is about.
@@ -298,6 +286,10 @@ pub struct WaitCauses {
     pub starting_s: f64,
     /// A quota on CPU time was used up.
     pub throttled_s: f64,
+    /// The thread's scheduling class held it back: the budget of `SCHED_DEADLINE`, the
+    /// limit of real-time classes, the rank of `SCHED_IDLE`.
+    #[serde(default)]
+    pub scheduling_class_s: f64,
 }
 
 /// Time on CPUs whose SMT sibling was busy.
@@ -331,7 +323,8 @@ pub struct SharingCauses {
     pub other_processes_s: f64,
 }
 
-/// Time queued while a CPU idled, in episodes of 1 ms and more.
+/// Time queued while a CPU idled, in episodes of 1 ms and more, without what a quota on
+/// CPU time or the thread's scheduling class explains.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IdleWaitingRecord {
@@ -339,9 +332,9 @@ pub struct IdleWaitingRecord {
     pub seconds: Option<f64>,
     /// The same as a share of the time queued, per cent.
     pub percent: Option<f64>,
-    /// How many.
+    /// How many; `null` where a quota caused some of them, and nobody knows which.
     pub episodes: Option<u64>,
-    /// The longest, seconds.
+    /// The longest, seconds; `null` as for `episodes`.
     pub longest_s: Option<f64>,
     /// Part during which an allowed CPU idled: the scheduler's doing.
     pub scheduler_s: Option<f64>,
@@ -472,14 +465,7 @@ impl TraceRecord {
 
 impl StoredRecord for TraceRecord {
     fn entry(&self) -> Entry {
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.name(),
-            title: self.title(),
-            verdict: self.verdict(),
-            is_complete: true,
-        }
+        self.header
+            .line::<Self>(self.host.name(), self.title(), self.verdict())
     }
 }

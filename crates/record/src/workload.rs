@@ -13,7 +13,7 @@ pub struct WorkloadRecord {
     /// Run before every run.
     pub prepare: Option<String>,
     /// Run after every run.
-    pub cleanup: Option<String>,
+    pub conclude: Option<String>,
     /// Time-out, seconds.
     pub timeout_s: Option<f64>,
     /// The recipe it was made from.

@@ -3,7 +3,7 @@
 
 use super::comparison::{findings, place};
 use super::style::{Palette, columns, paragraph, quantity, shortened, table, visible};
-use super::table::{Cell, Holds, Table};
+use super::table::{Cell, Table};
 use pinwise_format::{count, duration, round_bytes, three_digits};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, NOT_ENDED, Question, Stopped};
 use std::time::Duration;
@@ -104,7 +104,7 @@ fn smt_table(record: &Bench, palette: Palette) -> String {
         })
         .collect();
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let title = palette.strong("SMT yield: what the other CPUs of a core add");
+    let title = palette.strong("SMT yield: gain from the other CPUs of a core");
     let shown = paragraph("", "", &record.smt.sentence);
     format!("\n{title}\n{shown}\n{}", table(&header, rows))
 }
@@ -341,23 +341,23 @@ fn method(record: &Bench, palette: Palette) -> String {
 #[must_use]
 pub fn bench_rows(record: &Bench) -> Table {
     let mut table = Table::new([
-        ("kernel", Holds::Text),
-        ("group", Holds::Text),
-        ("question", Holds::Text),
-        ("comparison", Holds::Text),
-        ("cell", Holds::Text),
-        ("threads", Holds::Whole),
-        ("placement", Holds::Text),
-        ("cpus", Holds::Text),
-        ("isa", Holds::Text),
-        ("size", Holds::Whole),
-        ("seconds", Holds::Number),
-        ("rate", Holds::Number),
-        ("bytes_per_s", Holds::Number),
-        ("speed_up", Holds::Number),
-        ("speed_up_low", Holds::Number),
-        ("speed_up_high", Holds::Number),
-        ("efficiency", Holds::Number),
+        "kernel",
+        "group",
+        "question",
+        "comparison",
+        "cell",
+        "threads",
+        "placement",
+        "cpus",
+        "isa",
+        "size",
+        "seconds",
+        "rate",
+        "bytes_per_s",
+        "speed_up",
+        "speed_up_low",
+        "speed_up_high",
+        "efficiency",
     ]);
     for kernel in &record.kernels {
         for cell in &kernel.cells {

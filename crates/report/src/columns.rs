@@ -44,7 +44,7 @@ struct Writer {
     recent: VecDeque<String>,
 }
 
-/// Where values stand in the text, whichever object or list they are of.
+/// The position of values in the text, whichever object or list they are of.
 struct Place {
     column: usize,
     item: Option<Box<Self>>,

@@ -1,12 +1,12 @@
-//! A comparison as text: what ran, how it compares, what to do, what to beware.
+//! A comparison as text: what ran, how it compares, advice and caveats.
 
 mod traced;
 
-use super::style::{self, Palette, columns, paragraph, quantity, shortened, table};
+use super::style::{self, Palette, columns, paragraph, quantity, shortened, table_without};
 use pinwise_format::{count, duration, round_percent};
 use pinwise_record::{
     Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped,
-    VerdictKind,
+    VerdictKind, VerdictRecord,
 };
 use std::time::Duration;
 pub(super) use traced::markdown as traced_markdown;
@@ -16,6 +16,26 @@ const NAME_WIDTH: usize = 26;
 /// Longest list of CPUs.
 const CPUS_WIDTH: usize = 9;
 
+/// A comparison that has just ended, for a terminal: what answers the question stands
+/// last, beside the prompt. What repeats the table, notes and the method are in
+/// [`comparison`].
+#[must_use]
+pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
+    let is_note = |finding: &&Finding| finding.severity == Severity::Note;
+    let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = record.findings.iter().partition(is_note);
+    let mut text = heading(record, palette);
+    text.push('\n');
+    text.push_str(&arms_table(record));
+    text.push_str(&limits(record));
+    text.push_str(&traced::traced(record, palette));
+    text.push_str(&findings(grave, palette));
+    text.push('\n');
+    text.push_str(&palette.faint(&brief_method(record, notes.len(), palette)));
+    text.push_str("\n\n");
+    text.push_str(&verdict(record, palette));
+    text
+}
+
 /// The whole comparison for a terminal.
 #[must_use]
 pub fn comparison(record: &Comparison, palette: Palette) -> String {
@@ -23,6 +43,7 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     text.push_str(&heading(record, palette));
     text.push('\n');
     text.push_str(&arms_table(record));
+    text.push_str(&threads(record));
     text.push('\n');
     text.push_str(&verdict(record, palette));
     if !record.contrasts.is_empty() {
@@ -67,7 +88,8 @@ fn arms_table(record: &Comparison) -> String {
     let header = [
         "arm", "CPUs", "typical", "change", &interval, "spread", "verdict",
     ];
-    let mut text = table(&header, rows);
+    let least = ["spread", "CPUs", "typical", &interval];
+    let mut text = table_without(&least, &[], &header, rows);
     let dropped: Vec<&str> = record
         .arms
         .iter()
@@ -80,6 +102,17 @@ fn arms_table(record: &Comparison) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What the threads of each arm did, where it is known.
+fn threads(record: &Comparison) -> String {
+    let arms = record.arms.iter();
+    let known = arms.filter_map(|arm| Some((&arm.name, arm.threads.as_ref()?)));
+    let lines = known.map(|(name, threads)| {
+        let line = format!("Threads of {}: {}.", style::visible(name), threads.text);
+        format!("{}\n", paragraph("  ", "    ", &line))
+    });
+    lines.collect()
 }
 
 fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
@@ -145,10 +178,6 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
         VerdictKind::Undecided => palette.warn(&sentence),
     };
     let mut text = format!("{painted}\n");
-    text.push_str(&what_to_do(
-        &record.verdict.advice,
-        &record.verdict.commands,
-    ));
     let further = [&record.verdict.steadiness, &record.verdict.beside];
     for sentence in further.into_iter().flatten() {
         text.push_str(&format!(
@@ -156,6 +185,10 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
             paragraph("", "", &style::visible(sentence))
         ));
     }
+    let VerdictRecord {
+        advice, commands, ..
+    } = &record.verdict;
+    text.push_str(&what_to_do(advice, commands));
     text
 }
 
@@ -167,6 +200,19 @@ pub(super) fn what_to_do(advice: &str, commands: &[CommandRecord]) -> String {
         None if advice.is_empty() => String::new(),
         None => format!("{}\n", paragraph("→ ", "  ", advice)),
     }
+}
+
+/// What is said of a limit on slow-downs stands in no column.
+fn limits(record: &Comparison) -> String {
+    let limits = record
+        .contrasts
+        .iter()
+        .filter_map(|contrast| contrast.limit.as_ref());
+    let lines = limits.map(|limit| {
+        let sentence = style::visible(&limit.sentence);
+        format!("{}\n", paragraph("  ", "    ", &sentence))
+    });
+    lines.collect()
 }
 
 fn contrasts(record: &Comparison) -> String {
@@ -185,8 +231,12 @@ fn contrasts(record: &Comparison) -> String {
 }
 
 /// Findings with their advice, worst first.
-pub(super) fn findings(findings: &[Finding], palette: Palette) -> String {
-    if findings.is_empty() {
+pub(super) fn findings<'f>(
+    findings: impl IntoIterator<Item = &'f Finding>,
+    palette: Palette,
+) -> String {
+    let mut findings = findings.into_iter().peekable();
+    if findings.peek().is_none() {
         return String::new();
     }
     let mut text = format!("\n{}\n", palette.strong("Findings"));
@@ -207,13 +257,32 @@ pub(super) fn findings(findings: &[Finding], palette: Palette) -> String {
     text
 }
 
+fn brief_method(record: &Comparison, notes: usize, palette: Palette) -> String {
+    if record.blocks == 0 {
+        return method(record, palette);
+    }
+    let notes = match notes {
+        0 => String::new(),
+        notes => format!(" {} more (-v).", count(notes, "note")),
+    };
+    let line = format!(
+        "{} of {}, {}; {}.{notes} {}",
+        count(record.blocks, "block"),
+        count(record.contrasts.len() + 1, "run"),
+        elapsed_line(record),
+        record.ending(),
+        palette.record(&record.id),
+    );
+    paragraph("", "", &line)
+}
+
 fn method(record: &Comparison, palette: Palette) -> String {
     let runs = count(record.contrasts.len() + 1, "run");
     let blocks = count(record.blocks, "block");
     let ended = record.ending();
-    let (named, spent) = (palette.record(&record.id), elapsed(record));
+    let (named, spent) = (palette.record(&record.id), elapsed_line(record));
     if record.blocks == 0 {
-        let line = format!("No whole block, {spent}; {ended}. {named}");
+        let line = format!("No complete block, {spent}; {ended}. {named}");
         return paragraph("", "", &line);
     }
     let screening = if record.plan.screened_arms > 0 {
@@ -224,15 +293,19 @@ fn method(record: &Comparison, palette: Palette) -> String {
     let has_dropped = record.contrasts.iter().any(|c| c.dropped_after.is_some());
     let up_to = if has_dropped { "up to " } else { "" };
     let line = format!(
-        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {ended}. Error rate at most {:.0} % over all arms and interim looks, for speed and for spread. {} {named}",
+        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {ended}. {}{} {named}",
         record.seed,
         record.plan.warmup_blocks,
-        100.0 * record.plan.alpha,
+        record
+            .verdict
+            .guarantee
+            .as_ref()
+            .map_or_else(String::new, |text| format!("{text} ")),
         record.verdict.condition,
     );
     paragraph("", "", &line)
 }
 
-fn elapsed(record: &Comparison) -> String {
+fn elapsed_line(record: &Comparison) -> String {
     duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default())
 }

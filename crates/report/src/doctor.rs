@@ -9,13 +9,16 @@ use pinwise_record::Doctor;
 pub fn doctor(record: &Doctor, palette: Palette) -> String {
     let mut text = String::new();
     if record.findings.is_empty() {
-        text.push_str(&palette.good("Nothing found that would distort measurements here."));
+        text.push_str(&palette.good("Found nothing that distorts measurements here."));
         text.push('\n');
     } else {
         text.push_str(findings(&record.findings, palette).trim_start());
     }
     if !record.passed.is_empty() {
-        let line = format!("In order: {}.", record.passed.join(", ").replace('_', " "));
+        let line = format!(
+            "Checked, fine: {}.",
+            record.passed.join(", ").replace('_', " ")
+        );
         text.push_str(&format!("\n{}\n", paragraph("", "  ", &line)));
     }
     if !record.unavailable.is_empty() {

@@ -4,39 +4,49 @@ use serde_json::json;
 
 use super::comparison::{effect, interval_heading, or_dash, traced_markdown};
 use super::style::{markdown_cell as cell, quantity, visible};
-use super::table::{Cell, Holds, Table};
+use super::table::{Cell, Table};
 use pinwise_record::{Comparison, RunRecord};
 
-/// The columns of [`run_cells`].
-pub(super) const RUN_COLUMNS: [(&str, Holds); 21] = [
-    ("phase", Holds::Text),
-    ("block", Holds::Whole),
-    ("order", Holds::Whole),
-    ("at_s", Holds::Number),
-    ("value", Holds::Number),
-    ("cost", Holds::Number),
-    ("wall_s", Holds::Number),
-    ("user_s", Holds::Number),
-    ("sys_s", Holds::Number),
-    ("max_rss_bytes", Holds::Whole),
-    ("exit", Holds::Whole),
-    ("threads", Holds::Whole),
-    ("migrations", Holds::Whole),
-    ("context_switches", Holds::Whole),
-    ("minor_faults", Holds::Whole),
-    ("major_faults", Holds::Whole),
-    ("cycles", Holds::Whole),
-    ("instructions", Holds::Whole),
-    ("granted_cpus", Holds::Text),
-    ("foreign_cpu_s", Holds::Number),
-    ("steal_s", Holds::Number),
+/// A column of runs: its name and the cell of a run.
+type RunColumn = (&'static str, fn(&RunRecord) -> Cell);
+
+const RUN_COLUMNS: [RunColumn; 22] = [
+    ("phase", |run| {
+        Cell::text(format!("{:?}", run.phase).to_lowercase())
+    }),
+    ("block", |run| Cell::whole(run.block)),
+    ("order", |run| Cell::whole(run.order)),
+    ("at_s", |run| Cell::number(run.at_s)),
+    ("value", |run| Cell::number(run.metric.value)),
+    ("cost", |run| Cell::number(run.metric.cost)),
+    ("wall_s", |run| Cell::number(run.wall_s)),
+    ("user_s", |run| Cell::number(run.user_s)),
+    ("sys_s", |run| Cell::number(run.sys_s)),
+    ("queued_s", |run| Cell::number(run.queued_s)),
+    ("max_rss_bytes", |run| Cell::count(run.max_rss_bytes)),
+    ("exit", |run| Cell::count(run.exit)),
+    ("threads", |run| Cell::count(run.threads)),
+    ("migrations", |run| Cell::count(run.migrations)),
+    ("context_switches", |run| Cell::count(run.context_switches)),
+    ("minor_faults", |run| Cell::count(run.minor_faults)),
+    ("major_faults", |run| Cell::count(run.major_faults)),
+    ("cycles", |run| Cell::count(run.cycles)),
+    ("instructions", |run| Cell::count(run.instructions)),
+    ("granted_cpus", |run| Cell::text(&run.granted_cpus)),
+    ("foreign_cpu_s", |run| Cell::number(run.foreign_cpu_s)),
+    ("steal_s", |run| Cell::number(run.steal_s)),
 ];
+
+/// The columns of a run.
+pub(super) fn run_columns() -> impl Iterator<Item = &'static str> {
+    RUN_COLUMNS.into_iter().map(|(name, _)| name)
+}
 
 /// One row per counted run.
 #[must_use]
 pub fn run_rows(record: &Comparison) -> Table {
-    let own = [("arm", Holds::Text), ("cpus", Holds::Text)];
-    let mut table = Table::new(own.into_iter().chain(RUN_COLUMNS));
+    let own = ["arm", "cpus"];
+    let mut table = Table::new(own.into_iter().chain(run_columns()));
     for arm in &record.arms {
         for run in &arm.runs {
             let own = [Cell::text(&arm.name), Cell::text(&arm.cpus)];
@@ -47,30 +57,8 @@ pub fn run_rows(record: &Comparison) -> Table {
 }
 
 /// A run as a row.
-pub(super) fn run_cells(run: &RunRecord) -> [Cell; 21] {
-    [
-        Cell::text(format!("{:?}", run.phase).to_lowercase()),
-        Cell::whole(run.block),
-        Cell::whole(run.order),
-        Cell::number(run.at_s),
-        Cell::number(run.metric.value),
-        Cell::number(run.metric.cost),
-        Cell::number(run.wall_s),
-        Cell::number(run.user_s),
-        Cell::number(run.sys_s),
-        Cell::count(run.max_rss_bytes),
-        Cell::count(run.exit),
-        Cell::count(run.threads),
-        Cell::count(run.migrations),
-        Cell::count(run.context_switches),
-        Cell::count(run.minor_faults),
-        Cell::count(run.major_faults),
-        Cell::count(run.cycles),
-        Cell::count(run.instructions),
-        Cell::text(&run.granted_cpus),
-        Cell::number(run.foreign_cpu_s),
-        Cell::number(run.steal_s),
-    ]
+pub(super) fn run_cells(run: &RunRecord) -> impl Iterator<Item = Cell> {
+    RUN_COLUMNS.into_iter().map(|(_, cell)| cell(run))
 }
 
 /// A Markdown table of the arms and the verdict below it.

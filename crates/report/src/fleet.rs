@@ -113,7 +113,7 @@ fn outliers(record: &FleetReport, palette: Palette) -> String {
     let mut text = format!("\n{}\n{}", palette.strong("Outliers"), table(&header, rows));
     if nodes.len() > MOST_NODES {
         let line = format!(
-            "These are {MOST_NODES} of {}; the record has all (--format json).",
+            "Showing {MOST_NODES} of {}; the record has all (--format json).",
             count(nodes.len(), "node")
         );
         text.push_str(&format!("{}\n", paragraph("  ", "  ", &line)));
@@ -145,7 +145,7 @@ fn row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
     row
 }
 
-/// A rate, of which only the size matters.
+/// A rate; only its size matters.
 fn rate(p: f64) -> String {
     if p < 1e-4 {
         "<0.01 %".to_owned()

@@ -24,7 +24,7 @@ pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
     let mut out = palette.strong(&paragraph("", "  ", &asked)) + "\n";
     let from = format!(
         "Submitted {} from {}, pinwise {}.",
-        record.started, record.host, record.pinwise
+        record.started, record.host, record.pinwise_version
     );
     out += &line("  ", &from);
     if let Some(folder) = &record.folder {
@@ -32,14 +32,14 @@ pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
     }
     if !record.jobs.is_empty() {
         let jobs: Vec<&str> = record.jobs.iter().map(|job| job.id.as_str()).collect();
-        out += &line("  ", &format!("Jobs: {}", named(&jobs)));
+        out += &line("  ", &format!("Jobs: {}", join_names(&jobs)));
     }
     if !record.nodes.is_empty() {
         let names: Vec<&str> = record.nodes.iter().map(String::as_str).collect();
-        out += &line("  ", &format!("Nodes: {}", named(&names)));
+        out += &line("  ", &format!("Nodes: {}", join_names(&names)));
     }
     for why in &record.left_out {
-        out += &line("  ", &format!("Not asked: {why}"));
+        out += &line("  ", &format!("Not included: {why}"));
     }
     out += "\nEvery node runs:\n";
     for step in &record.steps {
@@ -60,9 +60,9 @@ fn planted(record: &FleetRecord) -> String {
     if kinds.is_empty() {
         return String::new();
     }
-    let mut out = "\nPlanted, for this fleet is simulated:\n".to_owned();
+    let mut out = "\nPlanted faults of this simulated fleet:\n".to_owned();
     for (fault, of) in kinds {
-        let shown = format!("{fault}: {} ({})", count(of.len(), "node"), named(&of));
+        let shown = format!("{fault}: {} ({})", count(of.len(), "node"), join_names(&of));
         out += &line("  ", &shown);
     }
     out
@@ -88,7 +88,7 @@ pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
         1 => String::new(),
         many => format!(", {many} attempts"),
     };
-    let began = format!("Began {} by its own clock{attempts}.", record.started);
+    let began = format!("Started {} by its own clock{attempts}.", record.started);
     out += &line("  ", &began);
     if let Some(ahead) = record.clock_ahead_s.filter(|s| s.abs() >= SAME_CLOCK_S) {
         let way = if ahead > 0.0 { "ahead" } else { "behind" };
@@ -100,7 +100,7 @@ pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
     if !record.steps.is_empty() {
         out += "\nSteps\n";
         out += &table(
-            &["step", "state", "took", "record, or why not"],
+            &["step", "state", "took", "record, or why none"],
             steps(&record.steps),
         );
     }
@@ -156,7 +156,7 @@ fn line(indent: &str, text: &str) -> String {
 }
 
 /// The first of some names, and how many there are more.
-fn named(names: &[&str]) -> String {
+fn join_names(names: &[&str]) -> String {
     let first = names[..names.len().min(MOST_NAMED)].join(", ");
     match names.len().saturating_sub(MOST_NAMED) {
         0 => first,
@@ -167,9 +167,7 @@ fn named(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::{
-        FLEET_NODE_SCHEMA, FLEET_SCHEMA, FleetJob, FleetStep, NodeFigure, PlantedFault,
-    };
+    use pinwise_record::{FleetJob, FleetStep, Header, NodeFigure, PlantedFault};
 
     const HOSTILE: &str = "n1\u{1b}[2J\u{7}";
 
@@ -179,12 +177,12 @@ mod tests {
             fault: "smt-off".to_owned(),
         };
         FleetRecord {
-            schema: FLEET_SCHEMA.to_owned(),
-            id: "f".to_owned(),
-            started: "2026-11-22T10:00:00Z".to_owned(),
+            header: Header {
+                pinwise_version: "1.0".to_owned(),
+                ..Header::new("f", "2026-11-22T10:00:00Z", Vec::new())
+            },
             host: "head".to_owned(),
             user: None,
-            pinwise: "1.0".to_owned(),
             launcher: "slurm".to_owned(),
             steps: vec![FleetStep {
                 name: "wiring".to_owned(),
@@ -201,7 +199,6 @@ mod tests {
             }],
             left_out: vec!["n13: drained".to_owned()],
             planted: vec![planted("n3"), planted("n4")],
-            tags: Vec::new(),
         }
     }
 
@@ -215,11 +212,9 @@ mod tests {
             elapsed_s: Some(12.0),
         };
         FleetNode {
-            schema: FLEET_NODE_SCHEMA.to_owned(),
-            id: "f.n1".to_owned(),
+            header: Header::new("f.n1", "2026-11-22T10:00:00Z", Vec::new()),
             fleet: "f".to_owned(),
             node: HOSTILE.to_owned(),
-            started: "2026-11-22T10:00:00Z".to_owned(),
             ended: None,
             attempts: 2,
             host: None,
@@ -237,7 +232,6 @@ mod tests {
                 high: Some(91.0),
             }],
             clock_ahead_s: Some(-4.0),
-            tags: Vec::new(),
         }
     }
 
@@ -247,7 +241,7 @@ mod tests {
         for words in [
             "Fleet f: 12,000 nodes asked, by slurm",
             "Nodes: n1, n2, n3, n4, n5, n6, n7, n8 and 4 more",
-            "Not asked: n13: drained",
+            "Not included: n13: drained",
             "wiring: pinwise topology --measure (at most 600 s)",
             "smt-off: 2 nodes (n3, n4)",
             "Jobs: 17",

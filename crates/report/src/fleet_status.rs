@@ -83,7 +83,7 @@ fn what(node: &NodeStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::{FLEET_STATUS_SCHEMA, NodeState};
+    use pinwise_record::NodeState;
 
     #[test]
     fn hostile_words_are_made_visible_and_lines_are_short() {
@@ -99,7 +99,6 @@ mod tests {
             clock_ahead_s: Some(3600.0),
         };
         let status = FleetStatus {
-            schema: FLEET_STATUS_SCHEMA.to_owned(),
             fleet: "f".to_owned(),
             at: String::new(),
             asked: 2,

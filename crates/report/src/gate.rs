@@ -1,8 +1,10 @@
 //! A gate as text, as Markdown for a pull request, and as rows.
 
 use super::comparison::{findings, place};
-use super::style::{Palette, columns, paragraph, quantity, shortened, table, visible, width};
-use super::table::{Cell, Holds, Table};
+use super::style::{
+    Palette, columns, paragraph, quantity, shortened, table_without, visible, width,
+};
+use super::table::{Cell, Table};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord};
 use std::time::Duration;
@@ -39,8 +41,12 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
     ];
     let header = header.map(|word| shortened(word, 12));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let least = [header[5], header[1], header[2]];
     let rows = in_order(record).map(row);
-    text.push_str(&format!("\n{}", table(&header, rows.collect())));
+    text.push_str(&format!(
+        "\n{}",
+        table_without(&least, &[], &header, rows.collect())
+    ));
     for benchmark in in_order(record).filter(|benchmark| needs_words(benchmark)) {
         text.push_str(&format!("{}\n", paragraph("  ", "  ", &benchmark.sentence)));
     }
@@ -111,18 +117,14 @@ fn effect(benchmark: &GateBenchmark) -> [String; 2] {
         "" => "–".to_owned(),
         _ => text,
     };
-    let interval = benchmark.decisive_effect().map(|e| e.interval.clone());
-    [
-        or_dash(benchmark.change()),
-        or_dash(interval.unwrap_or_default()),
-    ]
+    [or_dash(benchmark.change()), or_dash(benchmark.interval())]
 }
 
 fn method(record: &GateRecord) -> String {
     let pairs = record.benchmarks.iter().map(|b| b.pairs.len()).sum();
     let elapsed = Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default();
     format!(
-        "{} in {}; error over the suite {}. Intervals hold for the suite together; a benchmark passes by its own",
+        "{} in {}; error over the suite {}. Intervals hold for the suite together, the limit (≤ or ≥) of a benchmark that passed for it alone",
         count(pairs, "pair"),
         duration(elapsed),
         percent(record.plan.alpha)
@@ -231,15 +233,15 @@ fn markdown_table(record: &GateRecord, benchmarks: &[&GateBenchmark]) -> String 
 #[must_use]
 pub fn gate_rows(record: &GateRecord) -> Table {
     let mut table = Table::new([
-        ("benchmark", Holds::Text),
-        ("pair", Holds::Whole),
-        ("at_s", Holds::Number),
-        ("first", Holds::Text),
-        ("base", Holds::Number),
-        ("head", Holds::Number),
-        ("unit", Holds::Text),
-        ("base_cpu_s", Holds::Number),
-        ("head_cpu_s", Holds::Number),
+        "benchmark",
+        "pair",
+        "at_s",
+        "first",
+        "base",
+        "head",
+        "unit",
+        "base_cpu_s",
+        "head_cpu_s",
     ]);
     for benchmark in &record.benchmarks {
         for (number, pair) in benchmark.pairs.iter().enumerate() {
@@ -285,7 +287,7 @@ mod tests {
                     "better_word": "faster", "worse_word": "slower",
                 },
                 "min_effect": 0.01, "outcome": "slower", "standing": "", "sentence": "",
-                "change": "", "pairs": [],
+                "change": "", "interval": "", "pairs": [],
                 "effect": effect(2.0),
                 "cpu": { "ratio": 1.05, "effect": effect(5.0), "decides": decides },
             }))
@@ -299,6 +301,31 @@ mod tests {
             super::effect(&benchmark(false)),
             ["+2.0 %", "+1.0 to +9.0 %"]
         );
+    }
+
+    #[test]
+    fn a_passed_benchmark_shows_the_limit_that_it_passed_by() {
+        let benchmark = |better: &str, high: f64| -> GateBenchmark {
+            serde_json::from_value(serde_json::json!({
+                "name": "b", "command": ["b"], "metric": {
+                    "name": "wall", "unit": "s", "better": better, "label": "wall-clock time",
+                    "better_word": "faster", "worse_word": "slower",
+                },
+                "min_effect": 0.01, "outcome": "passed", "standing": "", "sentence": "",
+                "change": "", "interval": "", "pairs": [], "ratio": 0.95, "high_alone": high,
+                "effect": EffectRecord::of_percent(-5.0, (Some(-9.0), Some(4.0))),
+            }))
+            .unwrap()
+        };
+        let passed = benchmark("lower", 1.009);
+        assert_eq!(effect(&passed), ["−5.0 %", "≤ +0.9 %"]);
+        assert_eq!(passed.standing_at(0.05), "passed");
+        assert_eq!(effect(&benchmark("higher", 1.009))[1], "≥ −0.9 %");
+        // Beyond the smallest effect on the other side.
+        let faster = benchmark("lower", 0.97);
+        assert_eq!(effect(&faster), ["−5.0 %", "≤ −3.0 %"]);
+        assert_eq!(faster.standing_at(0.05), "passed (faster)");
+        assert_eq!(benchmark("lower", 0.995).standing_at(0.05), "passed");
     }
 
     #[test]

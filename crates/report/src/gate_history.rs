@@ -20,7 +20,7 @@ pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
         "{}\n{}\n\n{}\n",
         palette.strong(&shortened(&title, columns())),
         shortened(&format!("suite {}", history.suite), columns()),
-        found(history, palette)
+        list_changes(history, palette)
     );
     let header = ["commits", "change", "interval", "since the first", "gates"];
     let rows = history.steps.iter().map(|step| {
@@ -40,7 +40,7 @@ pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
     text
 }
 
-fn found(history: &GateHistory, palette: Palette) -> String {
+fn list_changes(history: &GateHistory, palette: Palette) -> String {
     if history.changes.is_empty() {
         return history.sentence.clone();
     }

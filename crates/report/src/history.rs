@@ -1,6 +1,7 @@
 //! The list of stored records, as text.
 
 use super::style::{columns, paragraph, shortened, visible};
+use pinwise_format::{count, shell};
 
 /// One entry of the history.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,8 @@ pub struct Line<'a> {
     pub verdict: &'a str,
     /// Labels of the user's.
     pub tags: &'a [String],
+    /// Other parts of the same whole that are not listed, and their tag.
+    pub more_like_it: Option<(usize, &'a str)>,
 }
 
 /// The list for a terminal, in the order given.
@@ -45,6 +48,13 @@ fn entry(line: &Line<'_>) -> String {
         let tags = paragraph("    tags: ", "          ", &line.tags.join(", "));
         text.push_str(&format!("{tags}\n"));
     }
+    if let Some((others, tag)) = line.more_like_it {
+        let others = count(others, "other part");
+        let tag = shell::word(&visible(tag));
+        text.push_str(&format!(
+            "    and {others}: pinwise record history --tag {tag}\n"
+        ));
+    }
     text
 }
 
@@ -60,6 +70,7 @@ mod tests {
             title: "trace of make",
             verdict,
             tags: &[],
+            more_like_it: None,
         };
         assert_eq!(history(&[line("")]).lines().count(), 1);
         let two = history(&[line("No placement is faster.")]);

@@ -1,8 +1,8 @@
 //! Gaps in the time that CPUs give, as text.
 
 use super::comparison::findings;
-use super::style::{Palette, paragraph, table};
-use super::table::{Cell, Holds, Table};
+use super::style::{Palette, paragraph, table, table_without};
+use super::table::{Cell, Table};
 use super::trace_events::harmless;
 use pinwise_format::{count, grouped, percent, seconds};
 use pinwise_record::{GapCause, IsolationRecord, JitterCauseRecord, JitterCpuRecord, JitterRecord};
@@ -28,7 +28,9 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
         seconds(longest.fold(0.0, f64::max))
     );
     let mut out = format!("{}\n\n", palette.strong(&paragraph("", "  ", &title)));
-    out += &table(
+    out += &table_without(
+        &["median", "p99"],
+        &[],
         &[
             "CPU",
             "gaps",
@@ -52,7 +54,7 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     if record.interrupted {
-        out += "\nInterrupted: figures are of the time until then.\n";
+        out += "\nInterrupted: figures cover the time until then.\n";
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     out
@@ -63,16 +65,16 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
 #[must_use]
 pub fn jitter_rows(record: &JitterRecord) -> Table {
     let mut table = Table::new([
-        ("cpu", Holds::Whole),
-        ("watched_s", Holds::Number),
-        ("kind", Holds::Text),
-        ("name", Holds::Text),
-        ("irq", Holds::Whole),
-        ("device", Holds::Text),
-        ("gaps", Holds::Whole),
-        ("lost_ms", Holds::Number),
-        ("lost_share", Holds::Number),
-        ("longest_us", Holds::Number),
+        "cpu",
+        "watched_s",
+        "kind",
+        "name",
+        "irq",
+        "device",
+        "gaps",
+        "lost_ms",
+        "lost_share",
+        "longest_us",
     ]);
     for cpu in &record.cpus {
         for cause in &cpu.causes {
@@ -150,7 +152,7 @@ fn unnamed(record: &JitterRecord, palette: Palette) -> String {
     let Some(reason) = &record.causes_unavailable else {
         return String::new();
     };
-    let line = format!("Causes unknown: {reason}. What the system counted meanwhile:");
+    let line = format!("Causes unknown: {reason}. The system's counters meanwhile:");
     let mut out = format!("\n{}\n", palette.warn(&paragraph("", "  ", &line)));
     for cpu in record.cpus.iter().take(MOST_CPUS) {
         let interrupts = cpu.interrupts.iter().take(MOST_COUNTED);

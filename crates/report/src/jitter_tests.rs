@@ -1,5 +1,5 @@
 use super::*;
-use pinwise_record::{CountedRecord, HostRecord, JITTER_SCHEMA, JitterRecord};
+use pinwise_record::{CountedRecord, Header, HostRecord, JitterRecord};
 use pinwise_topology::Topology;
 
 fn cause(kind: GapCause, name: &str, irq: Option<u32>, gaps: u64) -> JitterCauseRecord {
@@ -15,7 +15,7 @@ fn cause(kind: GapCause, name: &str, irq: Option<u32>, gaps: u64) -> JitterCause
     }
 }
 
-/// Two CPUs, of which one was left alone.
+/// Two CPUs, one of them undisturbed.
 fn record() -> JitterRecord {
     let causes = vec![
         cause(GapCause::CpuInterrupt, "local_timer", None, 1500),
@@ -47,9 +47,14 @@ fn record() -> JitterRecord {
         ..JitterCpuRecord::default()
     };
     JitterRecord {
-        schema: JITTER_SCHEMA.to_owned(),
-        id: "20260101-000000-00000001".to_owned(),
-        started: "2026-01-01T00:00:00Z".to_owned(),
+        header: Header {
+            notes: vec!["A note.".to_owned()],
+            ..Header::new(
+                "20260101-000000-00000001",
+                "2026-01-01T00:00:00Z",
+                Vec::new(),
+            )
+        },
         host: HostRecord::new(
             "local".to_owned(),
             false,
@@ -68,8 +73,6 @@ fn record() -> JitterRecord {
             isolated: "2-3".to_owned(),
             ..IsolationRecord::default()
         },
-        findings: Vec::new(),
-        notes: vec!["A note.".to_owned()],
     }
 }
 

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::columns::by_columns;
-use crate::face;
 use crate::markup::escape;
+use crate::render;
 use crate::style::{Palette, in_columns, visible};
 use pinwise_record::{AnyRecord, Entry, GateHistory, Summary};
 
@@ -128,7 +128,7 @@ pub fn page(
     let data = if data.len() < LONG {
         for_script(&data)
     } else {
-        packed(&by_columns(&data)?).map_err(serde_json::Error::io)?
+        pack(&by_columns(&data)?).map_err(serde_json::Error::io)?
     };
     let (before, after) = page.split_once(DATA).ok_or_else(|| {
         serde::ser::Error::custom("the page was built with another version of pinwise")
@@ -141,7 +141,7 @@ pub fn page(
 
 /// As the page's `unpacked` reads it: base64 (RFC 4648) of DEFLATE (RFC 1951) of
 /// the data by columns.
-fn packed(data: &str) -> std::io::Result<String> {
+fn pack(data: &str) -> std::io::Result<String> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(data.as_bytes())?;
     Ok(STANDARD.encode(encoder.finish()?))
@@ -168,10 +168,10 @@ fn with_text(before: &str, records: &[Shown<'_>]) -> String {
     format!("{head}{open}<pre>{}</pre>{close}{tail}", lines.join("\n"))
 }
 
-/// A record as [`face::text`] has it; where it cannot be read, its line.
+/// A record as [`render::text`] has it; where it cannot be read, its line.
 fn text_of(shown: &Shown<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
-        Ok(record) => in_columns(None, || face::text(&record, Palette::default())) + "\n",
+        Ok(record) => in_columns(None, || render::text(&record, Palette::default())) + "\n",
         Err(_) => line_of(shown),
     }
 }
@@ -259,7 +259,7 @@ mod tests {
         let page = check("<b>title", &body);
         let (_, rest) = page.split_once("<noscript><pre>").unwrap();
         let (text, _) = rest.split_once("</pre></noscript>").unwrap();
-        let expected = face::text(&AnyRecord::read(&body).unwrap(), Palette::default());
+        let expected = render::text(&AnyRecord::read(&body).unwrap(), Palette::default());
         let lines: Vec<_> = expected.lines().map(escape).collect();
         assert_eq!(text.trim_end(), lines.join("\n").trim_end());
 

@@ -42,7 +42,9 @@ pub fn explain(
     if let Some(memory) = &realised.memory {
         let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
         text.push_str(&match memory.policy {
-            MemoryPolicy::Local => "memory policy local: the node of whoever asks\n".to_owned(),
+            MemoryPolicy::Local => {
+                "memory policy local: the node of the allocating CPU\n".to_owned()
+            }
             policy => format!(
                 "memory policy {} on {} {}\n",
                 policy.name(),

@@ -13,7 +13,7 @@ const NAME_COLUMN: usize = 40;
 #[must_use]
 pub fn placements(record: &PlacementsRecord, palette: Palette) -> String {
     match &record.threads[..] {
-        [only] => listed(only, palette),
+        [only] => list_threads(only, palette),
         several => summary(several),
     }
 }
@@ -30,14 +30,12 @@ fn summary(several: &[ThreadPlacements]) -> String {
         &["threads", "shapes", "placements"],
         several.iter().map(row).collect(),
     );
-    text.push_str(
-        "\nPlacements that differ by more than the exchange of equal units count once.\n",
-    );
-    text.push_str("Shapes are those that are spread evenly: --placements N lists them.\n");
+    text.push_str("\nPlacements that differ only by swapping equal units are counted once.\n");
+    text.push_str("Shapes are evenly spread placements: --placements N lists them.\n");
     text
 }
 
-fn listed(of: &ThreadPlacements, palette: Palette) -> String {
+fn list_threads(of: &ThreadPlacements, palette: Palette) -> String {
     let heading = format!(
         "{}: {} of {} {}",
         count(of.threads, "thread"),

@@ -1,6 +1,6 @@
 //! Predictions of a search as text.
 
-use super::search::{NamedRow, named_table};
+use super::search::{SHAPE, called, narrow_table, shape_beside};
 use super::style::{Palette, columns, paragraph, quantity, shortened, visible};
 use pinwise_format::shell;
 use pinwise_format::{count, percent, three_digits};
@@ -21,7 +21,7 @@ pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
     let subtitle = shortened(&format!("{machine} · search {}", record.search), columns());
     let mut text = format!("{}\n{subtitle}\n\n", palette.strong(&title));
     if record.placements.is_empty() {
-        text.push_str("There is no placement to predict.\n");
+        text.push_str("No placement to predict.\n");
         return text;
     }
     let shown = record.placements.iter().take(SHOWN);
@@ -31,8 +31,8 @@ pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
     if is_checked {
         header.extend(["truth", "error"]);
     }
-    let rows: Vec<NamedRow<'_>> = rows.collect();
-    text.push_str(&named_table(&header, &rows));
+    header.push(SHAPE);
+    text.push_str(&narrow_table(&["threads"], &header, rows.collect()));
     if record.placements.len() > SHOWN {
         let left = record.placements.len() - SHOWN;
         text.push_str(&format!(
@@ -44,11 +44,8 @@ pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
     text
 }
 
-fn row<'a>(
-    record: &PlacementPrediction,
-    it: &'a PredictedPlacement,
-    is_checked: bool,
-) -> NamedRow<'a> {
+fn row(record: &PlacementPrediction, it: &PredictedPlacement, is_checked: bool) -> Vec<String> {
+    let label = called(&it.label, &it.place);
     // The inverse of a rate has no unit that people know.
     let unit = match record.better {
         Direction::Higher => "",
@@ -56,6 +53,7 @@ fn row<'a>(
     };
     let dash = || "–".to_owned();
     let mut cells = vec![
+        label.to_owned(),
         it.threads.to_string(),
         it.cost.map_or_else(dash, |cost| quantity(cost, unit)),
         format!("{:.3}", it.ratio),
@@ -70,11 +68,8 @@ fn row<'a>(
         let error = it.error.map(|error| pinwise_format::change(1.0 + error));
         cells.push(error.unwrap_or_else(dash));
     }
-    NamedRow {
-        is_marked: false,
-        name: &it.place,
-        cells,
-    }
+    cells.push(shape_beside(&it.place, label));
+    cells
 }
 
 fn note(record: &PlacementPrediction) -> String {
@@ -86,7 +81,7 @@ fn note(record: &PlacementPrediction) -> String {
             record.checked,
             record.covered
         )),
-        None => note.push_str(" Nothing was run, and nobody knows the truth."),
+        None => note.push_str(" Nothing was run."),
     }
     paragraph("", "", &visible(&note))
 }
@@ -94,13 +89,13 @@ fn note(record: &PlacementPrediction) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::PREDICTION_SCHEMA;
 
     fn record(truth: bool) -> PlacementPrediction {
         let placements = (0u8..14).map(|at| {
             let ratio = 0.8 + 0.05 * f64::from(at);
             PredictedPlacement {
                 place: format!("shape:pkg=2,numa=2,llc={at},core=128,smt=2"),
+                label: format!("128 cores in {at} LLCs, 2 packages"),
                 threads: 128,
                 cpus: "0-127".to_owned(),
                 cost: Some(ratio * 1.5),
@@ -114,7 +109,6 @@ mod tests {
             }
         });
         let mut record = PlacementPrediction {
-            schema: PREDICTION_SCHEMA.to_owned(),
             pinwise_version: "0".to_owned(),
             search: "20261121-213203-00000001".to_owned(),
             command: vec!["prog".to_owned(), "\u{1b}[31m".to_owned()],
@@ -144,6 +138,6 @@ mod tests {
         }
         let mut none = record(false);
         none.placements.clear();
-        assert!(prediction(&none, Palette::new(false)).contains("no placement"));
+        assert!(prediction(&none, Palette::new(false)).contains("No placement"));
     }
 }

@@ -262,7 +262,7 @@ fn instructions(record: &ProfileRecord, most: usize, palette: Palette) -> String
         );
         out += &format!("\n{}\n", palette.strong(&paragraph("", "  ", &what)));
         if spot.lines.is_empty() {
-            out += "    its code could not be read\n";
+            out += "    code not readable\n";
         }
         for line in &spot.lines {
             out += &format!("{}\n", instruction(line, spot, palette));
@@ -290,7 +290,7 @@ fn instruction(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String
         samples => (samples.to_string(), seconds(line.own.cpu_s)),
     };
     let mark = if line.waits && line.own.samples > 0 {
-        "  ← waits in the hint"
+        "  ← waiting in the hint"
     } else {
         ""
     };

@@ -34,10 +34,10 @@ pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> Stri
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
-    out
+    out + &palette.record_line(&record.id)
 }
 
-/// Which part of a difference stands where: each in a sentence, and the first
+/// What each part of a difference is due to: each in a sentence, and the first
 /// with its parts.
 pub(super) fn attributions(all: &[AttributionRecord]) -> String {
     let mut out = String::new();
@@ -75,7 +75,7 @@ pub(super) fn attributions(all: &[AttributionRecord]) -> String {
     out += &format!("\n{}", table(&["Part", what, "95 %", "share"], rows));
     for part in first.parts.iter().filter(|part| part.delta_s.is_none()) {
         if let Some(why) = &part.detail {
-            let line = format!("{}: {why}; its part is in the unexplained one.", part.name);
+            let line = format!("{}: {why}; counted as unexplained.", part.name);
             out += &format!("{}\n", paragraph("  · ", "    ", &line));
         }
     }
@@ -117,7 +117,7 @@ fn from_to(change: &ChangeRecord) -> String {
     )
 }
 
-/// More PAUSEs, or longer ones.
+/// More or fewer PAUSEs, longer or shorter ones.
 fn pausing(record: &ProfileDiff, unit: &str) -> String {
     let waits = &record.waits;
     if waits.before_samples == 0 && waits.after_samples == 0 {
@@ -135,9 +135,19 @@ fn pausing(record: &ProfileDiff, unit: &str) -> String {
     out += &format!("{}\n", paragraph("", "  ", &line));
     if let Some(pausing) = &record.pausing {
         let line = format!(
-            "Of the change, {} by more PAUSEs and {} by longer ones ({} and {} PAUSEs per {unit}; divided by the logarithmic mean).",
+            "Of the change, {} by {} PAUSEs and {} by {} ones ({} and {} PAUSEs per {unit}; divided by the logarithmic mean).",
             signed_seconds(pausing.by_more_s),
+            if pausing.by_more_s < 0.0 {
+                "fewer"
+            } else {
+                "more"
+            },
             signed_seconds(pausing.by_longer_s),
+            if pausing.by_longer_s < 0.0 {
+                "shorter"
+            } else {
+                "longer"
+            },
             scaled(pausing.before_pauses),
             scaled(pausing.after_pauses)
         );

@@ -2,8 +2,8 @@ use super::*;
 use pinwise_profile::examples::Scene;
 use pinwise_profile::{Bounds, Profile};
 use pinwise_record::{
-    AmountRecord, HostRecord, PROFILE_SCHEMA, ProfileDiff, ProfileFigures, ProfilePause,
-    ProfileRun, SampleEvent, WorkRecord,
+    AmountRecord, Header, HostRecord, ProfileDiff, ProfileFigures, ProfilePause, ProfileRun,
+    SampleEvent, WorkRecord,
 };
 use pinwise_topology::Topology;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// A record of a scene's samples, as of a command that ran once.
 pub(crate) fn record(scene: Scene, units: f64) -> ProfileRecord {
     let samples = [scene.samples];
-    let profile = Profile::of(&samples, &Bounds::default());
+    let profile = Profile::from_samples(&samples, &Bounds::default());
     let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
     let run = ProfileRun {
         wall_s: 1.0,
@@ -25,9 +25,14 @@ pub(crate) fn record(scene: Scene, units: f64) -> ProfileRecord {
         exit: Some(0),
     };
     ProfileRecord {
-        schema: PROFILE_SCHEMA.to_owned(),
-        id: "20260101-000000-00000001".to_owned(),
-        started: "2026-01-01T00:00:00Z".to_owned(),
+        header: Header {
+            notes: vec!["A note.".to_owned()],
+            ..Header::new(
+                "20260101-000000-00000001",
+                "2026-01-01T00:00:00Z",
+                Vec::new(),
+            )
+        },
         host: HostRecord::new("local".to_owned(), false, &topology),
         source: TraceSource::Command {
             command: vec!["./prog".to_owned(), "--fast".to_owned()],
@@ -55,8 +60,6 @@ pub(crate) fn record(scene: Scene, units: f64) -> ProfileRecord {
         figures: ProfileFigures::new(&profile, units),
         sentence: "Most of it waits.".to_owned(),
         exit: Some(0),
-        notes: vec!["A note.".to_owned()],
-        tags: Vec::new(),
     }
 }
 
@@ -117,6 +120,25 @@ fn a_difference_as_text() {
         text.lines()
             .all(|line| line.chars().count() <= crate::WIDTH)
     );
+}
+
+#[test]
+fn fewer_and_shorter_pauses_are_called_so() {
+    let mut before = record(spinning(2690), 50.0);
+    before.pause.as_mut().unwrap().ns = 43.0;
+    let after = record(spinning(760), 100.0);
+    let line = |from: &ProfileRecord, to: &ProfileRecord| {
+        let diff = ProfileDiff::between(from, to).unwrap();
+        let text = super::super::profile_diff(&diff, 4, Palette::default());
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ")
+    };
+    let less = line(&before, &after);
+    assert!(less.contains("by fewer PAUSEs and −"), "{less}");
+    assert!(less.contains("by shorter ones"), "{less}");
+    let more = line(&after, &before);
+    assert!(more.contains("by more PAUSEs and +"), "{more}");
+    assert!(more.contains("by longer ones"), "{more}");
 }
 
 #[test]

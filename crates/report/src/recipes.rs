@@ -18,7 +18,7 @@ pub fn recipes(list: &RecipeList, palette: Palette) -> String {
             text.push_str(&format!("{}\n", paragraph("  ", "  ", &line)));
         }
         for parameter in &recipe.parameters {
-            text.push_str(&format!("{}\n", described(parameter)));
+            text.push_str(&format!("{}\n", describe_parameter(parameter)));
         }
     }
     text.push_str(&format!(
@@ -47,7 +47,7 @@ fn absence(recipe: &RecipeEntry) -> Vec<String> {
     )]
 }
 
-fn described(parameter: &RecipeParameter) -> String {
+fn describe_parameter(parameter: &RecipeParameter) -> String {
     let values = match parameter.values.is_empty() {
         true => String::new(),
         false => format!(", of {}", parameter.values.join(", ")),

@@ -53,7 +53,7 @@ pub fn reproduction(record: &Reproduction, palette: Palette) -> String {
     }
     out += &paragraph("", "", &record.verdict());
     if record.interrupted {
-        out += "\nInterrupted: what was finished is shown.";
+        out += "\nInterrupted: showing finished experiments.";
     }
     out + "\n"
 }

@@ -10,7 +10,7 @@ use pinwise_record::{RuleChange, RuleChangeKind, RuleRecord, RulesRecord};
 /// Processes of a rule that are named.
 const SHOWN: usize = 12;
 
-/// Rules with the CPUs that they stand for and whom they concern.
+/// Rules with their CPUs and the processes they concern.
 #[must_use]
 pub fn rules(record: &RulesRecord, palette: Palette) -> String {
     let mut text = String::new();
@@ -37,7 +37,7 @@ pub fn rules(record: &RulesRecord, palette: Palette) -> String {
 fn actions(rule: &RuleRecord) -> String {
     let place = rule.place.as_ref().map(|place| match &rule.cpus {
         Some(cpus) => format!("{} (CPUs {cpus})", visible(place)),
-        None => format!("{} (left where they are)", visible(place)),
+        None => format!("{} (not moved)", visible(place)),
     });
     let nice = rule.nice.map(|nice| format!("nice {nice}"));
     let all: Vec<String> = place.into_iter().chain(nice).collect();
@@ -207,7 +207,6 @@ mod tests {
     #[test]
     fn changes_are_one_line_whatever_processes_are_called() {
         let change = RuleChange {
-            schema: String::new(),
             time: String::new(),
             change: RuleChangeKind::Placed,
             dry_run: true,

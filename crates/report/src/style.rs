@@ -12,7 +12,7 @@ use super::WIDTH;
 pub(super) const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
 pub(super) const BLACK: u8 = 16;
 
-/// The few ways in which text may stand out, and whether it names records.
+/// The few ways to emphasise text, and whether it names records.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Palette {
     is_colored: bool,
@@ -43,6 +43,15 @@ impl Palette {
         match self.is_unstored {
             true => "Not stored.".to_owned(),
             false => format!("Record {}.", visible(id)),
+        }
+    }
+
+    /// The same as the last line of a text; none of a record that has no name, as
+    /// older ones of kinds that were not stored.
+    pub(super) fn record_line(self, id: &str) -> String {
+        match id {
+            "" => String::new(),
+            id => self.faint(&format!("\n{}\n", self.record(id))),
         }
     }
 
@@ -206,6 +215,22 @@ pub fn visible_lines(text: &str) -> String {
     lines.join("\n")
 }
 
+/// The same of data in any form, whose lines stay lines: as JSON writes characters,
+/// so that JSON stays JSON.
+#[must_use]
+pub fn visible_data(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) && !matches!(c, '\n' | '\t') {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            shown.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// A paragraph within the width, its further lines indented. A number stays
 /// with its unit.
 pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
@@ -268,39 +293,120 @@ pub(super) fn shortened(text: &str, columns: usize) -> String {
     truncated(&visible(text), columns, '…')
 }
 
+/// Columns of words are not cut shorter than this.
+const NARROWEST_WORDS: usize = 12;
+/// Wider cells are cut even if they begin with a digit: lists of CPUs, not figures.
+const WIDEST_FIGURE: usize = 24;
+
 /// A table without lines, two spaces before each row. Its cells are made
-/// visible here, whatever record they came from. On a terminal that is too narrow
-/// for it each row is a paragraph that names its cells.
+/// visible here, whatever record they came from. For a terminal that is too narrow
+/// words are cut; if that is not enough, the last columns are left out.
 pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let visible_row = |row: Vec<String>| row.iter().map(|cell| visible(cell)).collect();
-    let rows: Vec<Vec<String>> = rows.into_iter().map(visible_row).collect();
+    table_without(&[], &[], header, rows)
+}
+
+/// The same, where the columns of `least` are left out first, and where they are empty;
+/// they and those of `whole` are never cut.
+pub(super) fn table_without(
+    least: &[&str],
+    whole: &[&str],
+    header: &[&str],
+    rows: Vec<Vec<String>>,
+) -> String {
+    let mut all: Vec<Column> = (header.iter().enumerate())
+        .map(|(at, name)| {
+            let cells = rows.iter().filter_map(|row| row.get(at));
+            Column::new(name, cells, !least.contains(name) && !whole.contains(name))
+        })
+        .filter(|column| {
+            let says_something = column.cells.iter().any(|cell| !cell.is_empty());
+            says_something || !least.contains(&column.name.as_str())
+        })
+        .collect();
+    let mut left_out = Vec::new();
+    if let Some(columns) = COLUMNS.get() {
+        let mut least = least.iter();
+        while all.len() > 1 && all.iter().map(Column::least_width).sum::<usize>() > columns {
+            let named = least
+                .next()
+                .map(|name| all.iter().position(|c| c.name == *name));
+            match named {
+                Some(Some(at)) => left_out.push(all.remove(at).name),
+                Some(None) => {}
+                None => left_out.extend(all.pop().map(|column| column.name)),
+            }
+        }
+        narrow(&mut all, columns);
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(header);
-    table.add_rows(&rows);
+    table.set_header(
+        all.iter()
+            .map(|column| truncated(&column.name, column.width, '…')),
+    );
+    for row in 0..rows.len() {
+        table.add_row(all.iter().map(|column| column.cell(row)));
+    }
     let lines = table.lines().map(|line| format!(" {}\n", line.trim_end()));
-    let lines: Vec<String> = lines.collect();
-    let is_wider = |columns| lines.iter().any(|line| width(line.trim_end()) > columns);
-    match COLUMNS.get() {
-        Some(columns) if is_wider(columns) => {
-            rows.iter().map(|row| named_cells(header, row)).collect()
+    let mut text: String = lines.collect();
+    left_out.retain(|name| !name.is_empty());
+    if !left_out.is_empty() {
+        let line = format!("(a wider terminal also shows: {})", left_out.join(", "));
+        text += &format!("{}\n", paragraph("  ", "  ", &line));
+    }
+    text
+}
+
+/// A column of a table.
+struct Column {
+    name: String,
+    cells: Vec<String>,
+    width: usize,
+    /// Width that its cells need at least.
+    least: usize,
+}
+
+impl Column {
+    fn new<'c>(name: &str, cells: impl Iterator<Item = &'c String>, may_be_cut: bool) -> Self {
+        let cells: Vec<String> = cells.map(|cell| visible(cell)).collect();
+        let widest = cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
+        let is_words = cells.iter().any(|cell| {
+            cell.trim_start_matches(['*', ' '])
+                .starts_with(char::is_alphabetic)
+        });
+        let least = match may_be_cut {
+            true if is_words || widest > WIDEST_FIGURE => widest.min(NARROWEST_WORDS),
+            true => widest,
+            false => widest.max(width(name)),
+        };
+        Self {
+            name: name.to_owned(),
+            cells,
+            width: widest.max(width(name)),
+            least,
         }
-        _ => lines.concat(),
+    }
+
+    /// With the gap before the next one.
+    const fn least_width(&self) -> usize {
+        self.least + 2
+    }
+
+    fn cell(&self, row: usize) -> String {
+        let cell = self.cells.get(row).map_or("", String::as_str);
+        truncated(cell, self.width, '…')
     }
 }
 
-fn named_cells(header: &[&str], row: &[String]) -> String {
-    let cells = header.iter().zip(row).skip(1);
-    let named = cells.filter(|(_, cell)| !cell.is_empty());
-    let named: Vec<String> = named
-        .map(|(name, cell)| {
-            format!("{name} {cell}")
-                .trim()
-                .replace(' ', &GLUE.to_string())
-        })
-        .collect();
-    let first = row.first().map_or("", |cell| cell.trim());
-    paragraph("  ", "    ", &format!("{first}: {}", named.join(", "))) + "\n"
+/// Takes from the widest column until all fit; figures stay whole.
+fn narrow(all: &mut [Column], columns: usize) {
+    while all.iter().map(|column| column.width + 2).sum::<usize>() > columns {
+        let wide = all.iter_mut().filter(|column| column.width > column.least);
+        match wide.max_by_key(|column| column.width) {
+            Some(column) => column.width -= 1,
+            None => break,
+        }
+    }
 }
 
 /// `13.9–14.6 ns`: the unit once, where both have the same.
@@ -336,24 +442,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_narrow_terminal_gets_cells_by_name() {
+    fn a_narrow_terminal_gets_a_narrow_table() {
         let made = || {
-            let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
-            table(
-                &["arm", "CPUs", "verdict"],
+            let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+            table_without(
+                &["CPUs"],
+                &[],
+                &["arm", "CPUs", "change", "verdict"],
                 vec![
-                    row(["os-default", "0-15", ""]),
-                    row(["one-per-core", "0,2,4", "faster"]),
+                    row(["os-default", "0-15", "", ""]),
+                    row(["one-per-core/near:gpu0", "0,2,4", "−4.1 %", "faster"]),
                 ],
             )
         };
-        let wide =
-            "  arm           CPUs   verdict\n  os-default    0-15\n  one-per-core  0,2,4  faster\n";
+        let wide = "  arm                     CPUs   change  verdict\n  os-default              0-15\n  one-per-core/near:gpu0  0,2,4  −4.1 %  faster\n";
         assert_eq!(made(), wide);
-        assert_eq!(in_columns(Some(31), made), wide);
-        let narrow = "  os-default: CPUs 0-15\n  one-per-core: CPUs 0,2,4,\n    verdict faster\n";
-        assert_eq!(in_columns(Some(29), made), narrow);
+        assert_eq!(in_columns(Some(48), made), wide);
+        let cut = "  arm           CPUs   change  verdict\n  os-default    0-15\n  one-per-cor…  0,2,4  −4.1 %  faster\n";
+        assert_eq!(in_columns(Some(38), made), cut);
+        let dropped = "  arm            change  verdict\n  os-default\n  one-per-core…  −4.1 %  faster\n  (a wider terminal also shows:\n  CPUs)\n";
+        assert_eq!(in_columns(Some(32), made), dropped);
         assert_eq!(made(), wide);
+    }
+
+    #[test]
+    fn prose_is_as_wide_as_reads_well() {
         let text = |columns| in_columns(columns, || paragraph("", "", &"word ".repeat(60)));
         let widest = |text: String| text.lines().map(width).max().unwrap();
         assert_eq!(widest(text(Some(40))), 39);

@@ -4,9 +4,12 @@
 use super::devices;
 use super::measured;
 use super::style::{Palette, cpu_noun, paragraph, visible};
-use pinwise_format::{count, round_bytes, trimmed};
+use pinwise_format::{count, round_bytes, three_digits, trimmed};
 use pinwise_record::TopologyRecord;
-use pinwise_topology::{Cache, CpuSet, Level, Node, NodeKind, Topology};
+use pinwise_topology::{
+    Cache, CpuSet, Level, MemoryAttributes, MemoryTier, Node, NodeKind, Topology, fnv1a,
+};
+use std::cmp::Ordering;
 
 /// More children than this of one shape are folded into a line.
 const SHOWN_ALIKE: usize = 2;
@@ -17,11 +20,11 @@ const LONGEST_LIST: usize = 40;
 #[must_use]
 pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) -> String {
     let mut text = heading(record, palette);
-    text.push_str(&availability(record, palette));
+    text.push_str(&availability(record, topology, palette));
     text.push_str(&measured::alarm(record, palette));
     text.push('\n');
     draw(&topology.tree(), topology, "", &mut text);
-    text.push_str(&memory_only_nodes(record));
+    text.push_str(&memory_only_nodes(topology));
     text.push_str(&devices::devices(record, palette));
     if !record.warnings.is_empty() {
         text.push_str(&format!(
@@ -60,25 +63,32 @@ fn heading(record: &TopologyRecord, palette: Palette) -> String {
         text.push_str(&format!("{}\n", paragraph("", "", &details.join(", "))));
     }
     if let Some(hypervisor) = &machine.hypervisor {
-        let line =
-            format!("A virtual machine ({hypervisor}): what follows is what the hypervisor says.");
+        let line = format!(
+            "A virtual machine ({hypervisor}): the topology below is the hypervisor's claim."
+        );
         text.push_str(&format!("{}\n", palette.warn(&visible(&line))));
     }
     text
 }
 
-fn availability(record: &TopologyRecord, palette: Palette) -> String {
+fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) -> String {
     let counts = &record.counts;
     let llcs = if counts.llcs == 0 {
         "caches not reported".to_owned()
     } else {
         count(counts.llcs, "last-level cache")
     };
+    let nodes = record.numa_nodes.iter();
+    let without_memory = nodes.filter(|node| node.memory_bytes == Some(0)).count();
+    let nodes = count(counts.numa_nodes + without_memory, "NUMA node");
+    let nodes = match without_memory {
+        0 => nodes,
+        without => format!("{nodes} ({without} without memory)"),
+    };
     let mut text = format!(
-        "{}, {}, {llcs}, {}, {}\n",
+        "{}, {}, {llcs}, {nodes}, {}\n",
         count(counts.cpus, "CPU"),
         count(counts.cores, "core"),
-        count(counts.numa_nodes, "NUMA node"),
         count(counts.packages, "package"),
     );
     let offline: Vec<String> = record
@@ -104,6 +114,29 @@ fn availability(record: &TopologyRecord, palette: Palette) -> String {
         );
         text.push_str(&format!("{}\n", palette.warn(&paragraph("", "  ", &line))));
     }
+    if !record.restrictions.is_empty()
+        && let split @ 1.. = topology.split_cores()
+    {
+        let line = format!(
+            "of {}, only some of the CPUs are allowed",
+            count(split, "core")
+        );
+        text.push_str(&format!("{}\n", palette.warn(&line)));
+    }
+    if let Some(isolated) = &record.isolated {
+        let line = format!("isolated: CPUs {isolated}; only threads placed there run there");
+        text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
+    }
+    if let Some(cpus) = &record.nohz_full {
+        let line = format!("nohz_full: CPUs {cpus} have no timer tick while they run one thread");
+        text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
+    }
+    let fastest = record.kinds.last().map(|kind| &kind.cpus);
+    if let Some(first) = record.ranks.first().filter(|first| fastest != Some(*first)) {
+        let line = format!("favoured: the firmware calls CPUs {first} the fastest (best-core)");
+        text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
+    }
+    text.push_str(&memory_tiers(topology));
     if let Some(quota) = &record.quota {
         let line = format!(
             "quota: {} CPUs of {} ({})",
@@ -116,9 +149,51 @@ fn availability(record: &TopologyRecord, palette: Palette) -> String {
     text
 }
 
-/// One line per unit; more than two of a shape are shown as "… and N more".
+/// What memory of each kind there is.
+fn memory_tiers(topology: &Topology) -> String {
+    let mut text = String::new();
+    for tier in topology.memory_tiers() {
+        let MemoryTier {
+            nodes,
+            bytes,
+            attributes,
+        } = tier;
+        let line = format!(
+            "memory of NUMA {} {nodes}: {}",
+            if nodes.len() == 1 { "node" } else { "nodes" },
+            memory_words(bytes, &attributes).join(", ")
+        );
+        text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
+    }
+    text
+}
+
+/// What a unit is like: its shape, and what is said of it and of all in it.
+fn likeness(node: &Node, topology: &Topology) -> u64 {
+    let mut below: Vec<u64> = node
+        .children
+        .iter()
+        .map(|c| likeness(c, topology))
+        .collect();
+    below.sort_unstable();
+    let own = match node.kind {
+        NodeKind::Unit(Level::Core) => core_notes(topology, node, &|cpus| cpus.len().to_string()),
+        _ => notes(topology, node),
+    };
+    let own = format!("{:?}{own}", node.kind);
+    fnv1a(
+        own.bytes()
+            .chain(below.into_iter().flat_map(u64::to_le_bytes)),
+    )
+}
+
+/// One line per unit; more than two that are alike are shown as "… and N more".
 fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
-    let hashes: Vec<u64> = node.children.iter().map(Node::hash).collect();
+    let hashes: Vec<u64> = node
+        .children
+        .iter()
+        .map(|c| likeness(c, topology))
+        .collect();
     let mut shown: Vec<(u64, usize)> = Vec::new();
     for (child, &hash) in node.children.iter().zip(&hashes) {
         let alike = hashes.iter().filter(|&&other| other == hash).count();
@@ -161,7 +236,7 @@ fn draw_unit(node: &Node, topology: &Topology, indent: &str, text: &mut String) 
                 ": {} {}{}",
                 cpu_noun(node.cpus.len()),
                 spaced(&node.cpus),
-                core_notes(topology, node)
+                core_notes(topology, node, &spaced)
             ));
         }
         _ => line.push_str(&format!(
@@ -213,33 +288,53 @@ fn number(topology: &Topology, level: Level, node: &Node) -> usize {
 }
 
 fn notes(topology: &Topology, node: &Node) -> String {
-    let size = match node.kind {
-        NodeKind::Unit(Level::Llc) => topology
-            .caches
-            .iter()
-            .filter(|cache| cache.cpus == node.cpus)
-            .max_by_key(|cache| cache.level)
-            .map(|cache| (format!("L{}", cache.level), cache.size_bytes)),
-        NodeKind::Unit(Level::Numa) => topology
-            .numa_nodes
-            .iter()
-            .find(|n| n.cpus == node.cpus)
-            .map(|n| ("memory".to_owned(), n.memory_bytes)),
+    let words = match node.kind {
+        NodeKind::Unit(Level::Llc) => {
+            let caches = topology.caches.iter();
+            let own = caches.filter(|cache| cache.cpus == node.cpus);
+            let last = own.max_by_key(|cache| cache.level);
+            last.map(|cache| {
+                let size = cache
+                    .size_bytes
+                    .map(|bytes| format!(" {}", round_bytes(bytes)));
+                format!("L{}{}", cache.level, size.unwrap_or_default())
+            })
+        }
+        NodeKind::Unit(Level::Numa) => {
+            let mut nodes = topology.numa_nodes.iter();
+            let own = nodes.find(|n| n.cpus == node.cpus);
+            own.and_then(|own| match own.memory_bytes {
+                Some(0) => Some("no memory".to_owned()),
+                bytes => {
+                    let words = memory_words(bytes, &own.attributes);
+                    (!words.is_empty()).then(|| format!("memory {}", words.join(", ")))
+                }
+            })
+        }
         _ => None,
     };
-    match size {
-        Some((label, Some(bytes))) => format!(" ({label} {})", round_bytes(bytes)),
-        Some((label, None)) if label != "memory" => format!(" ({label})"),
-        _ => String::new(),
-    }
+    words.map_or_else(String::new, |words| format!(" ({words})"))
 }
 
-fn core_notes(topology: &Topology, node: &Node) -> String {
+/// How much memory it is, of what kind and how fast, as far as that is known.
+fn memory_words(bytes: Option<u64>, attributes: &MemoryAttributes) -> Vec<String> {
+    let bandwidth = attributes.bandwidth_mb_per_s;
+    let parts = [
+        bytes.map(round_bytes),
+        attributes.kind.as_ref().map(|kind| visible(kind)),
+        bandwidth.map(|mb| format!("{} GB/s", three_digits(mb as f64 / 1e3))),
+        attributes.latency_ns.map(|ns| format!("{ns} ns")),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// The kind of a core and its caches, those that it shares with `who`.
+fn core_notes(topology: &Topology, node: &Node, who: &dyn Fn(&CpuSet) -> String) -> String {
     let first = node.cpus.first().unwrap_or(0);
     let caches: Vec<String> = topology
         .caches
         .iter()
-        .filter(|cache| cache.cpus.contains(first) && cache.cpus.is_subset(&node.cpus))
+        .filter(|cache| cache.cpus.contains(first))
         // The last level has a line of its own above.
         .filter(|cache| !is_last_level(topology, cache))
         .map(|cache| {
@@ -251,13 +346,13 @@ fn core_notes(topology: &Topology, node: &Node) -> String {
             let size = cache
                 .size_bytes
                 .map_or_else(String::new, |bytes| format!(" {}", round_bytes(bytes)));
-            // Some hypervisors report one for each hyper-thread.
-            let each = if cache.cpus.len() < node.cpus.len() {
-                " per CPU"
-            } else {
-                ""
+            let shared = match cache.cpus.len().cmp(&node.cpus.len()) {
+                // Some hypervisors report one for each hyper-thread.
+                Ordering::Less => " per CPU".to_owned(),
+                Ordering::Equal => String::new(),
+                Ordering::Greater => format!(" of CPUs {}", who(&cache.cpus)),
             };
-            format!("L{}{letter}{size}{each}", cache.level)
+            format!("L{}{letter}{size}{shared}", cache.level)
         })
         .collect();
     let kind = topology.kinds.iter().find(|kind| kind.cpus.contains(first));
@@ -278,16 +373,19 @@ fn is_last_level(topology: &Topology, cache: &Cache) -> bool {
     topology.llcs.contains(&cache.cpus) && !topology.caches.iter().any(is_outer)
 }
 
-fn memory_only_nodes(record: &TopologyRecord) -> String {
-    record
-        .numa_nodes
-        .iter()
-        .filter(|node| node.cpus.is_empty())
-        .map(|node| {
-            let size = node
-                .memory_bytes
-                .map_or_else(String::new, |bytes| format!(" ({})", round_bytes(bytes)));
-            format!("NUMA node {}: memory only{size}\n", node.node)
-        })
-        .collect()
+fn memory_only_nodes(topology: &Topology) -> String {
+    let nodes = topology.numa_nodes.iter();
+    let lines = nodes.filter(|node| node.cpus.is_empty()).map(|node| {
+        let words = memory_words(node.memory_bytes, &node.attributes);
+        let mut line = format!("NUMA node {}: memory only", node.node);
+        if !words.is_empty() {
+            line.push_str(&format!(" ({})", words.join(", ")));
+        }
+        let near = &node.attributes.near;
+        if !near.is_empty() {
+            line.push_str(&format!(", near {} {}", cpu_noun(near.len()), spaced(near)));
+        }
+        format!("{}\n", paragraph("", "  ", &line))
+    });
+    lines.collect()
 }

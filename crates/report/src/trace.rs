@@ -60,7 +60,7 @@ pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
         if let Some(reason) = &record.reason {
             let line = match &record.remedy {
                 Some(remedy) => format!("{reason}; permit it with: {remedy}"),
-                None => format!("{reason}; nothing here would permit it"),
+                None => format!("{reason}; it cannot be permitted here"),
             };
             out += &format!("{}\n", paragraph("   ", "   ", &line));
         }
@@ -116,7 +116,7 @@ fn made_by(record: &TraceRecord) -> String {
             return ": no measurable overhead per context switch".to_owned();
         }
         format!(
-            ": {:.0} ns of overhead per context switch here, {} of the program's CPU time in all",
+            ": {:.0} ns of overhead per context switch here, {} of the program's CPU time in total",
             cost.ns_per_switch,
             percent(cost.percent_of_cpu / 100.0)
         )
@@ -201,7 +201,7 @@ fn memory(seen: &MemoryRecord, processes: u64) -> String {
     };
     let shared = match processes {
         0 | 1 => "",
-        _ => "; pages that processes share count for each",
+        _ => "; pages shared between processes count for each",
     };
     let whole = format!("{} on average over {looks}{last}{huge}{shared}", bytes(all));
     let Some(local) = seen.local else {
@@ -245,18 +245,21 @@ fn waits(record: &TraceRecord) -> Option<String> {
     let bound = record.figures.bound(LowerBound::Queued);
     let is_bound = matches!(bound, Bound::Lower | Bound::Rough);
     if waits.total_s == Some(0.0) {
-        let unknown = "unknown: threads ended before the kernel could be asked";
+        let unknown = "unknown: threads ended before their counters were read";
         return Some(if is_bound { unknown } else { "never" }.to_owned());
     }
     let total = match (waits.total_s, waits.after_preemption_s) {
         (Some(total), _) => {
             let why = match bound {
                 Bound::Exact => "",
-                Bound::Upper => " (waits are short beside the delay of events)",
+                Bound::Upper => " (waits are short relative to the delay of events)",
                 Bound::Rough => " (switches are missing)",
                 Bound::Lower => match record.source {
                     TraceSource::Import { .. } => " (ends of waits are missing in the file)",
-                    _ => " (threads ended before the kernel could be asked)",
+                    _ if record.tier == TraceTier::Proc => {
+                        " (threads that live between two polls are missing)"
+                    }
+                    _ => " (threads ended before their counters were read)",
                 },
             };
             format!("{}{}{why}", bound.words(), seconds(total))
@@ -291,7 +294,11 @@ fn because(causes: &WaitCauses) -> String {
         (causes.other_processes_s, "others ran"),
         (causes.own_threads_s, "its own threads ran"),
         (causes.starting_s, "the idle CPU was waking up"),
-        (causes.throttled_s, "a quota on CPU time was used up"),
+        (causes.throttled_s, "a CPU quota was used up"),
+        (
+            causes.scheduling_class_s,
+            "the scheduling class held it back",
+        ),
     ];
     let mut parts: Vec<(f64, &str)> = parts.into_iter().filter(|(part, _)| *part > 0.0).collect();
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -332,13 +339,17 @@ fn sharing(record: &TraceRecord) -> String {
 
 fn idle(record: &TraceRecord) -> Option<String> {
     let idle = &record.figures.idle_while_waiting;
-    let episodes = idle.episodes.filter(|&episodes| episodes > 0)?;
-    Some(format!(
-        "queued for 1 ms and more while a CPU idled: {}, {} in all, longest {}",
-        count_of(episodes, "time", "times"),
-        seconds(idle.seconds?),
-        seconds(idle.longest_s?)
-    ))
+    let total_s = idle.seconds.filter(|&seconds| seconds > 0.0)?;
+    let what = "queued for 1 ms and more while a CPU idled:";
+    let total = seconds(total_s);
+    Some(match (idle.episodes, idle.longest_s) {
+        (Some(episodes), Some(longest_s)) => format!(
+            "{what} {}, {total} in total, longest {}",
+            count_of(episodes, "time", "times"),
+            seconds(longest_s)
+        ),
+        _ => format!("{what} {total} that no CPU quota explains"),
+    })
 }
 
 fn threads(record: &TraceRecord) -> String {

@@ -9,7 +9,7 @@ const MOST_CAUSES: usize = 12;
 /// CPUs named of each.
 const MOST_CPUS: usize = 2;
 
-/// A sentence and a table; nothing where nobody asked.
+/// A sentence and a table; empty unless asked for.
 pub(super) fn interrupts(found: Option<&InterruptsRecord>, source: &TraceSource) -> String {
     let Some(found) = found else {
         return String::new();

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::table::{Cell, Holds, Table};
+use super::table::{Cell, Table};
 use super::trace_events::harmless;
 use pinwise_record::{PackedError, PackedSlicesRecord, TraceRecord};
 
@@ -31,13 +31,7 @@ fn slices(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, Pa
         owners.entry(thread.thread).or_insert(thread);
     }
     let mut table = Table::new([
-        ("thread", Holds::Whole),
-        ("process", Holds::Whole),
-        ("name", Holds::Text),
-        ("cpu", Holds::Whole),
-        ("start_s", Holds::Number),
-        ("length_s", Holds::Number),
-        ("end", Holds::Text),
+        "thread", "process", "name", "cpu", "start_s", "length_s", "end",
     ]);
     for slice in all {
         let thread = owners.get(&slice.thread);
@@ -55,13 +49,7 @@ fn slices(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, Pa
 }
 
 fn spans(record: &TraceRecord) -> Table {
-    let mut table = Table::new([
-        ("cpu", Holds::Whole),
-        ("start_s", Holds::Number),
-        ("length_s", Holds::Number),
-        ("own", Holds::Number),
-        ("foreign", Holds::Number),
-    ]);
+    let mut table = Table::new(["cpu", "start_s", "length_s", "own", "foreign"]);
     let length_s = record.timeline.span_s;
     for spans in &record.timeline.spans {
         let mut start_s = 0.0;

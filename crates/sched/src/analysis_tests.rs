@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{
-    Analysis, Blame, Event, EventKind, IDLE, Left, Sample, Scope, Summary, Tid, Tier, Wait, Why,
-    take_varint,
+    Analysis, Blame, Causes, Event, EventKind, IDLE, Left, Sample, SchedulingClass, Scope, Summary,
+    Tid, Tier, Wait, Why, take_varint,
 };
 use pinwise_topology::{CpuSet, Topology};
 
@@ -209,6 +209,59 @@ fn a_wake_up_on_an_idle_cpu_is_latency_not_waste() {
     );
 }
 
+/// A thread of this class waits 30 ms after a preemption, behind another program and,
+/// unless no CPU is to idle, beside idle CPUs.
+#[track_caller]
+fn check_class(class: SchedulingClass, others_idle: bool, expected: Causes) {
+    let busy = (1..8).map(|cpu| switch(1, cpu, IDLE, Tid::try_from(100 + cpu).unwrap()));
+    let busy = busy.filter(|_| !others_idle);
+    let mut events = vec![follow(1), looked_at_in(class)];
+    events.extend(busy);
+    events.extend([
+        switch(10, 0, IDLE, 1),
+        preempt(20, 0, 1, 7),
+        preempt(50, 0, 7, 1),
+    ]);
+    let result = on_smt(events, 100);
+    assert_eq!(result.waits.causes, Some(expected), "{class:?}");
+    let idle = result.idle_waiting.unwrap();
+    assert_eq!(idle.scheduler, expected.scheduler, "{class:?}");
+    assert_eq!(idle.episodes, u64::from(expected.scheduler > 0));
+}
+
+fn looked_at_in(class: SchedulingClass) -> Event {
+    let EventKind::Sample(mut sample) = looked_at(0, 0, 0, false).what else {
+        unreachable!()
+    };
+    sample.class = Some(class);
+    at(0, 0, EventKind::Sample(sample))
+}
+
+#[test]
+fn the_limits_of_a_class_are_a_cause_of_their_own() {
+    let none = Causes::default();
+    let class = Causes {
+        class: 30 * MS,
+        ..none
+    };
+    let scheduler = Causes {
+        scheduler: 30 * MS,
+        ..none
+    };
+    let others = Causes {
+        others: 30 * MS,
+        ..none
+    };
+    for others_idle in [true, false] {
+        check_class(SchedulingClass::Deadline, others_idle, class);
+        check_class(SchedulingClass::RealTime, others_idle, class);
+    }
+    check_class(SchedulingClass::Idle, true, scheduler);
+    check_class(SchedulingClass::Idle, false, class);
+    check_class(SchedulingClass::Normal, true, scheduler);
+    check_class(SchedulingClass::Normal, false, others);
+}
+
 #[test]
 fn waits_behind_others_and_behind_the_programs_own_threads() {
     let busy: Vec<Event> = (0..8).map(|cpu| switch(1, cpu, IDLE, 100)).collect();
@@ -405,6 +458,8 @@ fn polling_counts_what_the_kernel_counted() {
             thread: 1,
             cpu,
             is_runnable: true,
+            class: None,
+            life_ns: None,
             run_ns: run_ms * MS,
             wait_ns: Some(run_ms * MS / 10),
             migrations: Some(migrations),
@@ -439,6 +494,8 @@ fn moves_that_were_seen_are_not_counted_again() {
             thread: 1,
             cpu,
             is_runnable: true,
+            class: None,
+            life_ns: None,
             run_ns: ms * MS,
             wait_ns: Some(0),
             migrations: Some(migrations),
@@ -561,6 +618,8 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
             thread: 1,
             cpu: 0,
             is_runnable: true,
+            class: None,
+            life_ns: None,
             run_ns: 0,
             wait_ns: Some(wait_ms * MS),
             migrations: None,
@@ -609,6 +668,8 @@ fn looked_at(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
         thread: 1,
         cpu: 0,
         is_runnable: false,
+        class: None,
+        life_ns: None,
         run_ns: run_ms * MS,
         wait_ns: Some(wait_ms * MS),
         migrations: None,
@@ -660,11 +721,69 @@ fn what_the_kernel_counted_stands_for_events_that_did_not_come() {
         5,
         Some(1),
     );
+    // Switches that no event shows are those that the kernel counted.
+    let counted = |mut look: Event, voluntary, involuntary| {
+        if let EventKind::Sample(sample) = &mut look.what {
+            sample.voluntary = Some(voluntary);
+            sample.involuntary = Some(involuntary);
+        }
+        look
+    };
+    let counts = [
+        follow(1),
+        counted(looks().0, 100, 10),
+        counted(looks().1, 140, 12),
+    ];
+    let result = on_smt(counts.into(), 100);
+    assert_eq!((result.switches, result.preemptions), (Some(42), Some(2)));
+    let unknown = &result.unknown;
+    assert_eq!((unknown.hidden_threads, unknown.hidden_uncounted), (1, 0));
     // It was asked for last before its end.
     let part = [looked_at(0, 500, 70, false), looked_at(60, 550, 75, false)];
     let result = on_smt([vec![follow(1)], part.into()].concat(), 100);
     assert_eq!(result.cpu_ns, 50 * MS);
     assert!(result.waits.is_lower_bound && result.by_thread[0].is_wait_bound);
+}
+
+/// The kernel reports a thread early on its way out: what it was queued for after that
+/// is in no figure.
+#[test]
+fn waits_after_the_kernels_report_of_an_end_are_missing() {
+    let check = |life_ms: u64, run_ms: u64, is_bound: bool| {
+        let mut report = looked_at(90, run_ms, 20, true);
+        if let EventKind::Sample(sample) = &mut report.what {
+            sample.life_ns = Some(life_ms * MS);
+        }
+        let mut parent = looked_at(0, 0, 0, true);
+        if let EventKind::Sample(sample) = &mut parent.what {
+            sample.thread = 9;
+        }
+        let left = Left::Blocked;
+        let events = [
+            follow(9),
+            parent,
+            at(
+                10,
+                0,
+                EventKind::Fork {
+                    parent: 9,
+                    child: 1,
+                    process: 1,
+                },
+            ),
+            at(20, 0, EventKind::In { thread: 1 }),
+            at(90, 0, EventKind::Out { thread: 1, left }),
+            report,
+            at(90, 0, EventKind::Exit { thread: 1 }),
+        ];
+        let waits = summary(SMT, Tier::Switch.scope(), &events, 100).waits;
+        assert_eq!(waits.total_ns, Some(20 * MS));
+        assert_eq!(waits.is_lower_bound, is_bound, "{life_ms} {run_ms}");
+    };
+    check(80, 70, false);
+    check(70, 70, true);
+    // It ran all the time since.
+    check(70, 60, false);
 }
 
 /// A hypervisor that takes the CPU from a thread is not seen: the kernel's own
@@ -826,13 +945,15 @@ proptest! {
         let by_cpu: u64 = result.by_cpu.iter().map(|cpu| cpu.own_ns).sum();
         prop_assert_eq!(by_cpu, result.cpu_ns);
         if let Some(causes) = result.waits.causes {
-            let sum = causes.scheduler + causes.mask + causes.others + causes.own + causes.starting;
+            let behind = causes.others + causes.own;
+            let sum = causes.scheduler + causes.mask + behind + causes.starting + causes.class;
             prop_assert_eq!(Some(sum), result.waits.total_ns);
             let idle: u64 = result.by_cpu.iter().filter_map(|cpu| cpu.idle_ns).sum();
             let beside_idle = causes.scheduler + causes.mask;
             let is_whole = result.unknown.contradictions == 0 && result.unknown.windows == 0;
             prop_assert!(!is_whole || beside_idle <= idle, "{beside_idle} of {idle}");
             let episodes = result.idle_waiting.unwrap();
+            prop_assert!(episodes.scheduler <= causes.scheduler && episodes.mask <= causes.mask);
             prop_assert!(episodes.longest <= episodes.scheduler + episodes.mask);
             prop_assert!(Some(episodes.longest) <= result.waits.longest_ns);
         }

@@ -83,7 +83,7 @@ impl<'a, O: ByteOrder> Bytes<'a, O> {
         }
     }
 
-    /// What stands before the next zero byte.
+    /// The bytes before the next zero byte.
     pub fn text(&self) -> Option<&'a [u8]> {
         let end = self.rest.iter().position(|&byte| byte == 0)?;
         self.rest.get(..end)

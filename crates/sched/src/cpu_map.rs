@@ -20,9 +20,9 @@ pub enum Crossed {
     Unknown,
 }
 
-/// Where a CPU stands.
+/// The units that a CPU belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CpuState {
+struct CpuLocation {
     core: usize,
     llc: Option<usize>,
     numa_node: Option<usize>,
@@ -32,7 +32,7 @@ struct CpuState {
 /// A topology, indexed by CPU number.
 #[derive(Debug, Clone)]
 pub struct CpuMap {
-    seats: Vec<Option<CpuState>>,
+    locations: Vec<Option<CpuLocation>>,
     cores: Vec<CpuSet>,
     online: CpuSet,
 }
@@ -42,9 +42,9 @@ impl CpuMap {
     #[must_use]
     pub fn new(topology: &Topology) -> Self {
         let length = topology.cpus.last().map_or(0, |cpu| cpu.id + 1);
-        let mut seats = vec![None; length];
+        let mut locations = vec![None; length];
         for cpu in &topology.cpus {
-            seats[cpu.id] = cpu.core.map(|core| CpuState {
+            locations[cpu.id] = cpu.core.map(|core| CpuLocation {
                 core,
                 llc: cpu.llc,
                 numa_node: cpu.numa_node,
@@ -52,20 +52,20 @@ impl CpuMap {
             });
         }
         Self {
-            seats,
+            locations,
             cores: topology.cores.clone(),
             online: topology.online.clone(),
         }
     }
 
-    fn seat(&self, cpu: u32) -> Option<CpuState> {
-        self.seats.get(cpu as usize).copied().flatten()
+    fn location(&self, cpu: u32) -> Option<CpuLocation> {
+        self.locations.get(cpu as usize).copied().flatten()
     }
 
     /// The core of a CPU, as an index into [`CpuMap::cores`].
     #[must_use]
     pub fn core(&self, cpu: u32) -> Option<usize> {
-        self.seat(cpu).map(|seat| seat.core)
+        self.location(cpu).map(|location| location.core)
     }
 
     /// All cores.
@@ -89,7 +89,7 @@ impl CpuMap {
     /// What a move from one CPU to another crosses.
     #[must_use]
     pub fn crossed(&self, from: u32, to: u32) -> Crossed {
-        let (Some(from), Some(to)) = (self.seat(from), self.seat(to)) else {
+        let (Some(from), Some(to)) = (self.location(from), self.location(to)) else {
             return Crossed::Unknown;
         };
         if from.package != to.package {

@@ -81,7 +81,7 @@ pub enum EventKind {
         /// Who.
         thread: Tid,
     },
-    /// A thread that is there when the trace begins, or is first heard of.
+    /// A thread that exists when the trace begins, or is first seen.
     Known {
         /// Who.
         thread: Tid,
@@ -123,6 +123,19 @@ pub enum EventKind {
     },
 }
 
+/// How a thread is scheduled (`sched(7)`), as far as it matters for why it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchedulingClass {
+    /// `SCHED_OTHER`, `SCHED_BATCH` and others that take turns.
+    Normal,
+    /// `SCHED_IDLE`: whoever is in another class goes first.
+    Idle,
+    /// `SCHED_FIFO` and `SCHED_RR`: the kernel keeps some CPU time for others.
+    RealTime,
+    /// `SCHED_DEADLINE`: it has a budget of CPU time in each period.
+    Deadline,
+}
+
 /// A thread as polling sees it (`/proc/PID/task/TID`). What could not be read
 /// is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +146,8 @@ pub struct Sample {
     pub cpu: u32,
     /// Was it runnable (running or queued)?
     pub is_runnable: bool,
+    /// How it is scheduled.
+    pub class: Option<SchedulingClass>,
     /// Time on CPUs so far, ns.
     pub run_ns: u64,
     /// Time queued so far, ns.
@@ -143,6 +158,9 @@ pub struct Sample {
     pub voluntary: Option<u64>,
     /// Switches because it was preempted, so far.
     pub involuntary: Option<u64>,
+    /// How long it had lived, where the kernel reported it on its way out: it may run and
+    /// wait a little more.
+    pub life_ns: Option<u64>,
     /// Nothing of its life in the trace comes after this look.
     pub is_last: bool,
 }

@@ -50,7 +50,7 @@ mod varint;
 
 pub use analysis::Analysis;
 pub use cpu_map::{CpuMap, Crossed};
-pub use event::{Event, EventKind, IDLE, Left, Sample, Tid};
+pub use event::{Event, EventKind, IDLE, Left, Sample, SchedulingClass, Tid};
 pub use interrupts::{InterruptAccount, InterruptShare, InterruptSummary, InterruptTime};
 pub use merge::Merger;
 pub use migrations::Migrations;

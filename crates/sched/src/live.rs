@@ -59,7 +59,7 @@ impl Live {
         Self {
             watching,
             cpu_map: CpuMap::new(topology),
-            cpus: Cpus::of(topology),
+            cpus: Cpus::from_topology(topology),
             threads: HashMap::new(),
             moves: Migrations::default(),
             lost: 0,

@@ -87,7 +87,7 @@ pub struct General {
 impl Layout {
     /// These fields, and a trailer.
     #[must_use]
-    pub const fn of(sample_type: u64) -> Self {
+    pub const fn from_sample_type(sample_type: u64) -> Self {
         Self {
             sample_type,
             read_format: 0,

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const WITH_THREAD: Layout = Layout::of(TID | TIME);
-const PLAIN: Layout = Layout::of(TIME | RAW);
+const WITH_THREAD: Layout = Layout::from_sample_type(TID | TIME);
+const PLAIN: Layout = Layout::from_sample_type(TIME | RAW);
 const TASK: Task = Task {
     process: 1,
     parent_process: 2,

@@ -102,6 +102,9 @@ pub struct Causes {
     pub own: u64,
     /// The CPU it was queued on idled and had yet to start.
     pub starting: u64,
+    /// The thread's own scheduling class held it back: the budget of
+    /// `SCHED_DEADLINE`, the limit of real-time classes, the rank of `SCHED_IDLE`.
+    pub class: u64,
 }
 
 /// Time of followed threads beside busy SMT siblings, ns of CPU time.
@@ -165,9 +168,13 @@ pub struct Unknown {
     /// CPUs whose idle task's events did not arrive: threads left them that had
     /// never come.
     pub idle_task_unseen: Vec<u32>,
-    /// Threads of which events lack more than 3 % of the CPU time that the kernel
+    /// Threads whose events lack more than 3 % of the CPU time that the kernel
     /// counted for them.
     pub hidden_threads: u64,
+    /// Those of them whose switches the kernel did not report either.
+    pub hidden_uncounted: u64,
+    /// Threads that ended: what they do on their way out may be without events.
+    pub ended_threads: u64,
     /// What events lack of theirs, ns.
     pub hidden_cpu_ns: u64,
     /// CPU time by events beyond the kernel's account of threads that were there before
@@ -353,6 +360,8 @@ pub enum Why {
     Own,
     /// The CPU had yet to start.
     Starting,
+    /// Its scheduling class held it back.
+    Class,
     /// The source does not say.
     Unreported,
 }

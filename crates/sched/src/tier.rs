@@ -21,7 +21,7 @@ pub enum Tier {
 /// What a stream of events can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
-    /// Every switch is there, not only a look now and then.
+    /// Every switch is recorded, not only a sample now and then.
     pub has_switches: bool,
     /// Every thread of every CPU is seen, and with it who idles.
     pub has_all_cpus: bool,

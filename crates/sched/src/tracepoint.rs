@@ -39,13 +39,13 @@ pub enum FormatError {
     Missing {
         /// Which.
         name: String,
-        /// Those that are there.
+        /// The fields that exist.
         own: String,
     },
-    /// A field is there, but it does not say where.
+    /// The field exists, but its offset is missing.
     #[error("has field '{0}' without offset: or size:")]
     Nowhere(String),
-    /// A field is there, but is no number.
+    /// The field exists, but is not a number.
     #[error("has field '{name}' of {size} bytes, which is not a number")]
     NoNumber {
         /// Which.

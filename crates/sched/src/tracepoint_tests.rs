@@ -82,11 +82,11 @@ fn what_is_missing_is_named() {
         ),
     );
     let wide = SWITCH_6_18.replace("offset:56;\tsize:4", "offset:56;\tsize:3");
-    let reported = "has field 'next_pid' of 3 bytes, which is not a number";
-    check(&wide, "next_pid", Err(reported));
+    let error = "has field 'next_pid' of 3 bytes, which is not a number";
+    check(&wide, "next_pid", Err(error));
     let nowhere = SWITCH_6_18.replace("offset:56", "offset:-1");
-    let reported = "has field 'next_pid' without offset: or size:";
-    check(&nowhere, "next_pid", Err(reported));
+    let error = "has field 'next_pid' without offset: or size:";
+    check(&nowhere, "next_pid", Err(error));
     check(
         WAKEUP_MOVED,
         "comm",
@@ -184,8 +184,8 @@ fn states_are_those_of_the_kernel_that_wrote() {
 
 #[test]
 fn states_without_a_pair_are_none() {
-    let unreported = "\"%s\", { x, \"S\" }, { 1, S }, { 2, \"D\"";
-    assert_eq!(States::parse(unreported), None);
+    let without_state = "\"%s\", { x, \"S\" }, { 1, S }, { 2, \"D\"";
+    assert_eq!(States::parse(without_state), None);
     let some = States::parse("{ 0x1, \"S\" }, { 16, \"X\" }, { 0x40, \"R\" }").unwrap();
     assert_eq!((some.resting, some.gone), (0x11, 0x10));
 }

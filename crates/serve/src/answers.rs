@@ -25,13 +25,16 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
     let at = |path: &str| format!("/{}{path}", state.secret.word());
     Router::new()
         .route(&at("/"), get(page))
+        .route(&at(""), get(home))
         .route(&at("/api/records"), get(records))
         .route(&at("/api/records/{id}"), get(record))
         .route(&at("/api/diff"), get(difference))
         .route(&at("/api/gates"), get(gates))
         .route(&at("/api/live"), get(live::list))
         .route(&at("/api/live/{id}"), get(live::record))
-        .fallback(async || StatusCode::NOT_FOUND)
+        .fallback(async |State(state): State<Arc<AppState>>| {
+            (StatusCode::NOT_FOUND, Html(nothing_here(&state.secret)))
+        })
         .layer(from_fn_with_state(Arc::clone(&state), guard))
         .with_state(state)
 }
@@ -71,6 +74,19 @@ fn welcome(secret: &Secret) -> String {
     let home = format!("/{}/", secret.word());
     format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<meta http-equiv=\"refresh\" content=\"0; url={home}\">\n<a href=\"{home}\">The records</a>\n"
+    )
+}
+
+/// The address without its last slash, as it is copied or typed by hand.
+async fn home(State(state): State<Arc<AppState>>) -> Html<String> {
+    Html(welcome(&state.secret))
+}
+
+/// What is said to those who know the secret of an address that does not exist.
+fn nothing_here(secret: &Secret) -> String {
+    let home = secret.word();
+    format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<p>There is nothing at this address. <a href=\"/{home}/\">All records</a></p>\n"
     )
 }
 
@@ -118,7 +134,7 @@ async fn records(
 ) -> Result<Response, Problem> {
     let filter = query::filter(&asked.unwrap_or_default())?;
     let found = state.reader.read(move |store| store.find(&filter)).await?;
-    written(&Listing::new(&found))
+    serialize_answer(&Listing::new(&found))
 }
 
 async fn record(
@@ -157,12 +173,12 @@ async fn gates(
     Ok(json(read.await?))
 }
 
-fn written(answer: &impl Serialize) -> Result<Response, Problem> {
+fn serialize_answer(answer: &impl Serialize) -> Result<Response, Problem> {
     let body = serde_json::to_string(answer).map_err(|error| {
-        let reported = format!("The answer cannot be written: {error}.");
+        let text = format!("The answer cannot be written: {error}.");
         Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            reported,
+            text,
             "Load the page again.",
         )
     })?;

@@ -89,7 +89,7 @@ pub struct Site {
     pub store: pinwise_store::Location,
     /// Where records wait that the store cannot take.
     pub spool: pinwise_store::Spool,
-    /// The path below which everything stands.
+    /// The path below which everything is served.
     pub secret: Secret,
     /// Opens the site once without the secret, for a file that a browser is
     /// given: nothing that it keeps of it is worth anything later.

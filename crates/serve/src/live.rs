@@ -136,8 +136,8 @@ impl Watched {
                     Err(problem) if problem.is_of_store() => None,
                     Err(problem) => {
                         self.stage = Stage::Closed;
-                        let reported = serde_json::to_string(&problem).unwrap_or_default();
-                        return Some(event("gone", &reported));
+                        let data = serde_json::to_string(&problem).unwrap_or_default();
+                        return Some(event("gone", &data));
                     }
                 },
             };

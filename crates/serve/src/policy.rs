@@ -13,7 +13,7 @@ use axum::http::{Method, StatusCode};
 /// The longest path with its query.
 const LONGEST_PATH: usize = 4096;
 
-/// Where tickets stand.
+/// The path of tickets.
 pub(super) const TICKETS: &str = "/open/";
 
 /// A page without a policy of its own may do nothing.

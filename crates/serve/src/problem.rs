@@ -35,10 +35,10 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let away = StatusCode::SERVICE_UNAVAILABLE;
         match error {
-            StoreError::Id(reported) => Self::new(
+            StoreError::Id(reason) => Self::new(
                 StatusCode::NOT_FOUND,
-                sentence(&reported),
-                "It may have been removed. The history lists what is there.",
+                sentence(&reason),
+                "It may have been removed. See the history for existing records.",
             ),
             StoreError::Record { id, reason } => Self::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
@@ -73,12 +73,12 @@ impl From<StoreError> for Problem {
             StoreError::Refused { store, reason } => Self::new(
                 away,
                 format!("The store {store} refuses: {reason}."),
-                "Look at what its server allows.",
+                "Check the permissions on its server.",
             ),
             _ => Self::new(
                 away,
                 sentence(&error.to_string()),
-                "Look at its disk and at who may write there.",
+                "Check its disk and write permissions.",
             ),
         }
     }
@@ -86,8 +86,8 @@ impl From<StoreError> for Problem {
 
 const fn record_hint(reason: &RecordError) -> &'static str {
     match reason {
-        RecordError::Damaged(_) => "It may have been cut off. Other records are not affected.",
-        RecordError::Newer { .. } | RecordError::Unknown { .. } => "A newer pinwise shows it.",
+        RecordError::Damaged(_) => "It may be truncated. Other records are not affected.",
+        RecordError::Newer { .. } | RecordError::Unknown { .. } => "Open it with a newer pinwise.",
         RecordError::OtherKind { .. } | RecordError::NotStored { .. } => {
             "pinwise record show prints it as text."
         }

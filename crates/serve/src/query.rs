@@ -47,7 +47,7 @@ pub(super) fn benchmark(query: &str) -> Result<(String, Filter), Problem> {
     };
     match named.into_iter().next_back() {
         Some((_, benchmark)) => Ok((benchmark.into_owned(), filter)),
-        None => Err(refusal("The benchmark is not named.".to_owned())),
+        None => Err(refusal("No benchmark given.".to_owned())),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn pair(query: &str) -> Result<(String, String), Problem> {
         form_urlencoded::parse(query.as_bytes())
             .find(|(name, value)| name == wanted && !value.is_empty())
             .map(|(_, value)| value.into_owned())
-            .ok_or_else(|| refusal(format!("The record '{wanted}' is not named.")))
+            .ok_or_else(|| refusal(format!("No record '{wanted}' given.")))
     };
     Ok((of("a")?, of("b")?))
 }

@@ -1,8 +1,8 @@
 //! Connections: how many, how long, and when it all ends.
 //!
 //! Each connection carries one request. Those who send theirs slowly, or fetch
-//! their answer slowly, lose the connection; live pages keep theirs. Who has not
-//! given the secret takes no place from those who have.
+//! their answer slowly, lose the connection; live pages keep theirs.
+//! Unauthenticated connections never use slots of authenticated ones.
 
 use std::future::ready;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -204,8 +204,8 @@ async fn converse(stream: TcpStream, router: Router) {
 
 /// What other users of this machine hear, whatever they ask.
 async fn refuse(_: Request) -> Response {
-    let reported = "This site answers the user who started it.\n";
-    let mut response = (StatusCode::FORBIDDEN, reported).into_response();
+    let body = "This site answers the user who started it.\n";
+    let mut response = (StatusCode::FORBIDDEN, body).into_response();
     protect(response.headers_mut());
     response
 }

@@ -15,7 +15,7 @@ use super::store_reader::StoreReader;
 use super::{Chain, Differ, OwnerOfPeer, Site};
 use pinwise_store::StoreError;
 
-/// Other users who are reported.
+/// Most other users whose attempts are reported.
 const MOST_STRANGERS: usize = 16;
 
 /// What all answers are made of.
@@ -26,7 +26,7 @@ pub(super) struct AppState {
     ticket: Mutex<Ticket>,
     user: u32,
     owner_of_peer: Box<OwnerOfPeer>,
-    /// Other users who were reported: each is once.
+    /// Other users whose attempts were reported; each is reported once.
     strangers: Mutex<BTreeSet<u32>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
     pub(super) policy: Policy,

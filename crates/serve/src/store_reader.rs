@@ -17,7 +17,7 @@ pub(super) struct StoreReader {
     location: Location,
     spool: Spool,
     held: Mutex<Held>,
-    /// What was reported last, so that it is reported once.
+    /// The last warning, so that it is not repeated.
     trouble: Mutex<Option<String>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -104,8 +104,8 @@ mod tests {
     fn check(read: impl AsyncFnOnce(Arc<StoreReader>, PathBuf)) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
-        let reported = Arc::new(Mutex::new(Vec::new()));
-        let teller = Arc::clone(&reported);
+        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let teller = Arc::clone(&warnings);
         let warn = Arc::new(move |line: &str| teller.lock().unwrap().push(line.to_owned()));
         let spool = Spool {
             folder: PathBuf::new(),
@@ -118,12 +118,12 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
         runtime.block_on(read(reader, path));
-        reported.lock().unwrap().clone()
+        warnings.lock().unwrap().clone()
     }
 
     #[test]
     fn a_store_that_is_gone_is_reported_once_and_read_again_when_back() {
-        let reported = check(async |reader, path| {
+        let warnings = check(async |reader, path| {
             assert_eq!(reader.read(|store| store.list(9)).await.unwrap().len(), 0);
             let away = path.with_extension("away");
             std::fs::rename(&path, &away).unwrap();
@@ -134,12 +134,12 @@ mod tests {
             std::fs::rename(&away, &path).unwrap();
             assert!(reader.read(|store| store.list(9)).await.is_ok());
         });
-        assert_eq!(reported.len(), 1, "{reported:?}");
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
     }
 
     #[test]
     fn what_is_asked_in_vain_is_nobody_elses_affair() {
-        let reported = check(async |reader, _| {
+        let warnings = check(async |reader, _| {
             let problem = reader.read(|store| store.load("none")).await.unwrap_err();
             assert_eq!(problem.status, 404);
             let failed = reader
@@ -148,6 +148,6 @@ mod tests {
             assert_eq!(failed.unwrap_err().status, 500);
             assert!(reader.read(|store| store.list(9)).await.is_ok());
         });
-        assert_eq!(reported, Vec::<String>::new());
+        assert_eq!(warnings, Vec::<String>::new());
     }
 }

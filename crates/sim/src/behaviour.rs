@@ -13,42 +13,28 @@ use super::checker::{Checker, DescriptionError};
 use super::noise::{exponential, gaussian};
 use pinwise_topology::{CpuSet, Topology};
 
-/// `[behaviour."PLACEMENT"]`: all parts multiply.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Behaviour {
-    /// Standard deviation of `ln(time)` of its own.
-    sd: f64,
-    /// Mean of an exponential part of `ln(time)`.
-    exponential: f64,
-    /// Share of runs that take `slow_factor` times as long.
-    slow_share: f64,
-    slow_factor: f64,
-    /// The first run takes this many times as long; what it takes more falls by a
-    /// factor of e within `cold_runs` of its own runs.
-    cold_factor: f64,
-    cold_runs: f64,
-    /// Whatever runs next takes this many times as long.
-    leaves_factor: f64,
-    /// Right after a run elsewhere it takes this many times as long.
-    after_others_factor: f64,
-    /// It takes this many times as long for every CPU that others use.
-    load_factor: f64,
-}
-
-impl Default for Behaviour {
-    fn default() -> Self {
-        Self {
-            sd: 0.0,
-            exponential: 0.0,
-            slow_share: 0.0,
-            slow_factor: 1.0,
-            cold_factor: 1.0,
-            cold_runs: 1.0,
-            leaves_factor: 1.0,
-            after_others_factor: 1.0,
-            load_factor: 1.0,
-        }
+with_defaults! {
+    /// `[behaviour."PLACEMENT"]`: all parts multiply.
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub(super) struct Behaviour {
+        /// Standard deviation of `ln(time)` of its own.
+        sd: f64 = 0.0,
+        /// Mean of an exponential part of `ln(time)`.
+        exponential: f64 = 0.0,
+        /// Share of runs that take `slow_factor` times as long.
+        slow_share: f64 = 0.0,
+        slow_factor: f64 = 1.0,
+        /// The first run takes this many times as long; what it takes more falls by a
+        /// factor of e within `cold_runs` of its own runs.
+        cold_factor: f64 = 1.0,
+        cold_runs: f64 = 1.0,
+        /// Whatever runs next takes this many times as long.
+        leaves_factor: f64 = 1.0,
+        /// Right after a run elsewhere it takes this many times as long.
+        after_others_factor: f64 = 1.0,
+        /// It takes this many times as long for every CPU that others use.
+        load_factor: f64 = 1.0,
     }
 }
 

@@ -1,10 +1,14 @@
 //! What the parts of a description are checked by, and why one is refused.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use pinwise_placement::Placement;
 use pinwise_topology::{CpuSet, Topology};
+
+/// Most bytes of a description: parsing takes a hundred times as much memory.
+pub(super) const LARGEST: usize = 1 << 20;
 
 /// Why a description was refused.
 #[derive(Debug, thiserror::Error)]
@@ -122,8 +126,14 @@ impl Checker<'_> {
     reason = "a simulated machine is made of its files; this is the Edge"
 )]
 pub(super) fn read_text(path: &Path) -> Result<String, DescriptionError> {
-    std::fs::read_to_string(path).map_err(|error| DescriptionError::Unreadable {
-        path: path.display().to_string(),
-        reason: error.to_string(),
-    })
+    let mut text = String::new();
+    let most = LARGEST as u64 + 1;
+    let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(DescriptionError::Unreadable {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        }),
+    }
 }

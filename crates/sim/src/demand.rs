@@ -30,69 +30,47 @@ pub(crate) enum Split {
     Dynamic,
 }
 
-/// What a program asks of a machine; times and shares are those of one thread
-/// alone.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Demand {
-    /// Share of the work that one thread must do alone (Amdahl 1967).
-    pub(super) serial: f64,
-    /// Share of a core's issue slots used while computing.
-    pub(super) issue_share: f64,
-    /// Share of time spent waiting for memory.
-    pub(super) memory_share: f64,
-    /// Share of time spent fetching from the own core's inner cache what is
-    /// used again.
-    pub(super) cache_share: f64,
-    /// Traffic with memory, 1e9 bytes a second.
-    pub(super) gb_per_s: f64,
-    /// What would be traffic too if no cache held it.
-    pub(super) reuse_gb_per_s: f64,
-    /// Working set of each thread.
-    pub(super) private_bytes: u64,
-    /// Working set that threads share (within a group, where there are groups).
-    pub(super) shared_bytes: u64,
-    pub(super) pages: Pages,
-    /// Messages to and fro with a partner per second of a thread's work.
-    pub(super) exchanges_per_s: f64,
-    /// Consecutive threads that are each other's partners; `None`: all are.
-    pub(super) group: Option<u32>,
-    /// Barriers per second of the program's work.
-    pub(super) barriers_per_s: f64,
-    pub(super) split: Split,
-    /// How much more the thread with the most work has than the average.
-    pub(super) imbalance: f64,
-    /// Times that a move costs as much as the caches lost.
-    pub(super) migration: f64,
-    /// Standard deviation of ln(time) that belongs to a placement for no
-    /// reason that a model could know.
-    #[serde(alias = "residue_sd")]
-    pub(super) unexplained_sd: f64,
-    #[serde(alias = "residue_seed")]
-    pub(super) unexplained_seed: u64,
-}
-
-impl Default for Demand {
-    fn default() -> Self {
-        Self {
-            serial: 0.0,
-            issue_share: 0.6,
-            memory_share: 0.0,
-            cache_share: 0.0,
-            gb_per_s: 0.0,
-            reuse_gb_per_s: 0.0,
-            private_bytes: 0,
-            shared_bytes: 0,
-            pages: Pages::Local,
-            exchanges_per_s: 0.0,
-            group: None,
-            barriers_per_s: 0.0,
-            split: Split::Dynamic,
-            imbalance: 0.0,
-            migration: 1.0,
-            unexplained_sd: 0.0,
-            unexplained_seed: 0,
-        }
+with_defaults! {
+    /// What a program asks of a machine; times and shares are those of one thread
+    /// alone.
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub(crate) struct Demand {
+        /// Share of the work that one thread must do alone (Amdahl 1967).
+        pub(super) serial: f64 = 0.0,
+        /// Share of a core's issue slots used while computing.
+        pub(super) issue_share: f64 = 0.6,
+        /// Share of time spent waiting for memory.
+        pub(super) memory_share: f64 = 0.0,
+        /// Share of time spent fetching from the own core's inner cache what is
+        /// used again.
+        pub(super) cache_share: f64 = 0.0,
+        /// Traffic with memory, 1e9 bytes a second.
+        pub(super) gb_per_s: f64 = 0.0,
+        /// What would be traffic too if no cache held it.
+        pub(super) reuse_gb_per_s: f64 = 0.0,
+        /// Working set of each thread.
+        pub(super) private_bytes: u64 = 0,
+        /// Working set that threads share (within a group, where there are groups).
+        pub(super) shared_bytes: u64 = 0,
+        pub(super) pages: Pages = Pages::Local,
+        /// Messages to and fro with a partner per second of a thread's work.
+        pub(super) exchanges_per_s: f64 = 0.0,
+        /// Consecutive threads that are each other's partners; `None`: all are.
+        pub(super) group: Option<u32> = None,
+        /// Barriers per second of the program's work.
+        pub(super) barriers_per_s: f64 = 0.0,
+        pub(super) split: Split = Split::Dynamic,
+        /// How much more the thread with the most work has than the average.
+        pub(super) imbalance: f64 = 0.0,
+        /// Times that a move costs as much as the caches lost.
+        pub(super) migration: f64 = 1.0,
+        /// Standard deviation of ln(time) that belongs to a placement for no
+        /// reason that a model could know.
+        #[serde(alias = "residue_sd")]
+        pub(super) unexplained_sd: f64 = 0.0,
+        #[serde(alias = "residue_seed")]
+        pub(super) unexplained_seed: u64 = 0,
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::behaviour::{self, Behaviour, Behaviours};
-use super::checker::{Checker, DescriptionError, read_text};
+use super::checker::{Checker, DescriptionError, LARGEST, read_text};
 use super::jitter::{Jitter, RawJitter};
 use super::mechanism::{Assumed, Given, Scheduler};
 use super::noise::{NoiseParts, RawNoise};
@@ -115,10 +115,17 @@ impl Description {
         text: &str,
         folder: Option<&Path>,
     ) -> Result<Self, DescriptionError> {
+        if text.len() > LARGEST {
+            return Err(DescriptionError::Toml {
+                path: shown.to_owned(),
+                line: 1,
+                reason: format!("larger than {} KiB: this is not a machine", LARGEST / 1024),
+            });
+        }
         let raw = toml::from_str(text).map_err(|error| DescriptionError::Toml {
             path: shown.to_owned(),
             line: error.span().map_or(1, |span| line_of(text, span.start)),
-            reason: shortened(error.message()),
+            reason: shorten_message(error.message()),
         })?;
         Checker { path: shown }.check(raw, folder)
     }
@@ -223,7 +230,7 @@ impl Checker<'_> {
 }
 
 /// A section may know dozens of keys: of many, only the nearest is named.
-fn shortened(message: &str) -> String {
+fn shorten_message(message: &str) -> String {
     const MOST_NAMED: usize = 10;
     let Some((wrong, known)) = message.split_once(", expected one of ") else {
         return message.to_owned();

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::checker::{Checker, DescriptionError};
 use super::noise::{exponential, gaussian};
+use pinwise_format::whole;
 use pinwise_machine::{GapListener, JitterOrder, WatchedCpu, WatchedCpus};
 use pinwise_sched::jitter::{Cause, ExplainedGap, Gap};
 use pinwise_topology::{CpuSet, Topology};
@@ -19,16 +20,16 @@ const MOST_PER_S: f64 = 10_000.0;
 /// Gaps handed on at once.
 const BATCH: usize = 4096;
 
-/// `[jitter]`
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawJitter {
-    /// Time between two readings of the clock, ns.
-    #[serde(default = "usual_resolution")]
-    resolution_ns: f64,
-    /// What takes the CPUs.
-    #[serde(default)]
-    cause: Vec<RawCause>,
+with_defaults! {
+    /// `[jitter]`
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub(super) struct RawJitter {
+        /// Time between two readings of the clock, ns.
+        resolution_ns: f64 = 25.0,
+        /// What takes the CPUs.
+        cause: Vec<RawCause> = Vec::new(),
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -61,10 +62,6 @@ enum CauseKind {
     Thread,
     Quota,
     Hardware,
-}
-
-const fn usual_resolution() -> f64 {
-    25.0
 }
 
 /// A checked `[jitter]`.
@@ -300,15 +297,6 @@ impl<'a> Gaps<'a> {
         self.listener.take(self.cpu, &self.ready);
         self.lost_ns
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "times and counts far within 64 bits, none below 0"
-)]
-fn whole(value: f64) -> u64 {
-    value.round() as u64
 }
 
 #[cfg(test)]

@@ -25,6 +25,29 @@
     )
 )]
 
+/// A section of descriptions whose keys stand beside what they are without it.
+macro_rules! with_defaults {
+    (
+        $(#[$of_all:meta])*
+        $visible:vis struct $name:ident {
+            $($(#[$of_key:meta])* $key_visible:vis $key:ident: $type:ty = $default:expr,)+
+        }
+    ) => {
+        $(#[$of_all])*
+        $visible struct $name {
+            $($(#[$of_key])* $key_visible $key: $type,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $($key: $default,)+
+                }
+            }
+        }
+    };
+}
+
 mod behaviour;
 mod checker;
 mod demand;
@@ -63,7 +86,7 @@ use pinwise_machine::{
 };
 use pinwise_sched::Tid;
 use pinwise_topology::{CpuSet, Topology, Warning};
-use pinwise_workload::Command;
+use pinwise_workload::{Command, Counts};
 
 /// No run takes longer, some thirty years: an effect, drift or burst that
 /// overflows must not make the clock infinite.
@@ -124,7 +147,7 @@ impl Prepared {
 }
 
 impl SimulatedMachine {
-    /// A machine from what stands behind `sim:`: the path of a TOML file, or a
+    /// A machine from the text after `sim:`: the path of a TOML file, or a
     /// synthetic topology on which nothing matters and every run takes the
     /// same 100 ms but for 1 % of noise.
     ///
@@ -332,12 +355,15 @@ impl SimulatedMachine {
             user: Some(seconds(wall_s * user_share)),
             system: Some(seconds(wall_s * sys_share)),
             max_rss_bytes: workload.max_rss_bytes,
-            migrations: played.map(|played| played.migrations),
+            counts: Counts {
+                migrations: played.map(|played| played.migrations),
+                ..Counts::default()
+            },
             threads: Some(workload.threads),
             granted: request.cpus.clone(),
             foreign_cpu: played_foreign.or(drawn_foreign).map(seconds),
             output: (request.output == Output::Keep).then(|| printed.into_bytes()),
-            ..Run::of(seconds(wall_s), if is_late { End::TimedOut } else { end })
+            ..Run::ended(seconds(wall_s), if is_late { End::TimedOut } else { end })
         }
     }
 

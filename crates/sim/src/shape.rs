@@ -34,7 +34,7 @@ pub(super) struct RawDevice {
     kind: RawDeviceKind,
     /// What drivers call it; GPUs are `gpu0`, `gpu1` … in any case.
     name: Option<String>,
-    /// The CPUs near it; nobody says without them.
+    /// The CPUs near it; unknown without them.
     cpus: Option<String>,
 }
 
@@ -94,10 +94,8 @@ impl Shape<'_> {
                 let reason = format!("CPUs {off} are offline");
                 return Err(checker.bad("allowed", &reason));
             }
-            facts.restrictions.push(Restriction {
-                by: "cpuset of the description".to_owned(),
-                leaves: allowed,
-            });
+            let limit = Restriction::limit("cpuset of the description", allowed);
+            facts.restrictions.push(limit);
         }
         let speeds = self.add_kinds(checker, &mut facts, &present, &online)?;
         facts.devices = self.devices(checker, &present)?;

@@ -22,16 +22,7 @@ fn times(machine: &mut SimulatedMachine, placement: &str, runs: usize) -> Vec<f6
     let placement: Placement = placement.parse().unwrap();
     let realised = placement.realise(&topology).unwrap();
     let workload = Workload::new(Command::from_line("prog").unwrap());
-    let request = Request {
-        workload: &workload,
-        cpus: &realised.cpus,
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
-    };
+    let request = Request::new(&workload, &realised.cpus);
     (0..runs)
         .map(|_| machine.run(&request).unwrap().wall.as_secs_f64())
         .collect()
@@ -77,31 +68,9 @@ fn a_series_is_replayed_in_order_and_wraps() {
 }
 
 #[test]
-fn bad_descriptions_name_file_and_place() {
+fn figures_that_cannot_be_are_named() {
     let error = |text: &str| machine(text, 1).unwrap_err().to_string();
     for (text, part) in [
-        ("topology = 3", "m.toml:1:"),
-        (
-            "topology = \"pu:1\"\n[effekts]\na = 1",
-            "m.toml:2: unknown field",
-        ),
-        ("topology = \"kore:1\"", "topology: 'kore' is not a level"),
-        (
-            "topology = \"pu:1\"\n[effects]\n\"cpu:5\" = 1.0",
-            "effects.\"cpu:5\": cpu:5: there is no CPU 5",
-        ),
-        (
-            "topology = \"pu:1\"\n[effects]\n\"cpu:0\" = -1.0",
-            "must be above 0",
-        ),
-        (
-            "topology = \"pu:1\"\n[noise]\nkind = \"pink\"",
-            "'pink' is not known",
-        ),
-        (
-            "topology = \"pu:1\"\n[noise]\nseries = \"none.csv\"",
-            "none.csv: No such file",
-        ),
         (
             "topology = \"pu:1\"\n[workload.x]\nbase_s = 0.0",
             "workload.x.base_s",
@@ -117,10 +86,6 @@ fn bad_descriptions_name_file_and_place() {
     ] {
         assert!(error(text).contains(part), "{text}: {}", error(text));
     }
-    let missing = SimulatedMachine::open("/nowhere.toml", 1)
-        .unwrap_err()
-        .to_string();
-    assert!(missing.starts_with("/nowhere.toml: No such file"));
 }
 
 #[test]
@@ -189,7 +154,6 @@ fn contradictions_of_cpus_are_refused_with_their_key() {
         ),
         ("allowed = \"\"", "allowed: names no CPU"),
         ("allowed = \"x\"", "allowed: 'x' is not a CPU number"),
-        ("offline = \"0-3\"", "offline: leaves no CPU switched on"),
         (
             "offline = \"2\"\nallowed = \"1-2\"",
             "allowed: CPUs 2 are offline",
@@ -197,10 +161,6 @@ fn contradictions_of_cpus_are_refused_with_their_key() {
         (
             "[[kind]]\ncpus = \"0-3\"\nspeed = 1.0",
             "kind: one kind alone is none",
-        ),
-        (
-            "[[kind]]\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"1-3\"\nspeed = 2.0",
-            "kind[1].cpus: CPUs 1 are of another kind, too",
         ),
         (
             "[[kind]]\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"2-3\"\nspeed = 1.0",
@@ -240,16 +200,7 @@ fn a_program_fails_under_some_placements() {
             Workload::new(Command::from_line("prog").unwrap()),
             CpuSet::parse_list(list).unwrap(),
         );
-        let request = Request {
-            workload: &workload,
-            cpus: &cpus,
-            memory: None,
-            output: Output::Discard,
-            environment_padding: 0,
-            count_threads_closely: false,
-            bound: None,
-            host: None,
-        };
+        let request = Request::new(&workload, &cpus);
         let truth = machine.true_cost(&request);
         (machine.run(&request).unwrap().end, truth)
     };
@@ -274,16 +225,7 @@ fn plain_and_scheduled_machines_know_the_truth_too() {
         let machine = machine(text, 1).unwrap();
         let workload = Workload::new(Command::from_line("prog").unwrap());
         let cpus = CpuSet::parse_list(list).unwrap();
-        let request = Request {
-            workload: &workload,
-            cpus: &cpus,
-            memory: None,
-            output: Output::Discard,
-            environment_padding: 0,
-            count_threads_closely: false,
-            bound: None,
-            host: None,
-        };
+        let request = Request::new(&workload, &cpus);
         let truth = machine.true_cost(&request);
         assert_eq!(truth, machine.true_cost(&request));
         truth.unwrap()

@@ -13,11 +13,14 @@ use std::time::Duration;
 
 use super::mechanism::{Step, Witness};
 use super::{Prepared, SimulatedMachine};
+use pinwise_format::whole;
 use pinwise_machine::{
-    End, Listener, MachineError, Request, Run, Subject, TierCost, TraceOrder, Traced, Tracer,
+    End, Listener, MachineError, Request, Run, Subject, Throttling, TierCost, TraceOrder, Traced,
+    Tracer,
 };
 use pinwise_sched::{Availability, Event, EventKind, IDLE, Left, Refusal, Scope, Tid, Tier};
 use pinwise_topology::CpuSet;
+use pinwise_workload::Counts;
 use threads::{Thread, Threads};
 
 /// Events that are handed over at once at most.
@@ -26,7 +29,7 @@ const BATCH: usize = 4096;
 /// emitted as one.
 const MOST_SILENT_ROUNDS: u32 = 100;
 
-/// What stands in the way of a tier on this machine.
+/// Why a tier is not available on this machine.
 fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
     let reason = if tier == Tier::Proc {
         "a simulated machine has no /proc to poll"
@@ -172,7 +175,7 @@ fn perform(
         to_ns: from_ns + length_ns,
         run,
         own_cpu: Duration::ZERO,
-        throttled: None,
+        throttled: Some(Throttling::default()),
         pages: Vec::new(),
         interrupts: None,
         numa_balancing: None,
@@ -186,21 +189,16 @@ fn cut(run: Run, cut_ns: u64) -> Run {
         wall: Duration::from_nanos(cut_ns),
         user: None,
         system: None,
-        migrations: None,
+        counts: Counts::default(),
         foreign_cpu: None,
         end: End::TimedOut,
         ..run
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to what is far within 64 bits"
-)]
 fn nanoseconds(seconds: f64) -> u64 {
     const LONGEST_NS: f64 = 4e18;
-    (seconds * 1e9).clamp(0.0, LONGEST_NS).round() as u64
+    whole((seconds * 1e9).clamp(0.0, LONGEST_NS))
 }
 
 /// A thread that has left its CPU, until it is known who follows it there.

@@ -149,7 +149,7 @@ struct Batch {
 }
 
 impl Batch {
-    const fn of(value: f64, repeats: f64, takes_s: f64) -> Self {
+    const fn new(value: f64, repeats: f64, takes_s: f64) -> Self {
         Self {
             value,
             other: None,
@@ -163,7 +163,7 @@ impl Batch {
 
     /// Of this many repetitions of something that takes `ns`.
     fn timed(ns: f64, repeats: f64) -> Self {
-        Self::of(ns, repeats, ns * repeats * 1e-9)
+        Self::new(ns, repeats, ns * repeats * 1e-9)
     }
 }
 
@@ -302,12 +302,12 @@ impl Call<'_> {
                 pause(probe, figures)
             }
             // Refused before.
-            Probe::Hint { .. } => Batch::of(f64::NAN, 0.0, 0.0),
+            Probe::Hint { .. } => Batch::new(f64::NAN, 0.0, 0.0),
             Probe::Cycle { .. } => Batch::timed(1.0 / figures.ghz, 60_000.0),
             Probe::Tick { .. } => {
                 Batch::timed(1.0 / figures.tick_ghz.unwrap_or(figures.ghz), 60_000.0)
             }
-            Probe::TimerStep { .. } => Batch::of(figures.timer_step_ns, 0.0, 1e-5),
+            Probe::TimerStep { .. } => Batch::new(figures.timer_step_ns, 0.0, 1e-5),
             Probe::ContextSwitch { .. } => Batch::timed(figures.context_switch_ns, 200.0),
             Probe::FutexWake { waker, sleeper } if waker == sleeper => {
                 Batch::timed(figures.context_switch_ns, 200.0)
@@ -416,7 +416,7 @@ fn contention(shared: Shared, figures: &Figures) -> Batch {
             _ => 0.0,
         },
         // Both times are long beside any clock's step.
-        ..Batch::of(ratio, f64::INFINITY, CONTENTION_S * (1.0 + ratio))
+        ..Batch::new(ratio, f64::INFINITY, CONTENTION_S * (1.0 + ratio))
     }
 }
 

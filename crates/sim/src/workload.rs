@@ -38,7 +38,7 @@ pub(super) struct SimWorkload {
     pub(super) wait_s: Option<f64>,
     /// What a core does with two busy CPUs, over one; the scheduler's without.
     pub(super) smt_throughput: Option<f64>,
-    /// Bytes that a thread must fetch again where it comes to other caches.
+    /// Bytes that a thread must fetch again after a move to other caches.
     pub(super) working_set_bytes: Option<u64>,
     /// Does it bind its threads to its CPUs in turn?
     #[serde(default)]

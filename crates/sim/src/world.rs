@@ -114,22 +114,22 @@ pub fn describe(world: World, seed: u64) -> String {
 pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> String {
     let mut chance = stream(seed, 6);
     let family = Family::ALL[chance.random_range(0..Family::ALL.len())];
-    let ground = Topology::from_synthetic(topology)
+    let hardware = Topology::from_synthetic(topology)
         .ok()
         .map(|topology| Hardware::new(&topology, threads));
-    let Some(ground) = ground.filter(|ground| ground.masks.len() > 1) else {
+    let Some(hardware) = hardware.filter(|hardware| hardware.masks.len() > 1) else {
         let drawn = Drawn::new(world, family, &Hardware::default(), threads, &mut chance);
         return text(world, seed, topology, threads, &drawn);
     };
     // Placements should differ by this much, as ln of the slowest over the
     // fastest; what is drawn is scaled until they nearly do.
     let wanted = (0.05f64.ln() * (1.0 - chance.random::<f64>())).exp();
-    let mut drawn = Drawn::new(world, family, &ground, threads, &mut chance);
+    let mut drawn = Drawn::new(world, family, &hardware, threads, &mut chance);
     let mut best = (f64::INFINITY, String::new());
     for _ in 0..MOST_TRIES {
         // The unexplained part is no structure: it is left out of the judgement.
         let structure = drawn.without_unexplained();
-        let spread = ground.spread(&text(world, seed, topology, threads, &structure));
+        let spread = hardware.spread(&text(world, seed, topology, threads, &structure));
         let miss = drawn.miss(world, spread, wanted);
         if miss < best.0 {
             best = (miss, text(world, seed, topology, threads, &drawn));

@@ -153,7 +153,7 @@ fn own_loop(costs: &Costs) -> Advice {
 fn counted(costs: &Costs, row: &Counted) -> Advice {
     let suggested = costs.budget_pauses().min(row.most);
     let usual_ns = row.usual.1 as f64 * costs.pause_ns;
-    let compared = compared(usual_ns, costs.budget_ns());
+    let compared = compare_with_budget(usual_ns, costs.budget_ns());
     Advice {
         runtime: row.runtime,
         versions: Some(row.versions),
@@ -186,7 +186,7 @@ fn innodb(costs: &Costs) -> Advice {
         suggested_ns: Some(multiplier as f64 * unit_ns),
         reasoning: format!(
             "{} The mean of 30 draws of 0 to 5 times the multiplier is meant.",
-            compared(50.0 * unit_ns, costs.budget_ns())
+            compare_with_budget(50.0 * unit_ns, costs.budget_ns())
         ),
         verify: Some(sweep(
             &["50", &multiplier.to_string()],
@@ -215,7 +215,7 @@ fn mariadb(costs: &Costs) -> Advice {
         suggested_ns: Some(loops as f64 * round_ns),
         reasoning: format!(
             "{} It chooses {round} PAUSEs a round by itself here.",
-            compared(30.0 * round_ns, costs.budget_ns())
+            compare_with_budget(30.0 * round_ns, costs.budget_ns())
         ),
         verify: Some(sweep(
             &["30", &loops.to_string()],
@@ -254,7 +254,7 @@ fn netfx(costs: &Costs) -> Advice {
         suggested_ns: Some(REPETITIONS * sum as f64 * costs.pause_ns),
         reasoning: format!(
             "{} It does not look at the lock for up to {} of that. Rounds triple while below the factor times {} CPUs; one round is the least.",
-            compared(usual_ns.unwrap_or(0.0), costs.budget_ns()),
+            compare_with_budget(usual_ns.unwrap_or(0.0), costs.budget_ns()),
             seconds(gap_ns * 1e-9),
             costs.cpus
         ),
@@ -317,7 +317,7 @@ fn blocktime(costs: &Costs) -> Advice {
         suggested_ns: Some(us as f64 * 1e3),
         reasoning: format!(
             "{} It goes by the clock, so PAUSE does not matter; between parallel regions that follow each other closely, on CPUs of its own, the usual value is right.",
-            compared(BLOCKTIME_NS, costs.budget_ns())
+            compare_with_budget(BLOCKTIME_NS, costs.budget_ns())
         ),
         verify: Some(sweep(
             &["200ms", &format!("{us}us")],
@@ -359,7 +359,7 @@ fn onnx(costs: &Costs) -> Advice {
         suggested_ns: Some(0.0),
         reasoning: format!(
             "{} Its count cannot be set, only switched off; later versions go by the clock.",
-            compared(usual_ns, costs.budget_ns())
+            compare_with_budget(usual_ns, costs.budget_ns())
         ),
         verify: Some(sweep(&["1", "0"], "./inference --allow-spinning {spins}")),
     }
@@ -422,7 +422,7 @@ fn sweep(values: &[&str], command: &str) -> String {
 }
 
 /// The usual value's time against the budget, as a sentence.
-fn compared(usual_ns: f64, budget_ns: f64) -> String {
+fn compare_with_budget(usual_ns: f64, budget_ns: f64) -> String {
     let ratio = usual_ns / budget_ns;
     let time = seconds(usual_ns * 1e-9);
     if ratio > 1.5 {
@@ -489,7 +489,7 @@ mod tests {
 
     #[test]
     fn the_net_framework_s_factor_gives_the_rounds_that_fit() {
-        use crate::algorithm::{Algorithm, Bound, Course, Growth};
+        use crate::algorithm::{Algorithm, Backoff, Bound, Growth};
         for (pause_ns, cpus, expected_pauses) in
             [(40.0, 24, 500), (1.0, 24, 6_500), (0.3, 48, 20_000)]
         {
@@ -498,7 +498,7 @@ mod tests {
             let hex = row.suggested.as_deref().unwrap().trim_start_matches("0x");
             let factor = u64::from_str_radix(hex, 16).unwrap();
             let changed = Algorithm {
-                course: Course::Rounds {
+                backoff: Backoff::Rounds {
                     repetitions: 10,
                     first: 50,
                     growth: Growth::Times(3),

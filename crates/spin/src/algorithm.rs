@@ -71,9 +71,9 @@ impl Bound {
     }
 }
 
-/// The course of a wait, in units.
+/// The backoff of a wait, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Course {
+pub enum Backoff {
     /// `repetitions` times: runs from `first`, growing while below `below`.
     Rounds {
         /// Times.
@@ -166,9 +166,9 @@ pub struct Algorithm {
     /// What it counts.
     pub unit: Unit,
     /// How it goes.
-    pub course: Course,
+    pub backoff: Backoff,
     /// How it goes at its longest, where it adapts to how well it went before.
-    pub longest: Option<Course>,
+    pub longest: Option<Backoff>,
     /// With fewer CPUs it does not spin at all.
     pub least_cpus: u64,
     /// What follows in the end, as `futex` or `sched_yield`.

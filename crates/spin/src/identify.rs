@@ -14,7 +14,7 @@ pub struct Evidence<'a> {
     /// Names of functions on the stack, demangled, innermost first; those of
     /// the loop's function alone where there is no stack.
     pub symbols: &'a [&'a str],
-    /// The file that its code is from; `None` for code made at run time.
+    /// The file that its code is from; `None` for code generated at run time.
     pub module: Option<&'a str>,
     /// All files that the process has code from.
     pub modules: &'a [&'a str],
@@ -408,6 +408,7 @@ mod tests {
             calls: Vec::new(),
             computed_calls: 0,
             hinting: vec![0x1004],
+            has_deadline: false,
             gap: Some(1),
             constants: constants.to_vec(),
         }

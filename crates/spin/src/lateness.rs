@@ -56,7 +56,7 @@ impl Ending {
     /// What an algorithm's own words come to. Sleeping for a fixed time is taken
     /// for being parked, short yields before that are left out.
     #[must_use]
-    pub fn of(then: &str) -> Self {
+    pub fn parse(then: &str) -> Self {
         let words = then.to_lowercase();
         if words.contains("yield") {
             Self::Yields
@@ -88,7 +88,7 @@ pub enum Seen {
     Parked,
 }
 
-/// How late a waiter goes on.
+/// How late a waiter continues.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lateness {
     /// By what means.
@@ -121,7 +121,7 @@ struct Look {
 }
 
 impl Wait {
-    /// How late it goes on where the lock becomes free `free_after_ns` after the
+    /// How late it continues where the lock becomes free `free_after_ns` after the
     /// wait began. A release before the end of a look is seen by the next one.
     #[must_use]
     pub fn lateness(&self, ending: Ending, costs: &Costs, free_after_ns: f64) -> Lateness {

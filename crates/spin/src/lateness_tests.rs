@@ -109,7 +109,7 @@ fn an_algorithm_s_own_words_say_how_it_ends() {
         ("sched_yield", Ending::Yields),
         ("Thread.Yield, Sleep(0) every 5 yields", Ending::Yields),
     ] {
-        assert_eq!(Ending::of(then), ending, "{then}");
+        assert_eq!(Ending::parse(then), ending, "{then}");
     }
 }
 

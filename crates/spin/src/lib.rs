@@ -13,7 +13,7 @@
 //! let lock = pinwise_spin::table::algorithm("netfx_awarelock")?;
 //! let spins = |cycles| {
 //!     let processor = Processor::of_cycles(cycles, 3.0);
-//!     Prediction::of(lock, &processor, 8).longest_ns()
+//!     Prediction::new(lock, &processor, 8).longest_ns()
 //! };
 //! let (older, newer) = (spins(10.0).unwrap(), spins(140.0).unwrap());
 //! assert!((newer / older - 14.0).abs() < 1e-6);

@@ -60,7 +60,7 @@ pub struct Prediction {
 impl Prediction {
     /// On a processor with this many CPUs.
     #[must_use]
-    pub fn of(algorithm: &'static Algorithm, processor: &Processor, cpus: u64) -> Self {
+    pub fn new(algorithm: &'static Algorithm, processor: &Processor, cpus: u64) -> Self {
         let hint_ns = processor.pause_ns;
         let setting = Setting { cpus, hint_ns };
         // Loads and yields take time, too, but not that of a PAUSE.
@@ -138,7 +138,7 @@ mod tests {
 
     fn on(id: &str, chip_name: &str, cpus: u64) -> Prediction {
         let processor = Processor::of_chip(chip(chip_name).unwrap(), None);
-        Prediction::of(algorithm(id).unwrap(), &processor, cpus)
+        Prediction::new(algorithm(id).unwrap(), &processor, cpus)
     }
 
     #[test]

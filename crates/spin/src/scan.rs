@@ -194,7 +194,7 @@ fn calls_of(binary: &Binary, code: &Code, functions: &BTreeSet<u64>) -> Vec<u64>
     let mut starts = Starts::default();
     (0..code.bytes.len())
         .step_by(step)
-        .filter_map(|offset| called(code, offset))
+        .filter_map(|offset| find_call(code, offset))
         .filter(|(_, target)| functions.contains(target))
         .map(|(address, _)| address)
         .filter(|&address| starts.is_one(binary, code, address))
@@ -202,7 +202,7 @@ fn calls_of(binary: &Binary, code: &Code, functions: &BTreeSet<u64>) -> Vec<u64>
 }
 
 /// The address of a direct call at an offset, and what it calls.
-fn called(code: &Code, offset: usize) -> Option<(u64, u64)> {
+fn find_call(code: &Code, offset: usize) -> Option<(u64, u64)> {
     let address = code.start.saturating_add(offset as u64);
     let bytes = code.bytes.get(offset..)?;
     match code.arch {

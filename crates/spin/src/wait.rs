@@ -5,17 +5,17 @@
 
 use std::time::Duration;
 
-use super::algorithm::{Algorithm, Bound, Case, Course, Growth, Runs, Setting, Unit, Wait};
+use super::algorithm::{Algorithm, Backoff, Bound, Case, Growth, Runs, Setting, Unit, Wait};
 
 impl Algorithm {
-    /// What a waiter does on a machine; `None` where the course is not known.
+    /// What a waiter does on a machine; `None` where the backoff is not known.
     ///
     /// Waits that only load or yield have runs of no hints, one for each look.
     #[must_use]
     pub fn wait(&self, setting: &Setting, case: Case) -> Option<Wait> {
-        let course = match case {
-            Case::Longest => self.longest.unwrap_or(self.course),
-            Case::Typical => self.course,
+        let backoff = match case {
+            Case::Longest => self.longest.unwrap_or(self.backoff),
+            Case::Typical => self.backoff,
         };
         if setting.cpus < self.least_cpus {
             return Some(Wait {
@@ -23,9 +23,9 @@ impl Algorithm {
                 is_endless: false,
             });
         }
-        let scale = Scale::of(self.unit, setting.hint_ns);
-        let is_endless = matches!(course, Course::Endless { .. });
-        let runs = units(course, setting, case, scale.cap_units)?;
+        let scale = Scale::new(self.unit, setting.hint_ns);
+        let is_endless = matches!(backoff, Backoff::Endless { .. });
+        let runs = units(backoff, setting, case, scale.cap_units)?;
         let runs = runs.into_iter().map(|run| Runs {
             times: run.times,
             hints: run.hints.saturating_mul(scale.hints_per_unit),
@@ -59,7 +59,7 @@ impl Scale {
     /// closest to a unit, and as many of these units as come closest to the
     /// most between two looks, one at least of each (dotnet/runtime,
     /// `yieldprocessornormalized.cpp`).
-    fn of(unit: Unit, hint_ns: f64) -> Self {
+    fn new(unit: Unit, hint_ns: f64) -> Self {
         let (hints_per_unit, cap_units) = match unit {
             Unit::Hint | Unit::Clock => (1, u64::MAX),
             Unit::Graded {
@@ -90,10 +90,10 @@ fn nearest(value: f64) -> u64 {
     (value.round() as u64).max(1)
 }
 
-/// The runs of a course, in units.
-fn units(course: Course, setting: &Setting, case: Case, cap_units: u64) -> Option<Vec<Runs>> {
-    Some(match course {
-        Course::Rounds {
+/// The runs of a backoff, in units.
+fn units(backoff: Backoff, setting: &Setting, case: Case, cap_units: u64) -> Option<Vec<Runs>> {
+    Some(match backoff {
+        Backoff::Rounds {
             repetitions,
             first,
             growth,
@@ -103,9 +103,9 @@ fn units(course: Course, setting: &Setting, case: Case, cap_units: u64) -> Optio
             let lengths = lengths(first, growth, case, cap_units);
             let rounds: Vec<u64> = strictly_growing(lengths, limit);
             let many = usize::try_from(repetitions).unwrap_or(usize::MAX);
-            joined(std::iter::repeat_n(rounds, many).flatten())
+            merge_equal(std::iter::repeat_n(rounds, many).flatten())
         }
-        Course::Counted {
+        Backoff::Counted {
             runs,
             first,
             growth,
@@ -116,7 +116,7 @@ fn units(course: Course, setting: &Setting, case: Case, cap_units: u64) -> Optio
             (first, growth, case),
             cap.min(cap_units),
         ),
-        Course::Budgeted {
+        Backoff::Budgeted {
             below,
             first,
             growth,
@@ -126,18 +126,18 @@ fn units(course: Course, setting: &Setting, case: Case, cap_units: u64) -> Optio
             lengths(first, growth, case, cap.min(cap_units)),
             case,
         ),
-        Course::Timed { ns } => {
+        Backoff::Timed { ns } => {
             let hints = nearest((ns as f64 / setting.hint_ns).ceil());
             vec![Runs {
                 times: hints,
                 hints: 1,
             }]
         }
-        Course::Endless { gap } => vec![Runs {
+        Backoff::Endless { gap } => vec![Runs {
             times: 1,
             hints: gap,
         }],
-        Course::Unknown => return None,
+        Backoff::Unknown => return None,
     })
 }
 
@@ -172,7 +172,7 @@ fn counted(
     const GROWING: u64 = 64;
     let mut lengths = lengths(first, growth, case, cap);
     let growing = usize::try_from(count.min(GROWING)).unwrap_or(usize::MAX);
-    let mut made = joined(lengths.by_ref().take(growing));
+    let mut made = merge_equal(lengths.by_ref().take(growing));
     if let (true, Some(hints)) = (count > GROWING, lengths.next()) {
         made.push(Runs {
             times: count - GROWING,
@@ -198,7 +198,7 @@ fn budgeted(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Vec<R
         sum += length;
         runs.push(length);
     }
-    joined(runs.into_iter())
+    merge_equal(runs.into_iter())
 }
 
 /// Lengths of runs, one after the other, without end.
@@ -231,7 +231,7 @@ fn lengths(first: u64, growth: Growth, case: Case, cap: u64) -> impl Iterator<It
 }
 
 /// Equal runs in a row as one.
-fn joined(lengths: impl Iterator<Item = u64>) -> Vec<Runs> {
+fn merge_equal(lengths: impl Iterator<Item = u64>) -> Vec<Runs> {
     let mut runs: Vec<Runs> = Vec::new();
     for hints in lengths {
         match runs.last_mut() {

@@ -39,6 +39,8 @@ pub const CUT: f64 = 2.0;
 /// share of the evidence they get: the mean serves other numbers of pairs and
 /// scales that were misjudged by a factor of 3.
 const RATES: [(f64, f64); 5] = [(0.25, 0.1), (0.5, 0.2), (1.0, 0.4), (2.0, 0.2), (4.0, 0.1)];
+/// Products of evidence beyond these are turned into sums; a factor is at most 10⁵².
+const PRODUCTS: std::ops::Range<f64> = 1e-150..1e150;
 /// Resolution of the interval's ends, in `ln(ratio)`.
 const TOLERANCE: f64 = 1e-9;
 /// Scales below this are taken for it: without noise no rate would be finite.
@@ -147,16 +149,25 @@ impl Sequence {
     fn ln_evidence(&self, differences: &[f64], centre: f64, side: Side) -> f64 {
         let cut = CUT * self.scale;
         let mut sums = [0.0f64; RATES.len()];
+        // One logarithm of many factors: most of the time would go into them.
+        let mut products = [1.0f64; RATES.len()];
         for difference in differences {
             let towards = match side {
                 Side::Above => difference - centre,
                 Side::Below => centre - difference,
             };
             let distance = towards.clamp(-cut, cut);
-            for (sum, (factor, _)) in sums.iter_mut().zip(RATES) {
-                let exponent = -2.0 * factor * self.rate * distance;
-                *sum += std::f64::consts::LN_2 - exponent.exp().ln_1p();
+            let rates = RATES.iter().map(|(factor, _)| factor * self.rate);
+            for ((sum, product), rate) in sums.iter_mut().zip(&mut products).zip(rates) {
+                *product *= 0.5 + 0.5 * (-2.0 * rate * distance).exp();
+                if !PRODUCTS.contains(product) {
+                    *sum -= product.ln();
+                    *product = 1.0;
+                }
             }
+        }
+        for (sum, product) in sums.iter_mut().zip(products) {
+            *sum -= product.ln();
         }
         let largest = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let shares = sums.iter().zip(RATES);

@@ -176,7 +176,7 @@ mod tests {
         responses
     }
 
-    /// Share of pairs of sessions of which a change is reported.
+    /// Share of pairs of sessions between which a change is reported.
     fn claims(question: Question, blocks: usize, effect: f64, correlation: f64) -> f64 {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let mut claims = 0;

@@ -18,8 +18,8 @@ use super::look::Contrast;
 use super::paired::Interval;
 use super::setting::Setting;
 
-/// CPU time is worth its share where the typical difference is below this share of
-/// that of wall-clock time. Two thirds of the error take 7 % more pairs than all of it,
+/// CPU time is worth its share where its differences spread by less than this share of
+/// the spread of wall-clock time. Two thirds of the error take 7 % more pairs than all of it,
 /// pairs go with the square of the size, and six pairs tell sizes roughly.
 const WORTH: f64 = 0.8;
 /// What CPU time gets of the error, where it is asked.
@@ -39,20 +39,24 @@ pub fn divide(alpha: f64) -> [f64; 2] {
 /// the error?
 #[must_use]
 pub fn is_worth_asking(cpu: &[f64], wall: &[f64]) -> bool {
-    typical_size(cpu) < WORTH * typical_size(wall)
+    spread_of_sizes(cpu) < WORTH * spread_of_sizes(wall)
 }
 
-fn typical_size(differences: &[f64]) -> f64 {
+/// From quartile to quartile. A typical size would hold the effect, too: where that is
+/// large, both figures have it, and their sizes look alike however little CPU time varies.
+fn spread_of_sizes(differences: &[f64]) -> f64 {
     let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
-    quantile(&sizes, 0.5)
+    quantile(&sizes, 0.75) - quantile(&sizes, 0.25)
 }
 
 /// Does CPU time decide what wall-clock time leaves open? Not where the latter
 /// excludes as large a change: what runs on more CPUs at once takes less time and
-/// more CPU time.
+/// more CPU time. Nor where it excludes no change, and its claim only waits or is
+/// withheld: then that is to be said.
 #[must_use]
 pub fn decides(wall: &Contrast, cpu: &Contrast) -> bool {
     wall.decision == Decision::Undecided
+        && wall.interval.holds(0.0)
         && match cpu.decision {
             Decision::Slower => cpu.estimate <= wall.interval.high,
             Decision::Faster => cpu.estimate >= wall.interval.low,
@@ -100,5 +104,12 @@ mod tests {
         assert!(is_worth_asking(&cpu(0.5), &wall));
         assert!(is_worth_asking(&cpu(-0.5), &wall), "signs say nothing");
         assert!(!is_worth_asking(&cpu(0.9), &wall));
+    }
+
+    #[test]
+    fn a_large_change_does_not_hide_what_varies_less() {
+        let wall = [0.56, 0.42, 0.58, 0.45, 0.5, 0.53];
+        let cpu = wall.map(|d| 0.5 + 0.1 * (d - 0.5));
+        assert!(is_worth_asking(&cpu, &wall));
     }
 }

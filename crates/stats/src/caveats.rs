@@ -78,7 +78,7 @@ pub struct Circumstances {
     /// The column that ran right before each column's run; `None` where that
     /// was nothing of this experiment.
     pub before: Vec<Vec<Option<usize>>>,
-    /// How loaded the machine was, in any unit; `None` where nobody knows.
+    /// How loaded the machine was, in any unit; `None` if unknown.
     pub load: Vec<Option<f64>>,
 }
 
@@ -128,7 +128,7 @@ pub struct Other {
     pub contradicts: bool,
 }
 
-/// A block of which it is known what ran before.
+/// A block whose predecessor is known.
 struct Known {
     difference: f64,
     /// The columns before the arm's and the baseline's run.
@@ -265,7 +265,7 @@ impl Judged {
         let differences = data.differences(self.arm, self.baseline);
         caveats.is_early = self.is_early(data, &differences, around);
         if data.blocks() >= LEAST_BLOCKS {
-            caveats.by_load = LoadLevels::of(&differences, around);
+            caveats.by_load = LoadLevels::from_differences(&differences, around);
             caveats.load = caveats
                 .by_load
                 .and_then(|levels| self.load(&differences, around, &levels));
@@ -273,10 +273,6 @@ impl Judged {
             caveats.time = self.time(&differences);
         }
         caveats
-    }
-
-    fn alarm(&self) -> f64 {
-        ALARM / self.contrasts.max(1) as f64
     }
 
     fn is_alarming(&self, z: f64) -> bool {
@@ -331,7 +327,7 @@ impl Judged {
     }
 
     fn is_alarming_of_two(&self, z: Option<f64>) -> bool {
-        z.is_some_and(|z| 4.0 * normal::upper_tail(z.abs()) < self.alarm())
+        z.is_some_and(|z| self.is_beyond(z, ALARM / 2.0))
     }
 
     /// Standard normal where no arm leaves anything behind; positive where what

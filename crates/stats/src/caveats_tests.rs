@@ -60,32 +60,39 @@ fn experiment(world: World, blocks: usize, seed: u64) -> (Responses, Circumstanc
 
 /// Of 200 experiments of 60 blocks, how many raise this caveat?
 fn raised(world: World, caveat: impl Fn(&Caveats) -> bool) -> usize {
-    raised_at((60, true), world, caveat)
+    count_raised(60, true, world, caveat)
+}
+
+/// The second arm beside the first.
+fn judge(data: &Responses, is_last: bool) -> (Judged, Interval) {
+    let pairs = Judge::Typical.family(data, 1, 0);
+    let middle = estimate(pairs.as_ref());
+    let interval = interval_around(pairs.as_ref(), middle, 0.04);
+    let judged = Judged {
+        arm: 1,
+        baseline: 0,
+        judge: Judge::Typical,
+        estimate: middle,
+        level: 0.04,
+        delta: 0.01,
+        decision: decide(interval, 0.01),
+        contrasts: 1,
+        is_last,
+    };
+    (judged, interval)
 }
 
 /// Of 200 of this many blocks, at the last look or before it?
-fn raised_at(
-    (blocks, is_last): (usize, bool),
+fn count_raised(
+    blocks: usize,
+    is_last: bool,
     world: World,
     caveat: impl Fn(&Caveats) -> bool,
 ) -> usize {
     (0..200)
         .filter(|&seed| {
             let (data, around) = experiment(world, blocks, seed);
-            let pairs = Judge::Typical.family(&data, 1, 0);
-            let middle = estimate(pairs.as_ref());
-            let interval = interval_around(pairs.as_ref(), middle, 0.04);
-            let judged = Judged {
-                arm: 1,
-                baseline: 0,
-                judge: Judge::Typical,
-                estimate: middle,
-                level: 0.04,
-                delta: 0.01,
-                decision: decide(interval, 0.01),
-                contrasts: 1,
-                is_last,
-            };
+            let (judged, interval) = judge(&data, is_last);
             caveat(&judged.caveats(&data, &around, interval))
         })
         .count()
@@ -116,7 +123,7 @@ fn an_arm_that_leaves_a_mess_is_not_faster() {
         ..World::default()
     };
     assert!(raised(gaining, Caveats::depends_on_order) >= 160);
-    // Where the answer stands after equal predecessors, too, it stands.
+    // An answer that holds after equal predecessors, too, holds.
     let slower = World {
         effect: 0.10,
         leaves: 0.02,
@@ -151,20 +158,7 @@ fn a_fade_that_goes_on_is_no_answer() {
                 let left = (-(block as f64) / 60.0).exp();
                 fading.push(&[row[0], row[1] + 0.1 * left]);
             }
-            let pairs = Judge::Typical.family(&fading, 1, 0);
-            let middle = estimate(pairs.as_ref());
-            let interval = interval_around(pairs.as_ref(), middle, 0.04);
-            let judged = Judged {
-                arm: 1,
-                baseline: 0,
-                judge: Judge::Typical,
-                estimate: middle,
-                level: 0.04,
-                delta: 0.01,
-                decision: decide(interval, 0.01),
-                contrasts: 1,
-                is_last: true,
-            };
+            let (judged, interval) = judge(&fading, true);
             assert_eq!(judged.decision, Decision::Slower);
             judged.caveats(&fading, &around, interval).depends_on_time()
         })
@@ -181,16 +175,10 @@ fn a_drift_that_is_nothing_beside_the_difference_withholds_nothing() {
         data.push(&[0.0, 4.98f64.ln() + creep]);
     }
     let judged = Judged {
-        arm: 1,
-        baseline: 0,
-        judge: Judge::Typical,
-        estimate: 5.02f64.ln(),
         level: 0.01,
-        delta: 0.01,
-        decision: Decision::Slower,
-        contrasts: 1,
-        is_last: true,
+        ..judge(&data, true).0
     };
+    assert_eq!(judged.decision, Decision::Slower);
     let caveats = judged.caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
     assert!(caveats.time.is_some(), "it does drift");
     assert!(!caveats.withholds(), "{caveats:?}");
@@ -229,7 +217,7 @@ fn few_slow_runs_contradict_many_quick_ones() {
 
 #[test]
 fn what_may_be_gone_soon_waits_before_the_end() {
-    let early = |world| raised_at((12, false), world, |d| d.is_early);
+    let early = |world| count_raised(12, false, world, |d| d.is_early);
     let gaining = World {
         gains: 0.05,
         ..World::default()
@@ -248,13 +236,13 @@ fn what_may_be_gone_soon_waits_before_the_end() {
     });
     assert!(clean <= 82, "{clean}");
     // At the last look nothing is left to wait for.
-    assert_eq!(raised_at((12, true), warming, |d| d.is_early), 0);
+    assert_eq!(count_raised(12, true, warming, |d| d.is_early), 0);
 }
 
 #[test]
 fn two_arms_are_not_the_same_after_a_few_blocks() {
     let equal = World::default();
-    let is_early = |blocks| raised_at((blocks, false), equal, |d| d.is_early);
+    let is_early = |blocks| count_raised(blocks, false, equal, |d| d.is_early);
     assert!(is_early(20) > 100);
     assert!(is_early(24) < 20);
 }

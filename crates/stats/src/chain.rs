@@ -42,7 +42,7 @@ impl Link {
         }
     }
 
-    /// With the error that so many pairs showed.
+    /// With the standard error of this many pairs.
     #[must_use]
     pub const fn of_pairs(estimate: f64, error: f64, pairs: usize) -> Self {
         let freedom = pairs.saturating_sub(1);
@@ -53,7 +53,7 @@ impl Link {
         }
     }
 
-    /// From an interval at this nominal level around an estimate of so many pairs.
+    /// From an interval at this nominal level around an estimate from this many pairs.
     #[must_use]
     pub fn of_interval(estimate: f64, half_width: f64, level: f64, pairs: usize) -> Self {
         let link = Self::of_pairs(estimate, half_width, pairs);

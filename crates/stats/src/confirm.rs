@@ -182,7 +182,8 @@ impl<'a> Seen<'a> {
         family: &dyn Family,
         estimate: f64,
         level: f64,
-        (arm, baseline): (usize, usize),
+        arm: usize,
+        baseline: usize,
     ) -> Interval {
         let interval = inversion::interval_around(family, estimate, level);
         let Some(resolution) = self.resolution else {
@@ -332,8 +333,7 @@ impl Confirmation {
     ) -> Contrast {
         let Question { alpha, delta, .. } = self.question;
         let estimate = inversion::estimate(family);
-        let columns = (arm, self.baseline);
-        let mut interval = seen.interval(family, estimate, level, columns);
+        let mut interval = seen.interval(family, estimate, level, arm, self.baseline);
         if p_value > level && !interval.holds(0.0) {
             interval = Interval {
                 low: interval.low.min(0.0),
@@ -433,7 +433,7 @@ impl Confirmation {
         }
         let family = seen.family(&self.question, arm, winner);
         let estimate = inversion::estimate(family.as_ref());
-        seen.interval(family.as_ref(), estimate, level, (arm, winner))
+        seen.interval(family.as_ref(), estimate, level, arm, winner)
             .low
     }
 }

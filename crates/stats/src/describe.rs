@@ -44,7 +44,7 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
-/// Arithmetic mean; NaN of nothing.
+/// Arithmetic mean; NaN if empty.
 #[must_use]
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / count(values)
@@ -68,7 +68,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Sample quantile by linear interpolation (type 7 of Hyndman and Fan 1996, R's
-/// default); NaN of nothing.
+/// default); NaN if empty.
 #[must_use]
 pub fn quantile(values: &[f64], probability: f64) -> f64 {
     let mut sorted = values.to_vec();
@@ -140,7 +140,7 @@ pub fn robust_sd(values: &[f64]) -> f64 {
 
 /// Weighted location that values far from the bulk pull little: an
 /// M-estimate with Cauchy weights `1 / (1 + (distance / scale)²)`, from the
-/// weighted median (Huber and Ronchetti 2009, section 4.8). NaN of nothing.
+/// weighted median (Huber and Ronchetti 2009, section 4.8). NaN if empty.
 #[must_use]
 pub fn robust_location(values: &[f64], weights: &[f64], scale: f64) -> f64 {
     let mut centre = weighted_median(values, weights);
@@ -158,7 +158,7 @@ pub fn robust_location(values: &[f64], weights: &[f64], scale: f64) -> f64 {
     centre
 }
 
-/// The value at which half of the weight is reached; NaN of nothing.
+/// The value at which half of the weight is reached; NaN if empty.
 fn weighted_median(values: &[f64], weights: &[f64]) -> f64 {
     let mut pairs: Vec<(f64, f64)> = values
         .iter()

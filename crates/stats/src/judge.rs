@@ -68,7 +68,7 @@ impl FromStr for Judge {
 }
 
 impl Judge {
-    /// As it stands behind a size: "5 % in the typical run".
+    /// As it is written behind a size: "5 % in the typical run".
     #[must_use]
     pub fn phrase(self) -> String {
         match self {
@@ -136,7 +136,7 @@ impl Family for Means {
     }
 }
 
-/// Costs of two arms of which a percentile is compared.
+/// Costs of two arms whose percentiles are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exceedances {
     /// `ln(cost)` of arm and baseline.

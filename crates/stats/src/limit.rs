@@ -8,7 +8,7 @@
 use super::decision::Decision;
 use super::look::Contrast;
 
-/// How an arm stands against a limit.
+/// How an arm compares with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitStanding {
     /// Surely slower by more.
@@ -19,7 +19,7 @@ pub enum LimitStanding {
     Undecided,
 }
 
-/// How a contrast stands against `limit`, `ln(ratio)`, caveats considered.
+/// Compares a contrast with `limit`, `ln(ratio)`, caveats considered.
 #[must_use]
 pub fn standing(contrast: &Contrast, limit: f64) -> LimitStanding {
     if is_slower(contrast, limit) {

@@ -89,13 +89,9 @@ fn normal(chance: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| chance.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// Where an arm of this true effect stands in the end, and after how many of `most`
+/// The final standing of an arm of this true effect, and after how many of `most`
 /// blocks; runs vary by `sd`.
-fn judged(
-    effect: f64,
-    (sd, most): (f64, usize),
-    chance: &mut ChaCha8Rng,
-) -> (LimitStanding, usize) {
+fn judge_arm(effect: f64, sd: f64, most: usize, chance: &mut ChaCha8Rng) -> (LimitStanding, usize) {
     let mut confirmation = Confirmation::new(2, 0, QUESTION).with_limit(Some(LIMIT));
     let mut schedule = QUESTION.schedule(1);
     let mut data = Responses::new(2);
@@ -121,11 +117,11 @@ fn judged(
 }
 
 /// How many of `number` are slower, passed and undecided, and their blocks in all.
-fn counted(effect: f64, number: usize, (sd, most): (f64, usize), seed: u64) -> [usize; 4] {
+fn count_standings(effect: f64, number: usize, sd: f64, most: usize, seed: u64) -> [usize; 4] {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut counts = [0; 4];
     for _ in 0..number {
-        let (standing, blocks) = judged(effect, (sd, most), &mut chance);
+        let (standing, blocks) = judge_arm(effect, sd, most, &mut chance);
         counts[standing as usize] += 1;
         counts[3] += blocks;
     }
@@ -134,7 +130,7 @@ fn counted(effect: f64, number: usize, (sd, most): (f64, usize), seed: u64) -> [
 
 #[test]
 fn an_arm_at_the_limit_rarely_fails_and_rarely_passes() {
-    let [slower, passed, undecided, _] = counted(LIMIT, 80, (0.03, 60), 1);
+    let [slower, passed, undecided, _] = count_standings(LIMIT, 80, 0.03, 60, 1);
     // At most 2.5 % of each: more than 6 of 80 have a probability of 0.3 %.
     assert!(slower <= 6 && passed <= 6, "{slower} and {passed}");
     assert!(undecided >= 68, "{undecided}");
@@ -142,14 +138,14 @@ fn an_arm_at_the_limit_rarely_fails_and_rarely_passes() {
 
 #[test]
 fn what_is_slower_by_less_does_not_fail() {
-    let [slower, ..] = counted(0.015, 60, (0.03, 60), 2);
+    let [slower, ..] = count_standings(0.015, 60, 0.03, 60, 2);
     assert!(slower <= 2, "{slower}");
 }
 
 #[test]
 fn what_is_off_the_limit_is_decided_while_there_are_runs() {
-    let [slower, passed, ..] = counted(0.06, 30, (0.03, 100), 3);
+    let [slower, passed, ..] = count_standings(0.06, 30, 0.03, 100, 3);
     assert!(slower >= 28 && passed == 0, "{slower} and {passed}");
-    let [slower, passed, ..] = counted(-0.02, 30, (0.03, 100), 4);
+    let [slower, passed, ..] = count_standings(-0.02, 30, 0.03, 100, 4);
     assert!(passed >= 28 && slower == 0, "{passed} and {slower}");
 }

@@ -105,7 +105,9 @@ pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
             let tails = [0, 1].map(|side| {
                 let own = varies(&bulk, column).then_some(&sides[side].counts);
                 let lent = lent_to(own, &lent[side], noise);
-                SHAPE.fit(&sides[side], &lent, noise).of(bulk.members)
+                SHAPE
+                    .fit(&sides[side], &lent, noise)
+                    .for_members(bulk.members)
             });
             let wild = [0, 1].map(|side| match noise {
                 Noise::Wild => Elsewhere::new(&all[side], &sides[side]),

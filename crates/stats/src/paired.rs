@@ -149,7 +149,7 @@ impl Paired {
 }
 
 /// The median of all Walsh averages, which Wilcoxon's statistic is turned over
-/// to (Hodges and Lehmann 1963); NaN of nothing.
+/// to (Hodges and Lehmann 1963); NaN if empty.
 #[must_use]
 pub fn hodges_lehmann(values: &[f64]) -> f64 {
     if values.len() > FEW {

@@ -26,10 +26,11 @@ fn normal(chance: &mut ChaCha8Rng) -> f64 {
 
 /// One benchmark of `benchmarks` with this true effect, judged over `most`
 /// pairs of spread `sd`.
-fn judged(
+fn judge_benchmark(
     effect: f64,
     sd: f64,
-    (benchmarks, most): (usize, usize),
+    benchmarks: usize,
+    most: usize,
     chance: &mut ChaCha8Rng,
 ) -> Standing {
     let mut regression = Regression::new(question(), benchmarks);
@@ -62,7 +63,7 @@ fn suites_without_a_change_rarely_raise_an_alarm() {
     let gates = 120;
     let alarms = (0..gates).filter(|_| {
         let standings: Vec<Standing> = (0..6)
-            .map(|_| judged(0.0, 0.02, (6, 40), &mut chance))
+            .map(|_| judge_benchmark(0.0, 0.02, 6, 40, &mut chance))
             .collect();
         standings.contains(&Standing::Slower)
     });
@@ -75,7 +76,7 @@ fn a_slow_down_rarely_passes_and_is_found() {
     let mut chance = ChaCha8Rng::seed_from_u64(2);
     let of = |effect: f64, chance: &mut ChaCha8Rng| -> Vec<Standing> {
         (0..100)
-            .map(|_| judged(effect, 0.02, (6, 60), chance))
+            .map(|_| judge_benchmark(effect, 0.02, 6, 60, chance))
             .collect()
     };
     let count = |all: &[Standing], wanted: Standing| all.iter().filter(|s| **s == wanted).count();
@@ -127,7 +128,7 @@ fn the_pairs_still_needed_do_not_depend_on_the_direction() {
 fn a_sure_but_small_slow_down_passes() {
     let mut chance = ChaCha8Rng::seed_from_u64(3);
     let standings: Vec<Standing> = (0..20)
-        .map(|_| judged(0.25 * DELTA, 0.002, (3, 60), &mut chance))
+        .map(|_| judge_benchmark(0.25 * DELTA, 0.002, 3, 60, &mut chance))
         .collect();
     let passed = standings.iter().filter(|s| **s == Standing::Passed);
     assert_eq!(passed.count(), 20, "{standings:?}");

@@ -125,8 +125,8 @@ fn common_step(distinct: &[f64], differences: &[f64], unit: f64) -> f64 {
     })
 }
 
-/// The step of which `smallest`, the smallest difference of neighbours, has so many,
-/// where all differences fit it. Each of them makes it more precise.
+/// The step that divides `smallest`, the smallest difference of neighbours, into
+/// `parts`, if all differences fit it. Each of them makes it more precise.
 fn fitted_step(differences: &[f64], smallest: f64, parts: u32, unit: f64) -> Option<f64> {
     let mut step = smallest / f64::from(parts);
     let mut error = unit / f64::from(parts);
@@ -223,7 +223,7 @@ impl Resolution {
     }
 
     /// Standard deviation of an arm in steps, as far as its values show that it
-    /// varies at least so much; 0 where they do not.
+    /// varies at least that much; 0 where they do not.
     fn sd_in_steps(self, values: &[f64]) -> f64 {
         let middle = quantile_below(values);
         let beyond = |least: f64, most: f64| {

@@ -88,29 +88,32 @@ fn size_of_score(score: i64) -> usize {
 }
 
 fn exact(grid: &[i64]) -> f64 {
-    let sizes: Vec<usize> = grid.iter().map(|&g| size_of_score(g)).collect();
+    let mut sizes: Vec<usize> = grid.iter().map(|&g| size_of_score(g)).collect();
     let total: usize = sizes.iter().sum();
-    let positive: usize = grid
-        .iter()
-        .zip(&sizes)
-        .filter(|(g, _)| **g > 0)
-        .map(|(_, size)| size)
-        .sum();
-    // Probability of each sum of the positive scores, up to the one at hand.
+    let positive = grid.iter().filter(|&&g| g > 0);
+    let positive: usize = positive.map(|&g| size_of_score(g)).sum();
+    // In how many ways the positive scores have each sum, up to the one at hand: from
+    // the smallest score on few sums are reached, and from one row to another, since
+    // in place each addition would wait for the one before.
+    sizes.sort_unstable();
     let smaller = positive.min(total - positive);
-    let mut mass = vec![0.0f64; smaller + 1];
-    mass[0] = 1.0;
+    let mut ways = vec![0.0f64; smaller + 1];
+    let mut next = ways.clone();
+    ways[0] = 1.0;
     let mut reached = 0;
     for &size in &sizes {
         reached = smaller.min(reached + size);
-        for sum in (size..=reached).rev() {
-            mass[sum] = 0.5 * (mass[sum] + mass[sum - size]);
+        let size = size.min(reached + 1);
+        next[..size].copy_from_slice(&ways[..size]);
+        let with_and_without = ways.iter().zip(&ways[size..=reached]);
+        for (sum, (with, without)) in next[size..=reached].iter_mut().zip(with_and_without) {
+            *sum = with + without;
         }
-        for without in &mut mass[..size.min(reached + 1)] {
-            *without *= 0.5;
-        }
+        std::mem::swap(&mut ways, &mut next);
     }
-    (2.0 * mass.iter().sum::<f64>()).min(1.0)
+    // Fewer than 2¹⁰⁰⁰: neither the number of ways nor its share is out of range.
+    let halves = sizes.iter().fold(1.0, |share, _| 0.5 * share);
+    (2.0 * halves * ways.iter().sum::<f64>()).min(1.0)
 }
 
 /// Do a few scores make much of the variance? Then the sum has several humps,

@@ -65,7 +65,7 @@ pub fn against_baseline(data: &Responses, baseline: usize, alpha: f64) -> Vec<St
     let arms: Vec<usize> = (0..data.arms()).filter(|&arm| arm != baseline).collect();
     let pairs: Vec<(usize, Distances)> = arms
         .into_iter()
-        .map(|arm| (arm, Distances::of(data, arm, baseline)))
+        .map(|arm| (arm, Distances::from_responses(data, arm, baseline)))
         .filter(|(_, distances)| distances.is_usable())
         .collect();
     let p_values: Vec<f64> = pairs.iter().map(|(_, pair)| pair.p_value(0.0)).collect();
@@ -117,7 +117,7 @@ struct Distances {
 }
 
 impl Distances {
-    fn of(data: &Responses, arm: usize, baseline: usize) -> Self {
+    fn from_responses(data: &Responses, arm: usize, baseline: usize) -> Self {
         let shift = shift(&data.differences(arm, baseline));
         let aligned: Vec<(f64, f64)> = data
             .rows()

@@ -201,7 +201,7 @@ pub(super) struct Tails {
 impl Fitted {
     /// With what the scale of so few members is worth: simulated normal
     /// samples of 8 to 128 members follow this to a few per cent.
-    pub(super) fn of(self, members: usize) -> Tails {
+    pub(super) fn for_members(self, members: usize) -> Tails {
         let scale = (0.75 * members as f64 - 4.0).max(0.7);
         let freedom = 1.0 / (self.freedom.powi(-2) + scale.powi(-2)).sqrt();
         Tails {

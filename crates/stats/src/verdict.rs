@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
+use super::normal;
 use super::paired::Interval;
 pub use super::setting::{Basis, Setting, Words, gain};
 use super::withheld::under_which_load;
@@ -297,6 +298,24 @@ fn scale(time: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() * factor.max(0.0)).unwrap_or(Duration::MAX)
 }
 
+/// How often the verdicts of a comparison err, and what that costs over one test at the
+/// end: several arms, several looks, CPU time beside. The width of an interval goes with
+/// the quantile of its level, and the runs for a width with its square.
+#[must_use]
+pub fn guarantee(look: &Look, alpha: f64) -> String {
+    let levels = look.contrasts.iter().map(|contrast| contrast.nominal_level);
+    let strictest = levels.fold(alpha, f64::min).max(f64::MIN_POSITIVE);
+    let ratio = normal::upper_quantile(0.5 * strictest) / normal::upper_quantile(0.5 * alpha);
+    format!(
+        "Error rate at most {:.0} % over all arms and interim looks, for speed and for \
+         spread: intervals are {ratio:.1} times as wide as those of one test at the end, \
+         or take {:.1} times the runs. They are of the difference; hyperfine's ± is how \
+         runs vary.",
+        100.0 * alpha,
+        ratio * ratio
+    )
+}
+
 /// The whole comparison as a sentence, and what to do.
 #[must_use]
 pub fn overall_sentence(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> String {
@@ -309,7 +328,7 @@ pub fn overall_sentence(outcome: ComparisonOutcome, look: &Look, setting: &Setti
             setting.judge.phrase()
         ),
         ComparisonOutcome::LeaveAlone => format!(
-            "Leave it alone: nothing confirmed beats {baseline} by {} or more {}{}.",
+            "Leave it alone: no arm is confirmed to beat {baseline} by {} or more {}{}.",
             percent(gain(setting.delta)),
             setting.judge.phrase(),
             certain(look, setting).map_or_else(String::new, |certain| format!("; {certain}"))
@@ -369,10 +388,10 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let rivals = if look.contrasts.len() < 2 || look.winner != arm || !margin.is_finite() {
         String::new()
     } else if margin < NO_MARGIN {
-        "; nothing confirmed beats it".to_owned()
+        "; no other arm is confirmed better".to_owned()
     } else {
         format!(
-            "; nothing confirmed beats it by more than {}",
+            "; no other arm is confirmed better by more than {}",
             percent(margin)
         )
     };

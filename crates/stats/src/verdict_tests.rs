@@ -117,7 +117,7 @@ fn sentences() {
     check(
         contrast(1, 0.69, 0.70, Decision::Slower),
         "cpu:0 is slower than os-default by 99.4–101 % in the typical run (40 blocks).",
-        "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run; cpu:0 is slower by 99.4–101 %.",
+        "Leave it alone: no arm is confirmed to beat os-default by 1.0 % or more in the typical run; cpu:0 is slower by 99.4–101 %.",
     );
     check(
         contrast(1, -0.004, 0.006, Decision::Same),
@@ -133,13 +133,13 @@ fn sentences() {
     check(
         contrast(1, -0.008, -0.002, Decision::Faster),
         "cpu:0 is faster than os-default by 0.2–0.8 % in the typical run (40 blocks).",
-        "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
+        "Leave it alone: no arm is confirmed to beat os-default by 1.0 % or more in the typical run.",
     );
     // As narrow as ±δ, but neither off 0 nor within ±δ.
     check(
         contrast(1, -0.002, 0.014, Decision::Undecided),
         "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); ±0.6 % takes about 89 s more.",
-        "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
+        "Leave it alone: no arm is confirmed to beat os-default by 1.0 % or more in the typical run.",
     );
     check(
         contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
@@ -205,5 +205,29 @@ fn more_is_asked_for_in_what_was_limited() {
     assert_eq!(
         first(Effort::Runs),
         "--max-runs 6 (2 min more) for a first verdict"
+    );
+}
+
+#[test]
+fn cpu_time_decides_only_what_wall_clock_time_leaves_open() {
+    let cpu = contrast(1, 0.05, 0.07, Decision::Slower);
+    let decides = |low, high| {
+        let wall = contrast(1, low, high, Decision::Undecided);
+        crate::beside::decides(&wall, &cpu)
+    };
+    assert!(decides(-0.02, 0.1));
+    assert!(!decides(-0.1, 0.02), "as large a change is excluded");
+    assert!(!decides(0.01, 0.1), "its claim waits");
+}
+
+/// Quantiles 2.576 and 1.960.
+#[test]
+fn a_level_of_1_percent_takes_three_quarters_more_runs_than_one_of_5() {
+    let mut strict = contrast(1, 0.01, 0.03, Decision::Slower);
+    strict.nominal_level = 0.01;
+    let said = guarantee(&look(12, strict), 0.05);
+    assert!(
+        said.contains("at most 5 %") && said.contains("1.7 times the runs"),
+        "{said}"
     );
 }

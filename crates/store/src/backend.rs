@@ -136,7 +136,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where it cannot be written.
     pub fn keep(&mut self, record: &impl StoredRecord) -> Result<(), StoreError> {
-        let record = Prepared::of(record);
+        let record = Prepared::from_record(record);
         each!(&mut self.backend, store => store.keep(&record))
     }
 
@@ -164,7 +164,7 @@ impl Store {
         let mut batch: Vec<Prepared> = Vec::new();
         let (mut kept, mut bytes) = (0, 0);
         for record in records {
-            let record = Prepared::of(&record);
+            let record = Prepared::from_record(&record);
             bytes += record.body.len();
             batch.push(record);
             kept += 1;
@@ -186,7 +186,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where it cannot be written.
     pub fn create(&mut self, record: &impl StoredRecord) -> Result<bool, StoreError> {
-        let record = Prepared::of(record);
+        let record = Prepared::from_record(record);
         each!(&mut self.backend, store => store.create(&record, &[]))
     }
 
@@ -200,7 +200,7 @@ impl Store {
         each!(&mut self.backend, store => store.create(&record, &[]))
     }
 
-    /// Takes in records of another store as they stand there, with the runs of
+    /// Takes in records of another store as they are there, with the runs of
     /// those that were cut off, unless there are some with their ids; how many
     /// came in. Those without runs come in together or not at all.
     ///

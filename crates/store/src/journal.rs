@@ -169,7 +169,7 @@ pub(super) fn is_being_written(store: &Path, id: &str) -> bool {
     matches!(state(&path(store, id)), State::Written(_))
 }
 
-/// Where a record's journal stands.
+/// The path of a record's journal.
 pub(super) fn path(store: &Path, id: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
     name.push(format!(".{id}.{ENDING}"));

@@ -25,25 +25,26 @@
     )
 )]
 
+mod answers;
 mod backend;
+mod condition;
 mod journal;
 mod location;
 mod matching;
 mod passfile;
 mod postgres;
 mod prepared;
-mod reported;
 mod spool;
 mod sqlite;
 mod sslmode;
 
 use serde_json::value::{RawValue, to_raw_value};
 
+pub use answers::{FileIdentity, Generation, Growth, Removed, Retagged};
 pub use backend::Store;
 pub use location::{Location, Server};
 pub use matching::records_back;
 pub use pinwise_record::Entry;
-pub use reported::{FileIdentity, Generation, Growth, Removed, Retagged};
 pub use spool::Spool;
 
 use prepared::{Prepared, is_of, words};
@@ -142,7 +143,7 @@ pub enum StoreError {
         /// Its id.
         id: String,
     },
-    /// A record that is there cannot be read.
+    /// A record exists but cannot be read.
     #[error("record {id}: {reason}")]
     Record {
         /// Its id.
@@ -214,7 +215,7 @@ impl Stored {
     /// [`StoreError::Record`] where it is damaged, newer or of no known kind.
     pub fn record(&self) -> Result<AnyRecord, StoreError> {
         match AnyRecord::read(&self.body).map_err(|reason| self.refused(reason))? {
-            AnyRecord::Comparison(_) => Ok(AnyRecord::Comparison(Box::new(self.comparison()?))),
+            AnyRecord::Comparison(_) => Ok(self.comparison()?.into()),
             other => Ok(other),
         }
     }

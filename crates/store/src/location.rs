@@ -87,7 +87,7 @@ impl Server {
             .strip_prefix("postgres://")
             .or_else(|| text.strip_prefix("postgresql://"))
             .ok_or("write postgres://USER@HOST/DATABASE, or ?host=/FOLDER for a Unix socket")?;
-        // Whatever stands between the first and the last may be a password's.
+        // Whatever is between the first and the last may be part of a password.
         if rest.matches('@').count() > 1 {
             return Err("there is more than one @ (write those of a password as %40)".to_owned());
         }
@@ -114,8 +114,7 @@ impl Server {
                 config.ssl_mode(SslMode::Disable);
                 if config.get_target_session_attrs() != TargetSessionAttrs::Any {
                     return Err(
-                        "target_session_attrs is asked of hosts, not of a socket (omit it)"
-                            .to_owned(),
+                        "target_session_attrs is for hosts, not for a socket (omit it)".to_owned(),
                     );
                 }
             }
@@ -216,7 +215,7 @@ fn is_socket(host: &Host) -> bool {
 /// Why a URL is refused; the client library names the parameter.
 fn not_understood(error: &tokio_postgres::Error) -> String {
     format!(
-        "{} (docs/stores.md lists what is understood)",
+        "{} (docs/records.md lists what is understood)",
         reason(error)
     )
 }

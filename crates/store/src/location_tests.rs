@@ -121,13 +121,13 @@ fn parameters_that_are_not_understood_are_named() {
     ] {
         let error = Location::parse(&format!("postgres://{url}")).unwrap_err();
         let error = error.to_string();
-        let is_named = error.contains(word) && error.contains("docs/stores.md");
+        let is_named = error.contains(word) && error.contains("docs/records.md");
         assert!(is_named, "{error}");
     }
     let socket = "postgres:///pin?target_session_attrs=read-write";
     let error = Location::parse(socket).unwrap_err().to_string();
     assert!(
-        error.contains("target_session_attrs is asked of hosts"),
+        error.contains("target_session_attrs is for hosts"),
         "{error}"
     );
     for attributes in ["any", "read-write", "read-only"] {
@@ -181,7 +181,7 @@ proptest! {
 
     #[test]
     fn no_password_is_shown(password in "[a-z0-9/:?&@#%=]{0,12}", tail in "[a-z/?&=:]{0,12}") {
-        // Letters that stand nowhere else.
+        // Letters that occur nowhere else.
         let password = format!("QQ{password}QQ");
         let text = format!("postgres://me:{password}@host/db{tail}");
         let shown = match Location::parse(&text) {

@@ -1,4 +1,4 @@
-//! The record that the beginning of an id names.
+//! What records of a store are found by, in files and databases alike.
 
 use super::{StoreError, Stored};
 
@@ -40,4 +40,18 @@ pub(super) fn only(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreErro
             id => format!("no record has the id '{id}' (pinwise record history lists them)"),
         })
     })
+}
+
+/// A query of all values of a column that leads an index: one step of the index
+/// for each value, not for each record.
+pub(super) fn distinct(column: &str) -> String {
+    format!(
+        "WITH RECURSIVE found (value) AS (
+            SELECT min({column}) FROM line
+            UNION ALL
+            SELECT (SELECT min({column}) FROM line WHERE {column} > value) FROM found
+            WHERE value IS NOT NULL
+         )
+         SELECT value FROM found WHERE value IS NOT NULL"
+    )
 }

@@ -32,7 +32,7 @@ pub(super) fn password(text: &str, wanted: Wanted<'_>) -> Option<String> {
         })
 }
 
-/// Up to a colon that no backslash stands before, and what follows it.
+/// The text up to an unescaped colon, and the text after it.
 fn field(text: &str) -> Option<(&str, &str)> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {

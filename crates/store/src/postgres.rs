@@ -11,6 +11,7 @@ mod failure;
 mod growing;
 mod guard;
 mod link;
+mod ownership;
 mod reading;
 mod schema;
 mod secure;

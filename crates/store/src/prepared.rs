@@ -1,6 +1,7 @@
 //! A record as any store takes it: its line, its body and what lists say of it.
 
 use serde::Serialize;
+use serde::de::Error as _;
 use serde_json::Value;
 
 use super::StoreError;
@@ -19,13 +20,13 @@ pub(super) struct Prepared {
 impl Prepared {
     pub(super) fn new(entry: Entry, body: String) -> Self {
         Self {
-            summary: Summary::of(&body),
+            summary: Summary::from_json(&body),
             entry,
             body,
         }
     }
 
-    pub(super) fn of(record: &impl StoredRecord) -> Self {
+    pub(super) fn from_record(record: &impl StoredRecord) -> Self {
         Self::new(record.entry(), json(record))
     }
 
@@ -60,6 +61,10 @@ impl Prepared {
         let entry = record
             .entry()
             .ok_or_else(|| bad(&id_of_json(body), RecordError::NotStored { kind }))?;
+        if entry.id.is_empty() {
+            let error = serde_json::Error::custom("missing field `id`");
+            return Err(bad("", RecordError::Damaged(error)));
+        }
         Ok(Self::new(entry, body.to_owned()))
     }
 
@@ -70,7 +75,7 @@ impl Prepared {
     }
 }
 
-/// The id that stands in a text, for an error about it.
+/// The id in a text, for an error about it.
 fn id_of_json(body: &str) -> String {
     let value: Value = serde_json::from_str(body).unwrap_or_default();
     value["id"].as_str().unwrap_or_default().to_owned()

@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn record(id: &str) -> Prepared {
-        let mut record = Prepared::of(&crate::tests::comparison(
+        let mut record = Prepared::from_record(&crate::tests::comparison(
             "one",
             &mut pinwise_study::compare::Unwatched,
         ));

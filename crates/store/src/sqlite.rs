@@ -68,7 +68,7 @@ impl Sqlite {
             self.lock(&entry.id)?;
         }
         self.replace(record).map_err(|error| self.explain(&error))?;
-        // The lock of another record may hold runs that stand nowhere else.
+        // The lock of another record may hold runs that exist nowhere else.
         let journal = self.journal.as_ref();
         if entry.is_complete && journal.is_some_and(|j| j.is_of(&self.path, &entry.id)) {
             self.unlock();
@@ -252,8 +252,8 @@ impl Sqlite {
             .collect()
     }
 
-    /// The record written last whose line is so, or so many before it: clocks are
-    /// set back and differ.
+    /// The Nth newest record that matches a condition, in the order of writing:
+    /// clocks are set back and differ.
     fn select_newest(
         &self,
         condition: &str,
@@ -288,7 +288,7 @@ impl Sqlite {
         if let Some(same) = same {
             return Ok(vec![same]);
         }
-        // Ids that begin so stand side by side in the index.
+        // Ids with the same beginning are neighbours in the index.
         let sql = format!(
             "SELECT {COLUMNS} FROM record WHERE id IN (
                 SELECT id FROM line
@@ -346,8 +346,8 @@ fn reason(error: &rusqlite::Error) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// May it be well later, with nothing wrong in the store?
-fn is_of_the_moment(error: &rusqlite::Error) -> bool {
+/// Is the error transient, with nothing wrong in the store?
+fn is_transient(error: &rusqlite::Error) -> bool {
     use ErrorCode as Code;
     matches!(
         error.sqlite_error_code(),

@@ -4,59 +4,6 @@ use std::path::Path;
 
 use super::*;
 use crate::Store;
-use crate::tests::{comparison, store};
-use pinwise_record::{Comparison, Stopped};
-use pinwise_study::compare::Observer;
-
-struct StoringObserver<'a> {
-    store: &'a mut Store,
-    kill_after: usize,
-}
-
-impl Observer for StoringObserver<'_> {
-    fn begin(&mut self, record: &Comparison) {
-        self.store.begin(record).unwrap();
-    }
-
-    fn run(&mut self, arm: usize, run: &RunRecord) {
-        if self.kill_after > 0 {
-            self.kill_after -= 1;
-            self.store.add_run(arm, run).unwrap();
-        }
-    }
-}
-
-#[test]
-fn a_killed_record_keeps_every_finished_run() {
-    let (folder, mut store) = store();
-    let mut observer = StoringObserver {
-        store: &mut store,
-        kill_after: 9,
-    };
-    comparison("cut", &mut observer);
-    assert_eq!(
-        store.load("cut").unwrap().runs.len(),
-        9,
-        "a growing record can be read"
-    );
-    drop(store);
-    let store = Store::open(&folder.path().join("a/b/pinwise.db")).unwrap();
-    let names: Vec<_> = std::fs::read_dir(folder.path().join("a/b"))
-        .unwrap()
-        .collect();
-    assert!(
-        names.iter().all(|n| !format!("{n:?}").contains(".runs")),
-        "{names:?}"
-    );
-    let stored = store.load("cut").unwrap();
-    assert!(!stored.entry.is_complete);
-    let record = stored.comparison().unwrap();
-    let counted: usize = record.arms.iter().map(|arm| arm.runs.len()).sum();
-    let others: usize = record.arms.iter().map(|arm| arm.other_runs.len()).sum();
-    assert_eq!(counted + others, 9);
-    assert_eq!(record.stopped, None::<Stopped>);
-    assert_eq!(record.arms[0].runs.len(), record.arms[1].runs.len());
-}
 
 #[test]
 fn damaged_stores_and_those_of_other_versions_are_refused() {

@@ -10,9 +10,8 @@ use serde::Deserialize;
 
 use pinwise_format::{count, percent};
 use pinwise_record::{
-    BENCH_SCHEMA, COMPARISON_SCHEMA, ChangeVerdict, ComparedRecord, Comparison, DIFF_SCHEMA,
-    DiffRecord, Entry, Figure, FigureChange, MachineChange, MachineFact, RecordError, SchemaName,
-    Summary, read,
+    ChangeVerdict, ComparedRecord, Comparison, DiffRecord, Entry, Figure, FigureChange, Kind,
+    MachineChange, MachineFact, RecordError, SchemaName, Summary, read,
 };
 use pinwise_stats::normal;
 
@@ -71,7 +70,7 @@ pub enum ChangeError {
         /// In B.
         of_b: String,
     },
-    /// Nothing stands in both.
+    /// Nothing is in both.
     #[error("nothing has the same name in both: A has {of_a}, B has {of_b}")]
     Names {
         /// Names in A.
@@ -104,7 +103,7 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
         });
     }
     let mut caveats = Vec::new();
-    let figures = if a.entry.schema == COMPARISON_SCHEMA {
+    let figures = if a.entry.schema == Kind::Comparison.schema() {
         sessions::arms(&comparison(a)?, &comparison(b)?, &mut caveats)?
     } else {
         summaries(a, b, &mut caveats)
@@ -127,15 +126,14 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     for side in [a, b] {
         if !side.entry.is_complete {
             caveats.push(format!(
-                "{} did not finish: what it has so far is compared.",
+                "{} did not finish: its partial results are compared.",
                 side.entry.id
             ));
         }
     }
     Ok(DiffRecord {
-        schema: DIFF_SCHEMA.to_owned(),
-        a: compared(a),
-        b: compared(b),
+        a: describe_side(a),
+        b: describe_side(b),
         machine_changes: machine_changes(a, b),
         sentence: overall(&figures),
         figures,
@@ -155,7 +153,7 @@ fn comparison(side: Side<'_>) -> Result<Comparison, ChangeError> {
     })
 }
 
-fn compared(side: Side<'_>) -> ComparedRecord {
+fn describe_side(side: Side<'_>) -> ComparedRecord {
     let Entry {
         id,
         schema,
@@ -253,10 +251,10 @@ fn summaries(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureC
             of(b)
         ));
     }
-    let has_intervals = a.entry.schema == BENCH_SCHEMA;
+    let has_intervals = a.entry.schema == Kind::Bench.schema();
     caveats.push(match has_intervals {
         true => "A and B ran at different times, and each figure has an interval of its own: a change is reported only where the two do not overlap. pinwise record diff of the bench's comparisons shows more.".to_owned(),
-        false => "Figures of such records have no interval between records: how much of a change is chance is unknown.".to_owned(),
+        false => "Figures of such records have no interval between records: a change may be chance.".to_owned(),
     });
     let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
     let mut names: Vec<&str> = Vec::new();
@@ -306,11 +304,11 @@ fn headline(
         let high = over(figure.b_high, figure.a_low).map(wider);
         (figure.low, figure.high) = low.zip(high).unzip();
     }
-    judged(figure, USUAL_EFFECT)
+    judge_figure(figure, USUAL_EFFECT)
 }
 
 /// The figure with its verdict and sentence.
-fn judged(mut figure: FigureChange, delta: f64) -> FigureChange {
+fn judge_figure(mut figure: FigureChange, delta: f64) -> FigureChange {
     figure.verdict = match (figure.low, figure.high) {
         (Some(low), Some(high)) if low >= 1.0 / (1.0 + delta) && high <= 1.0 + delta => {
             ChangeVerdict::Same
@@ -332,11 +330,11 @@ fn sentence(figure: &FigureChange, delta: f64) -> String {
     };
     let Some(ratio) = figure.ratio else {
         return match (figure.a, figure.b) {
-            (Some(_), None) => format!("{name}: only A has it."),
-            (None, Some(_)) => format!("{name}: only B has it."),
+            (Some(_), None) => format!("{name}: only in A."),
+            (None, Some(_)) => format!("{name}: only in B."),
             (None, None) => format!("{name}: neither has a figure."),
             (Some(_), Some(_)) => {
-                format!("{name}: there is no ratio to a figure that is not above 0.")
+                format!("{name}: no ratio to a figure that is not above 0.")
             }
         };
     };

@@ -13,7 +13,7 @@ mod settings;
 
 use pinwise_machine::Usage;
 use pinwise_machine::linux::HostFacts;
-use pinwise_record::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+use pinwise_record::{Doctor, Finding, Severity};
 use pinwise_topology::Topology;
 
 /// What the checks look at.
@@ -37,11 +37,11 @@ enum CheckOutcome {
 use CheckOutcome::{Found, InOrder, Unavailable};
 use disturbance::{load, pressure, quota, sched_ext, steal, thermal, tuners, virtual_machine};
 use settings::{
-    aslr, battery, clock, cpuset, governor, huge_pages, isolated, numa_balancing, perf, smt, swap,
-    turbo,
+    aslr, battery, clock, cpuset, governor, huge_pages, isolated, numa_balancing, perf, pod, smt,
+    swap, turbo,
 };
 
-const CHECKS: [fn(&Examined) -> CheckOutcome; 20] = [
+const CHECKS: [fn(&Examined) -> CheckOutcome; 21] = [
     load,
     steal,
     virtual_machine,
@@ -57,6 +57,7 @@ const CHECKS: [fn(&Examined) -> CheckOutcome; 20] = [
     smt,
     turbo,
     cpuset,
+    pod,
     numa_balancing,
     huge_pages,
     aslr,
@@ -68,7 +69,6 @@ const CHECKS: [fn(&Examined) -> CheckOutcome; 20] = [
 #[must_use]
 pub fn diagnose(examined: &Examined) -> Doctor {
     let mut record = Doctor {
-        schema: DOCTOR_SCHEMA.to_owned(),
         findings: Vec::new(),
         passed: Vec::new(),
         unavailable: std::collections::BTreeMap::new(),
@@ -113,7 +113,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use pinwise_topology::Quota;
+    use pinwise_machine::Usage;
+    use pinwise_sched::Refusal;
+    use pinwise_topology::{CpuSet, Quota, Restriction};
 
     fn names(examined: &Examined) -> Vec<String> {
         let record = diagnose(examined);
@@ -130,6 +132,99 @@ mod tests {
     #[test]
     fn a_quiet_host_has_no_findings() {
         assert_eq!(names(&quiet()), Vec::<String>::new());
+    }
+
+    /// Ticks of 10 ms, over waits that are no multiple of it.
+    #[test]
+    fn no_cpu_is_busier_than_it_can_be() {
+        let mut examined = quiet();
+        let ms = Duration::from_millis;
+        let after = Usage {
+            at: ms(291),
+            busy: vec![(0, ms(300)), (1, ms(0))],
+            steal: ms(300),
+        };
+        examined.usage = Some((
+            Usage {
+                busy: vec![(0, ms(0)), (1, ms(0))],
+                ..Usage::default()
+            },
+            after,
+        ));
+        let said = diagnose(&examined).findings.into_iter();
+        let said: Vec<String> = said.map(|finding| finding.sentence).collect();
+        assert!(said[0].contains("CPU 0 100 %"), "{said:?}");
+        assert!(said[1].contains("the time of 1.03 of 2 CPUs"), "{said:?}");
+    }
+
+    #[test]
+    fn a_pod_learns_what_it_was_given() {
+        let told = |cpuset: &str, limit: Option<f64>| {
+            let mut topology = Topology::from_synthetic("numa:2 core:4 pu:2").unwrap();
+            let leaves = CpuSet::parse_list(cpuset).unwrap();
+            topology.allowed.clone_from(&leaves);
+            topology.restrictions = vec![Restriction::limit("cpuset /kubepods/pod1", leaves)];
+            let source = "/sys/fs/cgroup/cpu.max".to_owned();
+            topology.quota = limit.map(|cpus| Quota { cpus, source });
+            let mut examined = Examined {
+                topology,
+                ..Examined::default()
+            };
+            examined.facts.is_pod = true;
+            let findings = diagnose(&examined).findings;
+            let pod = findings
+                .iter()
+                .find(|finding| finding.check == "pod")
+                .unwrap();
+            format!("{} {}", pod.sentence, pod.advice)
+        };
+        assert_eq!(
+            told("2-5", Some(4.0)),
+            "This pod has CPUs 2-5 to itself: 2 whole cores. "
+        );
+        let split = told("2,4,8", None);
+        assert!(
+            split.starts_with("This pod has CPUs 2,4,8 to itself, but others run on siblings in 3 of its cores, on 2 NUMA nodes. "),
+            "{split}"
+        );
+        for option in ["full-pcpus-only=true", "single-numa-node"] {
+            assert!(split.contains(option), "{split}");
+        }
+        let shared = told("0-15", Some(1.5));
+        assert!(
+            shared.starts_with(
+                "This pod runs in the shared pool on CPUs 0-15, for 1.5 CPUs of time. "
+            ),
+            "{shared}"
+        );
+        assert!(shared.contains("--cpu-manager-policy=static"), "{shared}");
+    }
+
+    #[test]
+    fn what_still_disturbs_isolated_cpus_is_named() {
+        let list = |text: &str| CpuSet::parse_list(text).unwrap();
+        let mut examined = Examined {
+            topology: Topology::from_synthetic("core:4 pu:1").unwrap(),
+            ..Examined::default()
+        };
+        let isolation = &mut examined.facts.isolation;
+        isolation.isolated = list("2-3");
+        isolation.irq_cpus = vec![(30, list("0-3")), (31, list("0-1"))];
+        isolation.rcu_nocbs = list("2-3");
+        let sentence = |examined: &Examined| diagnose(examined).findings[0].sentence.clone();
+        let told = sentence(&examined);
+        assert!(
+            told.ends_with("Still possible there: 1 interrupt, the timer tick."),
+            "{told}"
+        );
+        let advice = diagnose(&examined).findings[0].advice.clone();
+        assert!(
+            advice.contains("nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1"),
+            "{advice}"
+        );
+        examined.facts.isolation.irq_cpus.clear();
+        examined.facts.isolation.nohz_full = list("2-3");
+        assert!(!sentence(&examined).contains("Still"));
     }
 
     #[test]
@@ -156,6 +251,25 @@ mod tests {
     }
 
     #[test]
+    fn perf_that_is_refused_is_not_in_order() {
+        let mut examined = quiet();
+        examined.facts.perf_paranoid = Some(1);
+        examined.facts.is_root = true;
+        assert_eq!(names(&examined), Vec::<String>::new());
+        examined.facts.perf_refusal = Some(Refusal {
+            reason: "perf_event_open: denied".to_owned(),
+            remedy: Some("docker run --cap-add PERFMON".to_owned()),
+        });
+        let finding = diagnose(&examined).findings.remove(0);
+        assert!(finding.sentence.contains("perf_event_open"), "{finding:?}");
+        assert!(!finding.advice.contains("sysctl"), "{finding:?}");
+        examined.facts.is_root = false;
+        examined.facts.perf_paranoid = Some(2);
+        let finding = diagnose(&examined).findings.remove(0);
+        assert!(finding.advice.contains("sysctl"), "{finding:?}");
+    }
+
+    #[test]
     fn load_and_steal_are_measured_over_the_wait() {
         let usage = |at, busy0, busy1, steal| Usage {
             at: Duration::from_millis(at),
@@ -173,6 +287,6 @@ mod tests {
             record.findings[0].sentence.contains("CPU 0 90 %"),
             "{record:?}"
         );
-        assert!(record.findings[1].sentence.contains("4.0 %"));
+        assert!(record.findings[1].sentence.contains("0.04 of 2 CPUs"));
     }
 }

@@ -4,7 +4,7 @@
 use pinwise_format::shell;
 use pinwise_placement::emit::{Context, Piece, Target, Tool, emit};
 use pinwise_placement::{Realised, Wish};
-use pinwise_record::CommandRecord;
+use pinwise_record::{CommandRecord, SettingRecord};
 use pinwise_topology::Topology;
 
 /// Those that are offered beside the first commands, with what they are called.
@@ -18,22 +18,28 @@ const LAUNCHERS: [(Tool, &str); 4] = [
 /// Stands for the program in what an emitter writes.
 const PROGRAM: &str = "COMMAND";
 
-/// A line for each that can express all of the placement. None where nothing is
-/// placed. `program` gives it as a shell takes it and a tool has to be given it; `None`
+/// A line for each that can express all of the placement and its setting. None where
+/// nothing is placed or limited. `program` gives it as a shell takes it and a tool has to be given it; `None`
 /// of what is not started.
 pub(crate) fn commands(
     place: &Realised,
+    setting: &SettingRecord,
     topology: &Topology,
     program: &dyn Fn(Tool) -> Option<String>,
 ) -> Vec<CommandRecord> {
-    if place.placement.wish == Wish::OsDefault && place.memory.is_none() {
+    let is_unplaced = place.placement.wish == Wish::OsDefault && place.memory.is_none();
+    if is_unplaced && !setting.has_group() {
         return Vec::new();
     }
     let context = Context {
         command: vec![PROGRAM.to_owned()],
+        limit: setting.limit.and_then(|limit| limit.limit()),
         ..Context::default()
     };
     let launched = LAUNCHERS.iter().filter_map(|&(tool, name)| {
+        if setting.is_exclusive && !tool.has_cpusets() {
+            return None;
+        }
         let emission = emit(&Target::new(tool), place, topology, &context);
         if !emission.cannot.is_empty() {
             return None;
@@ -72,6 +78,7 @@ fn line(pieces: &[Piece], program: &str) -> Option<String> {
 mod tests {
     use super::*;
     use pinwise_placement::Placement;
+    use pinwise_record::CpuLimitRecord;
 
     #[track_caller]
     fn check(placement: &str, expected: &[&str]) {
@@ -79,7 +86,7 @@ mod tests {
         let placement: Placement = placement.parse().unwrap();
         let place = placement.realise(&topology).unwrap();
         let program = |tool: Tool| Some(format!("./prog '{}' < in", tool.given("$a b")));
-        let commands = commands(&place, &topology, &program);
+        let commands = commands(&place, &SettingRecord::default(), &topology, &program);
         let lines: Vec<String> = commands.into_iter().map(|c| c.line).collect();
         assert_eq!(lines, expected);
     }
@@ -97,6 +104,36 @@ mod tests {
             ],
         );
         check("os-default", &[]);
+    }
+
+    #[test]
+    fn a_limit_is_said_to_those_that_have_one() {
+        let topology = Topology::from_synthetic("package:1 core:4 pu:1").unwrap();
+        let lines = |placement: &str, setting: &SettingRecord| -> Vec<String> {
+            let placement: Placement = placement.parse().unwrap();
+            let place = placement.realise(&topology).unwrap();
+            let commands = commands(&place, setting, &topology, &|_| Some("./prog".to_owned()));
+            commands.into_iter().map(|command| command.line).collect()
+        };
+        let limited = SettingRecord {
+            limit: Some(CpuLimitRecord {
+                cpus: 2.0,
+                period_s: 0.1,
+            }),
+            ..SettingRecord::default()
+        };
+        assert_eq!(
+            lines("os-default", &limited),
+            [
+                "systemd-run --wait --pipe --collect --same-dir -p CPUQuota=200% -- ./prog",
+                "docker run --rm -i --cpus=2 IMAGE ./prog",
+            ]
+        );
+        let exclusive = SettingRecord {
+            is_exclusive: true,
+            ..SettingRecord::default()
+        };
+        assert_eq!(lines("compact*2", &exclusive).len(), 2);
     }
 
     #[test]

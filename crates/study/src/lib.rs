@@ -48,6 +48,7 @@ pub mod reproduce;
 pub mod rules;
 pub mod search;
 pub mod spin;
+mod throttling;
 pub mod trace;
 
 use pinwise_machine::MachineError;

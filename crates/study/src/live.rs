@@ -7,7 +7,7 @@ use pinwise_record::{Comparison, Finding, ServiceRecord, Severity};
 /// What is known of the service after the last run.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceState {
-    /// What should be reported of its threads, as full sentences.
+    /// Remarks on its threads, as full sentences.
     pub notes: Vec<String>,
     /// The setting by which its program places its own threads, if known.
     pub knob: Option<String>,
@@ -17,7 +17,7 @@ pub struct ServiceState {
     pub has_ended: bool,
 }
 
-/// A service as it stands in records; nothing of how it is measured yet.
+/// A service as records describe it; nothing of how it is measured yet.
 #[must_use]
 pub fn service_record(facts: TargetFacts) -> ServiceRecord {
     ServiceRecord {
@@ -41,31 +41,30 @@ pub fn describe(record: &mut Comparison, state: &ServiceState) {
             }
             "arm_invalid" => {
                 finding.advice =
-                    "Its threads were given their old CPUs again; leave the placement out."
-                        .to_owned();
+                    "Its threads' old CPUs were restored; leave the placement out.".to_owned();
             }
             "thread_counts_differ" => {
                 finding.severity = Severity::Note;
                 finding.advice =
-                    "A service may start threads for its load: see that the load is the same."
+                    "A service may start threads depending on its load: make sure that the load is the same."
                         .to_owned();
             }
             _ => {}
         }
     }
     if state.has_ended {
-        record.findings.insert(
+        record.header.findings.insert(
             0,
             Finding::new(
                 "service_ended",
                 Severity::Problem,
-                "The service ended while it was measured; what was measured until then is kept.",
+                "The service ended while it was measured; partial results are kept.",
                 "See its own log. pinwise ends no service; a placement can show a fault of one.",
             ),
         );
     }
     for note in &state.notes {
-        record.findings.push(Finding::new(
+        record.header.findings.push(Finding::new(
             "service_threads",
             Severity::Warning,
             sentence(note),

@@ -61,8 +61,8 @@ pub fn conclude(mut record: Comparison) -> Comparison {
     if record.verdict.kind != VerdictKind::Same {
         record.verdict.kind = VerdictKind::Undecided;
     }
-    record.findings.extend(noise(&record, floor));
-    record.findings.extend(false_alarm_rates(&record));
+    record.header.findings.extend(noise(&record, floor));
+    record.header.findings.extend(false_alarm_rates(&record));
     record
 }
 

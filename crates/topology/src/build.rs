@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Cache, CacheType, Cpu, CpuKind, CpuSet, Device, Identity, NumaNode, Quota, Restriction,
-    Topology, Warning, devices,
+    Cache, CacheType, Cpu, CpuKind, CpuSet, Device, Identity, MemoryAttributes, NumaNode, Quota,
+    Restriction, Topology, Warning, devices,
 };
 
 /// Linux has no more NUMA nodes (`MAX_NUMNODES` where it is largest). They may
@@ -26,6 +26,8 @@ pub struct CpuFacts {
     pub package: Option<CpuSet>,
     /// The system's id of the core, unique only within its package or cluster.
     pub core_id: Option<i64>,
+    /// The system's id of the package.
+    pub package_id: Option<i64>,
 }
 
 /// What is known of a NUMA node.
@@ -37,6 +39,8 @@ pub struct NodeFacts {
     pub cpus: CpuSet,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
+    /// What it is like.
+    pub attributes: MemoryAttributes,
 }
 
 /// CPUs of one kind and how fast it is, in any unit that grows with speed.
@@ -61,8 +65,15 @@ pub struct Facts {
     pub nodes: Vec<NodeFacts>,
     /// Kinds of CPU in any order; fewer than two means all are alike.
     pub kinds: Vec<KindFacts>,
+    /// CPUs by how fast the firmware says that they can be, in any order; fewer than two
+    /// means that it prefers none.
+    pub ranks: Vec<KindFacts>,
     /// Who takes CPUs away.
     pub restrictions: Vec<Restriction>,
+    /// CPUs that the scheduler leaves alone.
+    pub isolated: CpuSet,
+    /// CPUs without a timer tick while they run one thread.
+    pub nohz_full: CpuSet,
     /// Nodes that this process may allocate from; `None` for all.
     pub allowed_nodes: Option<BTreeSet<usize>>,
     /// Limit on CPU time.
@@ -87,11 +98,27 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
     let cores = cores(&facts, &online, &mut warnings);
     let packages = packages(&facts, &online, &mut warnings);
     let caches = consistent_caches(&facts.caches, &online, &mut warnings);
+    let caches = within_packages(caches, &packages, &mut warnings);
     let llcs = last_level_domains(&caches, &mut warnings);
     let numa_nodes = numa_nodes(&facts, &online, &mut warnings);
     let kinds = kinds(facts.kinds, &online);
+    let ranks = ranks(facts.ranks, &online);
     let devices = devices::complete(facts.devices, &online, &numa_nodes, &mut warnings);
 
+    if let Some(quota) = facts
+        .quota
+        .as_ref()
+        .filter(|q| q.cpus > allowed.len() as f64)
+    {
+        warnings.push(format!(
+            "The limit of {} CPUs in {} exceeds the {} that this process may use: it has no effect.",
+            quota.cpus,
+            quota.source,
+            allowed.len()
+        ));
+    }
+    let isolated = facts.isolated.intersection(&online);
+    let nohz_full = facts.nohz_full.intersection(&online);
     let mut topology = Topology {
         identity: facts.identity,
         cpus: Vec::new(),
@@ -101,10 +128,13 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         numa_nodes,
         caches,
         kinds,
+        ranks,
         online,
         allowed,
         quota: facts.quota,
         restrictions: facts.restrictions,
+        isolated,
+        nohz_full,
         devices: devices.into(),
         links: Vec::new(),
     };
@@ -195,7 +225,46 @@ fn packages(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<
     if claims.is_empty() && !online.is_empty() {
         return vec![online.clone()];
     }
-    disjoint_units("package", claims, warnings)
+    let units = disjoint_units("package", claims, warnings);
+    let mut ids = online.iter().map(|id| facts.cpus[&id].package_id);
+    let first = ids.next().flatten();
+    if units.len() > 1 && first.is_some() && ids.all(|id| id == first) {
+        warnings.push(format!(
+            "The lists of CPUs make {} packages, but all CPUs have one package id: taken as one package.",
+            units.len()
+        ));
+        return vec![online.clone()];
+    }
+    units
+}
+
+/// No cache spans packages: where one is reported to, each package has its part.
+fn within_packages(
+    caches: Vec<Cache>,
+    packages: &[CpuSet],
+    warnings: &mut Vec<Warning>,
+) -> Vec<Cache> {
+    let split = |cache: Cache| -> Vec<Cache> {
+        let parts = packages
+            .iter()
+            .map(|package| cache.cpus.intersection(package));
+        let parts: Vec<CpuSet> = parts.filter(|part| !part.is_empty()).collect();
+        if parts.len() < 2 {
+            return vec![cache];
+        }
+        warnings.push(format!(
+            "An L{} cache is reported to be shared by CPUs {} of {} packages, which is impossible: taken as one in each.",
+            cache.level,
+            cache.cpus,
+            parts.len()
+        ));
+        let each = parts.into_iter().map(|cpus| Cache {
+            cpus,
+            ..cache.clone()
+        });
+        each.collect()
+    };
+    caches.into_iter().flat_map(split).collect()
 }
 
 /// Keeps the first of overlapping claims. A CPU whose own claim is dropped
@@ -284,6 +353,10 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
             node: node.node,
             cpus: node.cpus.intersection(online),
             memory_bytes: node.memory_bytes,
+            attributes: MemoryAttributes {
+                near: node.attributes.near.intersection(online),
+                ..node.attributes.clone()
+            },
             allowed: facts
                 .allowed_nodes
                 .as_ref()
@@ -317,6 +390,7 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
             node: 0,
             cpus: online.clone(),
             memory_bytes: None,
+            attributes: MemoryAttributes::default(),
             allowed: true,
         });
     }
@@ -342,16 +416,71 @@ fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
     None
 }
 
-fn kinds(mut facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuKind> {
-    for kind in &mut facts {
-        kind.cpus = kind.cpus.intersection(online);
+/// From one kind to the next, capacities grow by more than this: those of favoured cores of
+/// one design by less (of a GB10's ten X925: 997, 1,017 and 1,024; of its A725: 718 and 731).
+pub(super) const CAPACITY_STEP: f64 = 1.1;
+
+/// The same of the highest frequencies, in which favoured cores of one design differ more;
+/// Zen 5 and Zen 5c of a Ryzen AI 9 HX 370 have 5.1 and 3.3 GHz.
+pub(super) const FREQUENCY_STEP: f64 = 1.25;
+
+/// Joins kinds that only their speed tells apart where that differs by at most `step`,
+/// and their cores have caches of the same sizes.
+pub(super) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64) -> Vec<KindFacts> {
+    let own_caches = |kind: &KindFacts| -> BTreeSet<(u8, CacheType, Option<u64>)> {
+        let first = kind.cpus.first();
+        let own = caches.iter().filter(|cache| cache.level <= 2);
+        let own = own.filter(|cache| first.is_some_and(|cpu| cache.cpus.contains(cpu)));
+        own.map(|cache| (cache.level, cache.kind, cache.size_bytes))
+            .collect()
+    };
+    kinds.sort_by_key(|kind| kind.speed);
+    let mut joined: Vec<KindFacts> = Vec::new();
+    for kind in kinds {
+        match joined.last_mut() {
+            Some(slower)
+                if kind.speed as f64 <= step * slower.speed as f64
+                    && own_caches(slower) == own_caches(&kind) =>
+            {
+                slower.cpus = slower.cpus.union(&kind.cpus);
+                slower.speed = kind.speed;
+            }
+            _ => joined.push(kind),
+        }
     }
-    facts.retain(|kind| !kind.cpus.is_empty());
-    if facts.len() < 2 {
-        return Vec::new();
+    joined
+}
+
+/// Groups that differ, slowest first; none where all CPUs are alike.
+fn by_speed(mut groups: Vec<KindFacts>, online: &CpuSet) -> Vec<KindFacts> {
+    for group in &mut groups {
+        group.cpus = group.cpus.intersection(online);
     }
-    facts.sort_by_key(|kind| kind.speed);
-    let last = facts.len() - 1;
+    groups.retain(|group| !group.cpus.is_empty());
+    groups.sort_by_key(|group| group.speed);
+    match groups.len() {
+        0 | 1 => Vec::new(),
+        _ => groups,
+    }
+}
+
+pub(super) fn ranks(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuSet> {
+    let mut groups: Vec<KindFacts> = Vec::new();
+    for group in by_speed(facts, online).into_iter().rev() {
+        match groups.last_mut() {
+            Some(last) if last.speed == group.speed => last.cpus = last.cpus.union(&group.cpus),
+            _ => groups.push(group),
+        }
+    }
+    match groups.len() {
+        1 => Vec::new(),
+        _ => groups.into_iter().map(|group| group.cpus).collect(),
+    }
+}
+
+fn kinds(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuKind> {
+    let facts = by_speed(facts, online);
+    let last = facts.len().saturating_sub(1);
     facts
         .into_iter()
         .enumerate()
@@ -366,3 +495,7 @@ fn kinds(mut facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuKind> {
         })
         .collect()
 }
+
+#[cfg(test)]
+#[path = "contradictions_tests.rs"]
+mod tests;

@@ -15,9 +15,6 @@ const DEEPEST: usize = 64;
 const LONGEST_PATH: usize = 4096;
 const MOST_MOUNTS: usize = 64;
 
-/// Who takes CPUs away where it is no cgroup.
-pub(super) const AFFINITY: &str = "affinity mask";
-
 /// Limits found in a capture.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
@@ -35,18 +32,13 @@ pub(super) fn limits(capture: &Capture, warnings: &mut Vec<Warning>) -> Limits {
             .ok()
     };
     if let Some(leaves) = parse("pinwise/affinity") {
-        restrictions.push(Restriction {
-            by: AFFINITY.to_owned(),
-            leaves,
-        });
+        restrictions.push(Restriction::mask("affinity mask", leaves));
     }
     let candidates = candidates(capture);
     let cpus = candidates.iter().flat_map(|c| c.files(&c.cpus));
     if let Some((path, leaves)) = first_readable(cpus, &mut parse) {
-        restrictions.push(Restriction {
-            by: format!("cpuset /{}", parent(&path)),
-            leaves,
-        });
+        let by = format!("cpuset /{}", parent(&path));
+        restrictions.push(Restriction::limit(by, leaves));
     }
     let mems = candidates.iter().flat_map(|c| c.files(&c.mems));
     let allowed_nodes = first_readable(mems, &mut parse).map(|(_, set)| set.iter().collect());

@@ -22,8 +22,8 @@ pub enum CpuSetError {
     /// A piece of a list is neither a number nor a range `A-B`.
     #[error("'{0}' is not a CPU number or a range such as 0-3")]
     NotANumber(String),
-    /// A range runs backwards.
-    #[error("the range '{0}' runs backwards")]
+    /// A range is reversed.
+    #[error("the range '{0}' is reversed")]
     Backwards(String),
     /// A CPU id above [`CpuSet::MAX_CPU`].
     #[error("CPU {0} is beyond the largest id supported, {max}", max = CpuSet::MAX_CPU)]
@@ -181,8 +181,10 @@ impl CpuSet {
     /// [`CpuSetError`] names the piece that is no CPU.
     pub fn parse_list(text: &str) -> Result<Self, CpuSetError> {
         let mut set = Self::new();
-        let pieces = text.split(',').map(str::trim).filter(|p| !p.is_empty());
-        for piece in pieces {
+        if text.trim().is_empty() {
+            return Ok(set);
+        }
+        for piece in text.split(',').map(str::trim) {
             let (range, stride) = split_stride(piece)?;
             let (low, high) = parse_range(range)?;
             for cpu in low..=high {

@@ -41,7 +41,7 @@ const INTEL: u16 = 0x8086;
 /// AMD's chips that draw a server's console, by device id: Rage XL, ES1000.
 const CONSOLES: [u16; 3] = [0x4752, 0x515e, 0x5969];
 
-/// Devices of which a warning names no more than this many.
+/// A warning names at most this many devices.
 const MOST_NAMED: usize = 4;
 
 /// What a device is for.
@@ -64,7 +64,7 @@ impl DeviceKind {
     /// and ID Assignment Specification lists them, and by vendor and device id;
     /// `None` for bridges and others that threads are not placed by.
     #[must_use]
-    pub fn of(class: u16, vendor: Option<u16>, device: Option<u16>) -> Option<Self> {
+    pub fn from_class(class: u16, vendor: Option<u16>, device: Option<u16>) -> Option<Self> {
         let is_console = vendor == Some(AMD) && device.is_some_and(|id| CONSOLES.contains(&id));
         let is_gpu_vendor = matches!(vendor, Some(NVIDIA | AMD | INTEL)) && !is_console;
         match (class >> 8, class & 0xff) {
@@ -105,7 +105,7 @@ pub struct Device {
     pub vendor: Option<u16>,
     /// PCI device id of that vendor; `None` where unknown.
     pub device: Option<u16>,
-    /// What it is sold as; `None` where nobody says.
+    /// Its product name; `None` if unknown.
     pub model: Option<String>,
     /// Names of users and drivers: `gpu0` (GPUs counted by address, as
     /// `nvidia-smi` does), then `card0`, `eth0`, `mlx5_0`, `nvme0n1` …
@@ -140,7 +140,7 @@ impl Device {
         parse_address(address)?;
         Some(Self {
             address: address.to_owned(),
-            kind: DeviceKind::of(class, vendor, device)?,
+            kind: DeviceKind::from_class(class, vendor, device)?,
             class,
             vendor,
             device,
@@ -204,7 +204,7 @@ pub const DEVICE_FILES: [&str; 5] = [
 /// reading? A server has hundreds of bridges and controllers that it does not.
 #[must_use]
 pub fn is_wanted(capture: &Capture, address: &str) -> bool {
-    class(capture, address).is_some_and(|class| DeviceKind::of(class, None, None).is_some())
+    class(capture, address).is_some_and(|class| DeviceKind::from_class(class, None, None).is_some())
 }
 
 /// Base class and subclass; the last byte of the file is the programming
@@ -590,18 +590,18 @@ mod tests {
     #[test]
     fn a_console_is_no_gpu() {
         assert_eq!(
-            DeviceKind::of(0x0300, Some(0x1a03), Some(0x2000)),
+            DeviceKind::from_class(0x0300, Some(0x1a03), Some(0x2000)),
             Some(DeviceKind::Display)
         );
         assert_eq!(
-            DeviceKind::of(0x0300, Some(NVIDIA), None),
+            DeviceKind::from_class(0x0300, Some(NVIDIA), None),
             Some(DeviceKind::Gpu)
         );
         assert_eq!(
-            DeviceKind::of(0x1200, Some(AMD), None),
+            DeviceKind::from_class(0x1200, Some(AMD), None),
             Some(DeviceKind::Gpu)
         );
-        assert_eq!(DeviceKind::of(0x0604, Some(INTEL), None), None);
+        assert_eq!(DeviceKind::from_class(0x0604, Some(INTEL), None), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub struct Interrupt {
     pub cpus: CpuSet,
     /// How often it was raised since boot; `None` where unknown.
     pub count: Option<u64>,
-    /// Does the kernel choose its CPUs, and lets nobody move it?
+    /// Does the kernel choose its CPUs and refuse to move it?
     pub is_managed: bool,
 }
 
@@ -94,7 +94,7 @@ pub fn totals(text: &str) -> BTreeMap<u32, u64> {
 /// A line of `/proc/interrupts` or `/proc/softirqs`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What stands before the colon: a number of `/proc/irq`, or letters such as
+    /// The text before the colon: a number of `/proc/irq`, or letters such as
     /// `LOC`.
     pub label: String,
     /// Who asked for it, or what the letters mean; empty where nothing is said.

@@ -30,6 +30,8 @@ pub mod devices;
 mod identity;
 pub mod interrupts;
 pub mod links;
+mod memory;
+mod online;
 mod rewire;
 mod synthetic;
 mod sysfs;
@@ -44,10 +46,24 @@ pub use capture::{Capture, CaptureError};
 pub use cgroup::{Mount, mounts, wanted_files as wanted_cgroup_files};
 pub use cpuset::{CpuSet, CpuSetError};
 pub use devices::{Device, DeviceKind, Devices};
+pub use memory::{MemoryAttributes, MemoryTier};
+pub use online::online_cpus;
 pub use synthetic::SyntheticError;
 pub use tree::{Node, NodeKind, fnv1a};
 pub use units::Files;
 pub use xml::XmlError;
+
+/// Isolated CPUs: those of the kernel's command line, and of the isolated partitions of
+/// cpusets. `read` gives the list in a file, whose path is relative to the root.
+#[must_use]
+pub fn read_isolated(read: impl FnMut(&'static str) -> Option<CpuSet>) -> CpuSet {
+    let files = [
+        "sys/devices/system/cpu/isolated",
+        "sys/fs/cgroup/cpuset.cpus.isolated",
+    ];
+    let lists = files.into_iter().filter_map(read);
+    lists.fold(CpuSet::new(), |all, cpus| all.union(&cpus))
+}
 
 /// A level of sharing, outermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -166,6 +182,8 @@ pub struct NumaNode {
     pub memory_bytes: Option<u64>,
     /// May this process allocate there?
     pub allowed: bool,
+    /// What its memory is like. [`Topology::from_files`] does not read it.
+    pub attributes: MemoryAttributes,
 }
 
 /// A kind of CPU on a hybrid machine.
@@ -193,6 +211,29 @@ pub struct Restriction {
     pub by: String,
     /// CPUs that it leaves.
     pub leaves: CpuSet,
+    /// Is it a mask, which a process may leave, and no cpuset, which binds it?
+    pub is_mask: bool,
+}
+
+impl Restriction {
+    /// A mask, which a process may leave.
+    #[must_use]
+    pub fn mask(by: impl Into<String>, leaves: CpuSet) -> Self {
+        Self {
+            by: by.into(),
+            leaves,
+            is_mask: true,
+        }
+    }
+
+    /// A limit, such as a cpuset, which binds a process.
+    #[must_use]
+    pub fn limit(by: impl Into<String>, leaves: CpuSet) -> Self {
+        Self {
+            is_mask: false,
+            ..Self::mask(by, leaves)
+        }
+    }
 }
 
 /// A machine: units at every level as sets of online CPUs, in the order of
@@ -215,6 +256,10 @@ pub struct Topology {
     pub caches: Vec<Cache>,
     /// Kinds of CPU, slowest first; empty where all are alike.
     pub kinds: Vec<CpuKind>,
+    /// CPUs that the firmware calls equally fast, fastest first (favoured cores are the
+    /// first); empty where it prefers none. [`Topology::from_files`] leaves them to
+    /// [`Topology::read_ranks`].
+    pub ranks: Vec<CpuSet>,
     /// CPUs that are switched on.
     pub online: CpuSet,
     /// CPUs that this process may use.
@@ -223,6 +268,12 @@ pub struct Topology {
     pub quota: Option<Quota>,
     /// Why `allowed` is smaller than `online`.
     pub restrictions: Vec<Restriction>,
+    /// CPUs that the scheduler was told to leave alone (`isolcpus`, and isolated cpuset
+    /// partitions): only who asks for them runs there.
+    pub isolated: CpuSet,
+    /// CPUs without a timer tick while they run one thread. [`Topology::from_files`] does
+    /// not read them.
+    pub nohz_full: CpuSet,
     /// Devices on the PCI bus by address; empty where nothing says them.
     pub devices: Devices,
     /// Links between devices beside the bus; empty where they were not read.
@@ -266,14 +317,20 @@ impl Topology {
     }
 
     /// Reads the units of a Linux system and what this process may use of them,
-    /// from as few files as suffice: without names, inner caches, and sizes of
-    /// caches and memory.
+    /// from as few files as suffice: without names, inner caches that no other core
+    /// shares, and sizes of memory.
     #[must_use]
     pub fn from_files(files: &mut impl Files) -> (Self, Vec<Warning>) {
         let (facts, mut warnings) = units::read(files);
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
         (topology, at_most(warnings, MOST_WARNINGS))
+    }
+
+    /// Reads which CPUs the firmware calls the fastest, from a file of each CPU or several:
+    /// [`Topology::from_files`] leaves that out.
+    pub fn read_ranks(&mut self, files: &mut impl Files) {
+        self.ranks = build::ranks(units::ranks(files, &self.online), &self.online);
     }
 
     /// Reads a synthetic description such as `package:2 l3:2 core:4 pu:2`.
@@ -346,6 +403,15 @@ impl Topology {
         units
     }
 
+    /// The online CPUs that this process can have when it asks for them: those outside of
+    /// its own mask, too, which is a default (`isolcpus`, `CPUAffinity=` and `taskset` set
+    /// one), and none outside of its cpuset.
+    #[must_use]
+    pub fn reachable(&self) -> CpuSet {
+        let limits = self.restrictions.iter().filter(|r| !r.is_mask);
+        limits.fold(self.online.clone(), |left, r| left.intersection(&r.leaves))
+    }
+
     /// Units that this process may use, per level.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -358,7 +424,7 @@ impl Topology {
         }
     }
 
-    /// Packages of which this process may use a CPU or memory.
+    /// Packages whose CPUs or memory this process may use.
     fn usable_packages(&self) -> usize {
         let nodes = self.usable_memory_nodes();
         self.packages
@@ -374,6 +440,15 @@ impl Topology {
     #[must_use]
     pub fn has_smt(&self) -> bool {
         self.allowed_units(Level::Core).iter().any(|c| c.len() > 1)
+    }
+
+    /// Cores of which this process may use some CPUs, while others have the rest.
+    #[must_use]
+    pub fn split_cores(&self) -> usize {
+        let cores = self.cores.iter();
+        let split =
+            |core: &&CpuSet| core.intersects(&self.allowed) && !core.is_subset(&self.allowed);
+        cores.filter(split).count()
     }
 
     /// NUMA nodes this process may allocate from. Nodes without memory do not

@@ -290,6 +290,7 @@ fn assemble(description: &str, levels: &[LevelSpec], numbers: &[usize]) -> Facts
                     node,
                     cpus,
                     memory_bytes: level.bytes,
+                    ..NodeFacts::default()
                 }));
             }
         }

@@ -7,7 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::{CpuFacts, Facts, KindFacts, NodeFacts};
-use super::{Cache, CacheType, Capture, CpuSet, Restriction, Warning, cgroup, devices, identity};
+use super::{
+    Cache, CacheType, Capture, CpuSet, Restriction, Warning, cgroup, devices, identity, online,
+    read_isolated,
+};
+
+mod cache_ids;
+mod kinds;
+mod memory;
+
+use cache_ids::CacheIds;
+pub(super) use kinds::RANK_FILES;
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
@@ -18,21 +28,27 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
         warnings: Vec::new(),
     };
     let present = reader.present();
-    let online = reader.online(&present);
     let limits = cgroup::limits(capture, &mut reader.warnings);
+    let online = reader.online(&present, &limits.restrictions);
     reader.check_for_unseen(&present, &limits.restrictions);
     let cpus = present
         .iter()
         .map(|id| (id, reader.cpu(id, online.contains(id))))
         .collect();
     reader.report_missing(&cpus);
+    let caches = reader.caches(&cpus, &online);
     let facts = Facts {
         identity: identity::read(capture),
         cpus,
-        caches: reader.caches(&online),
         nodes: reader.nodes(),
-        kinds: reader.kinds(&online),
+        kinds: reader.kinds(&online, &caches),
+        ranks: reader.ranks(&online),
+        caches,
         restrictions: limits.restrictions,
+        isolated: read_isolated(|file| reader.list(file)),
+        nohz_full: reader
+            .list(&format!("{CPU_DIR}/nohz_full"))
+            .unwrap_or_default(),
         allowed_nodes: limits.allowed_nodes,
         quota: limits.quota,
         devices: devices::read(capture),
@@ -40,7 +56,7 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
     (facts, reader.warnings)
 }
 
-/// Kinds of CPU as the files of a capture have them.
+/// Kinds of CPU as the files of a capture have them, which holds no caches.
 pub(super) fn kinds(
     capture: &Capture,
     online: &CpuSet,
@@ -50,9 +66,18 @@ pub(super) fn kinds(
         capture,
         warnings: Vec::new(),
     };
-    let kinds = reader.kinds(online);
+    let kinds = reader.kinds(online, &[]);
     warnings.append(&mut reader.warnings);
     kinds
+}
+
+/// CPUs by how fast the firmware says that they can be, as the files of a capture have it.
+pub(super) fn ranks(capture: &Capture, online: &CpuSet) -> Vec<KindFacts> {
+    let reader = Reader {
+        capture,
+        warnings: Vec::new(),
+    };
+    reader.ranks(online)
 }
 
 /// Nodes that are memory of a GPU.
@@ -95,7 +120,7 @@ impl<'a> Reader<'a> {
             .unwrap_or_default();
         if !fallback.is_empty() {
             self.warnings.push(
-                "The system shows no /sys/devices/system/cpu/cpu*: every CPU is taken as a core of its own."
+                "The system has no /sys/devices/system/cpu/cpu*: every CPU is taken as its own core."
                     .to_owned(),
             );
         }
@@ -105,7 +130,7 @@ impl<'a> Reader<'a> {
     /// The kernel lets a process run on CPUs that are there: others are missing
     /// from the report, not from the machine.
     fn check_for_unseen(&mut self, present: &CpuSet, restrictions: &[Restriction]) {
-        for restriction in restrictions.iter().filter(|r| r.by == cgroup::AFFINITY) {
+        for restriction in restrictions.iter().filter(|r| r.is_mask) {
             let unseen = restriction.leaves.difference(present);
             if !unseen.is_empty() {
                 self.warnings.push(format!(
@@ -115,8 +140,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn online(&mut self, present: &CpuSet) -> CpuSet {
+    fn online(&mut self, present: &CpuSet, restrictions: &[Restriction]) -> CpuSet {
         if let Some(online) = self.list(&format!("{CPU_DIR}/online")) {
+            let is_described = |id: &usize| {
+                let folder = format!("{CPU_DIR}/cpu{id}/topology");
+                self.capture.children(&folder).next().is_some()
+            };
+            let described = || present.iter().filter(is_described).collect();
+            let online = online::check_list(online, restrictions, &mut self.warnings, described);
             let missing = online.difference(present);
             if !missing.is_empty() {
                 self.warnings.push(format!(
@@ -165,6 +196,10 @@ impl<'a> Reader<'a> {
                 ],
             ),
             core_id: self.integer(&format!("{dir}/core_id")),
+            // Where it is not known it is -1.
+            package_id: self
+                .integer(&format!("{dir}/physical_package_id"))
+                .filter(|&id| id >= 0),
         }
     }
 
@@ -181,7 +216,7 @@ impl<'a> Reader<'a> {
         let is_listed = !self.capture.numbered_children(CPU_DIR, "cpu").is_empty();
         if is_listed && !coreless.is_empty() {
             self.warnings.push(format!(
-                "No core is reported for CPUs {coreless}: each is taken as a core of its own."
+                "No core is reported for CPUs {coreless}: each is taken as its own core."
             ));
         }
         let homeless = without(|cpu| cpu.package.is_some());
@@ -192,19 +227,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn caches(&mut self, online: &CpuSet) -> Vec<Cache> {
+    fn caches(&mut self, cpus: &BTreeMap<usize, CpuFacts>, online: &CpuSet) -> Vec<Cache> {
         let mut seen = BTreeSet::new();
         let mut caches = Vec::new();
-        for id in online.iter() {
-            let dir = format!("{CPU_DIR}/cpu{id}/cache");
+        let mut ids = CacheIds::default();
+        for cpu in online.iter() {
+            let dir = format!("{CPU_DIR}/cpu{cpu}/cache");
             for index in self.capture.numbered_children(&dir, "index") {
-                if let Some(cache) = self.cache(&format!("{dir}/index{index}"), id)
-                    && seen.insert((cache.level, cache.kind, cache.cpus.clone()))
-                {
+                let dir = format!("{dir}/index{index}");
+                let Some(mut cache) = self.cache(&dir, cpu, cpus[&cpu].core.as_ref()) else {
+                    continue;
+                };
+                cache.cpus = cache.cpus.intersection(online);
+                if let Some(id) = self.integer(&format!("{dir}/id")) {
+                    let package = format!("{CPU_DIR}/cpu{cpu}/topology/physical_package_id");
+                    ids.insert(self.capture.text(&package), &cache, id);
+                }
+                if seen.insert((cache.level, cache.kind, cache.cpus.clone())) {
                     caches.push(cache);
                 }
             }
         }
+        self.warnings.extend(ids.contradictions());
         let covered: CpuSet = caches.iter().flat_map(|cache| cache.cpus.iter()).collect();
         let bare = online.difference(&covered);
         if !covered.is_empty() && !bare.is_empty() {
@@ -215,7 +259,8 @@ impl<'a> Reader<'a> {
         caches
     }
 
-    fn cache(&mut self, dir: &str, cpu: usize) -> Option<Cache> {
+    /// A cache of a CPU; where nothing says who shares it, the CPUs of its core do.
+    fn cache(&mut self, dir: &str, cpu: usize, core: Option<&CpuSet>) -> Option<Cache> {
         let level = self.integer(&format!("{dir}/level"))?;
         let kind = self.text(&format!("{dir}/type"))?;
         let kind = match kind {
@@ -226,14 +271,14 @@ impl<'a> Reader<'a> {
         };
         let known = u8::try_from(level).ok().filter(|level| *level > 0);
         let (Some(level), Some(kind)) = (known, kind) else {
-            self.warnings.push(format!(
-                "/{dir}: there is no cache of such a level or type; ignored."
-            ));
+            self.warnings
+                .push(format!("/{dir}: no such cache level or type; ignored."));
             return None;
         };
         let cpus = self
             .own(&format!("{dir}/shared_cpu_map"), CpuSet::parse_mask, cpu)
             .or_else(|| self.own(&format!("{dir}/shared_cpu_list"), CpuSet::parse_list, cpu))
+            .or_else(|| core.cloned())
             .unwrap_or_else(|| CpuSet::single(cpu));
         Some(Cache {
             level,
@@ -252,18 +297,13 @@ impl<'a> Reader<'a> {
             .into_iter()
             .filter(|number| !gpu_nodes.contains(number))
             .map(|node| {
-                let dir = format!("{NODE_DIR}/node{node}");
+                let cpus = self.node_cpus(node);
+                let meminfo = format!("{NODE_DIR}/node{node}/meminfo");
                 NodeFacts {
                     node,
-                    cpus: self
-                        .mask(&format!("{dir}/cpumap"))
-                        .or_else(|| self.list(&format!("{dir}/cpulist")))
-                        .unwrap_or_default(),
-                    memory_bytes: self.parsed(
-                        &format!("{dir}/meminfo"),
-                        parse_mem_total,
-                        "memory in kB",
-                    ),
+                    memory_bytes: self.parsed(&meminfo, parse_mem_total, "memory in kB"),
+                    attributes: self.memory_attributes(node, &cpus),
+                    cpus,
                 }
             })
             .collect();
@@ -284,103 +324,6 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// Kinds by the kernel's own lists (x86 hybrids), else by processor
-    /// design (arm64 MIDR), else by capacity. Never by frequency: favoured
-    /// cores of one design differ in it.
-    fn kinds(&mut self, online: &CpuSet) -> Vec<KindFacts> {
-        let by_pmu = self.kinds_by_pmu();
-        if by_pmu.len() > 1 {
-            return by_pmu;
-        }
-        let by_type = self.kinds_by_type_folder(online);
-        if by_type.len() > 1 {
-            return by_type;
-        }
-        let by_design = self.kinds_by_file(online, "regs/identification/midr_el1", parse_hex);
-        if by_design.len() > 1 {
-            return by_design;
-        }
-        self.kinds_by_file(online, "cpu_capacity", |text| text.parse().ok())
-    }
-
-    fn kinds_by_pmu(&mut self) -> Vec<KindFacts> {
-        [("cpu_lowpower", 0), ("cpu_atom", 1), ("cpu_core", 2)]
-            .into_iter()
-            .filter_map(|(pmu, speed)| {
-                let cpus = self.list(&format!("sys/devices/{pmu}/cpus"))?;
-                Some(KindFacts { cpus, speed })
-            })
-            .collect()
-    }
-
-    fn kinds_by_type_folder(&mut self, online: &CpuSet) -> Vec<KindFacts> {
-        let dir = format!("{CPU_DIR}/types");
-        let names: Vec<String> = self.capture.children(&dir).map(str::to_owned).collect();
-        let mut rest = online.clone();
-        let mut kinds = Vec::new();
-        for name in names {
-            let cpus = self
-                .mask(&format!("{dir}/{name}/cpumap"))
-                .or_else(|| self.list(&format!("{dir}/{name}/cpulist")))
-                .unwrap_or_default()
-                .intersection(&rest);
-            rest = rest.difference(&cpus);
-            kinds.push(KindFacts {
-                speed: self.mean_speed(&cpus),
-                cpus,
-            });
-        }
-        if !kinds.is_empty() && !rest.is_empty() {
-            kinds.push(KindFacts {
-                speed: self.mean_speed(&rest),
-                cpus: rest,
-            });
-        }
-        kinds
-    }
-
-    fn kinds_by_file(
-        &mut self,
-        online: &CpuSet,
-        file: &str,
-        parse: fn(&str) -> Option<u64>,
-    ) -> Vec<KindFacts> {
-        let mut groups: BTreeMap<u64, CpuSet> = BTreeMap::new();
-        for id in online.iter() {
-            let Some(value) = self
-                .capture
-                .text(&format!("{CPU_DIR}/cpu{id}/{file}"))
-                .and_then(parse)
-            else {
-                return Vec::new();
-            };
-            groups.entry(value).or_default().insert(id);
-        }
-        groups
-            .into_values()
-            .map(|cpus| KindFacts {
-                speed: self.mean_speed(&cpus),
-                cpus,
-            })
-            .collect()
-    }
-
-    fn mean_speed(&self, cpus: &CpuSet) -> u64 {
-        let read = |id: usize| -> Option<u64> {
-            ["cpu_capacity", "cpufreq/cpuinfo_max_freq"]
-                .iter()
-                .find_map(|file| {
-                    self.capture
-                        .text(&format!("{CPU_DIR}/cpu{id}/{file}"))?
-                        .parse()
-                        .ok()
-                })
-        };
-        let speeds: Vec<u64> = cpus.iter().filter_map(read).collect();
-        let count = speeds.len().max(1) as u64;
-        speeds.iter().fold(0u64, |sum, &s| sum.saturating_add(s)) / count
-    }
-
     /// Content of a file; `None` where it is missing, empty or no text.
     fn text(&mut self, path: &str) -> Option<&'a str> {
         let text = self.capture.text(path);
@@ -399,7 +342,10 @@ impl<'a> Reader<'a> {
     }
 
     fn set(&mut self, path: &str, parse: SetParser) -> Option<CpuSet> {
-        match parse(self.text(path)?) {
+        // A kernel that could have CPUs without a tick, and was not asked for any, prints
+        // this of their mask.
+        let text = self.text(path).filter(|text| *text != "(null)")?;
+        match parse(text) {
             Ok(set) => Some(set),
             Err(error) => {
                 self.warnings.push(format!("/{path}: {error}; ignored."));
@@ -440,7 +386,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Sizes as sysfs prints them: `32K`, `1024K`, `32M` or plain bytes.
-fn parse_size(text: &str) -> Option<u64> {
+pub(super) fn parse_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
         "" => 1,

@@ -68,31 +68,6 @@ fn capture(files: &[(&str, &str)]) -> Capture {
 }
 
 #[test]
-fn contradictions_are_reported_and_survived() {
-    let dir = "sys/devices/system/cpu";
-    let (topology, warnings) = Topology::from_capture(&capture(&[
-        ("sys/devices/system/cpu/online", "0-3"),
-        (&format!("{dir}/cpu0/topology/core_cpus_list"), "0-1"),
-        (&format!("{dir}/cpu1/topology/core_cpus_list"), "1-2"),
-        (&format!("{dir}/cpu2/topology/core_cpus_list"), "bad"),
-        (&format!("{dir}/cpu0/cache/index0/level"), "x"),
-        ("sys/devices/system/node/node0/cpulist", "0-3"),
-        ("sys/devices/system/node/node1/cpulist", "0-3"),
-    ]));
-    assert_eq!(topology.online.to_string(), "0-2");
-    assert_eq!(topology.numa_nodes.len(), 1);
-    let all = warnings.join("\n");
-    for part in [
-        "CPUs 3 are reported online",
-        "'bad'",
-        "'x' is not a number",
-        "NUMA node 1",
-    ] {
-        assert!(all.contains(part), "{part} in {all}");
-    }
-}
-
-#[test]
 fn a_cpuset_restricts_and_a_quota_limits() {
     let (topology, _) = Topology::from_capture(&capture(&[
         ("sys/devices/system/cpu/cpu0/topology/core_id", "0"),
@@ -112,10 +87,17 @@ fn a_cpuset_restricts_and_a_quota_limits() {
 
 #[test]
 fn a_system_without_sys_still_has_cpus() {
-    let (topology, warnings) = Topology::from_capture(&capture(&[("pinwise/affinity", "3,5")]));
-    assert_eq!(topology.counts().cpus, 2);
-    assert_eq!(topology.counts().cores, 2);
-    assert!(warnings[0].contains("shows no /sys"));
+    // More CPUs than a fixed set of the C library holds, and more than there can be.
+    for (mask, cpus, warning) in [
+        ("3,5", 2, "has no /sys"),
+        ("0-1535", 1536, "has no /sys"),
+        ("0-99999999", 0, "/pinwise/affinity: "),
+    ] {
+        let (topology, warnings) = Topology::from_capture(&capture(&[("pinwise/affinity", mask)]));
+        assert_eq!(topology.counts().cpus, cpus, "{mask}");
+        assert_eq!(topology.counts().cores, cpus, "{mask}");
+        assert!(warnings[0].contains(warning), "{warnings:?}");
+    }
 }
 
 #[test]
@@ -289,6 +271,30 @@ proptest! {
 }
 
 #[test]
+fn cpus_are_ranked_by_the_first_source_in_which_they_differ() {
+    let ranks = |sources: &[(&str, [&str; 4])]| {
+        let mut capture = Capture::new();
+        capture.insert("sys/devices/system/cpu/online", "0-3");
+        for (file, values) in sources {
+            for (cpu, value) in values.iter().enumerate() {
+                capture.insert(format!("sys/devices/system/cpu/cpu{cpu}/{file}"), *value);
+            }
+        }
+        let ranks = Topology::from_capture(&capture).0.ranks;
+        ranks.iter().map(CpuSet::to_string).collect::<Vec<_>>()
+    };
+    let performance = ("acpi_cppc/highest_perf", ["166", "231", "166", "236"]);
+    let frequency = ("cpufreq/cpuinfo_max_freq", ["5", "5", "4", "4"]);
+    assert_eq!(ranks(&[performance, frequency]), ["3", "1", "0,2"]);
+    // Some firmware saturates the field.
+    let saturated = ("acpi_cppc/highest_perf", ["255"; 4]);
+    assert_eq!(ranks(&[saturated, frequency]), ["0-1", "2-3"]);
+    assert!(ranks(&[saturated]).is_empty());
+    let damaged = ("acpi_cppc/highest_perf", ["1", "2", "x", "4"]);
+    assert!(ranks(&[damaged]).is_empty());
+}
+
+#[test]
 fn mounts_of_both_versions_are_found() {
     let table = "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
         cgroup2 /sys/fs/cgroup/uni\\040fied cgroup2 rw,relatime 0 0\nodd\n";
@@ -297,4 +303,161 @@ fn mounts_of_both_versions_are_found() {
     assert!(found[0].has("cpuset") && !found[0].is_unified());
     assert_eq!(found[1].point, "/sys/fs/cgroup/uni fied");
     assert!(found[1].is_unified());
+}
+
+#[test]
+fn one_package_id_makes_one_package() {
+    let mut capture = Capture::new();
+    for cpu in 0..4 {
+        let dir = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+        capture.insert(format!("{dir}/package_cpus_list"), cpu.to_string());
+        capture.insert(format!("{dir}/physical_package_id"), "0");
+    }
+    let (topology, warnings) = Topology::from_capture(&capture);
+    assert_eq!(topology.packages, ["0-3".parse().unwrap()]);
+    assert!(warnings[1].contains("make 4 packages"), "{warnings:?}");
+}
+
+#[test]
+fn a_limit_above_what_there_is_is_named() {
+    let mut capture = Capture::new();
+    capture.insert("sys/devices/system/cpu/online", "0-1");
+    capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+    capture.insert("proc/self/cgroup", "0::/");
+    capture.insert("sys/fs/cgroup/cpu.max", "800000 100000");
+    let (_, warnings) = Topology::from_capture(&capture);
+    let expected = "The limit of 8 CPUs in /sys/fs/cgroup/cpu.max exceeds the 2";
+    assert!(
+        warnings.iter().any(|w| w.starts_with(expected)),
+        "{warnings:?}"
+    );
+}
+
+/// hwloc names the CPUs near a memory, the kernel gives each to one node.
+#[test]
+fn several_memories_of_the_same_cpus_are_nodes() {
+    let node = |number: usize, cpus: &str, bytes: u64| {
+        format!(
+            "<object type=\"NUMANode\" os_index=\"{number}\" cpuset=\"{cpus}\" \
+             local_memory=\"{bytes}\"/>"
+        )
+    };
+    let pu = |number: usize| {
+        let mask = 1 << number;
+        format!("<object type=\"PU\" os_index=\"{number}\" cpuset=\"0x{mask:x}\"/>")
+    };
+    // DRAM and HBM of two halves, and memory behind CXL for all.
+    let objects = [
+        node(4, "0xf", 1 << 40),
+        node(2, "0x3", 1 << 33),
+        node(0, "0x3", 1 << 35),
+        node(3, "0xc", 1 << 33),
+        node(1, "0xc", 1 << 35),
+    ];
+    let text = format!(
+        "<topology version=\"2.0\"><object type=\"Machine\" cpuset=\"0xf\">{}{}</object></topology>",
+        objects.concat(),
+        (0..4).map(pu).collect::<String>()
+    );
+    let (topology, warnings) = Topology::from_hwloc_xml(&text).unwrap();
+    let nodes: Vec<(usize, String)> = topology
+        .numa_nodes
+        .iter()
+        .map(|node| (node.node, node.cpus.to_string()))
+        .collect();
+    let expected = [(0, "0-1"), (1, "2-3"), (2, ""), (3, ""), (4, "")];
+    assert_eq!(nodes, expected.map(|(node, cpus)| (node, cpus.to_owned())));
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+/// Ten X925 and ten A725 with the capacities of a GB10, as hwloc writes them.
+#[test]
+fn favoured_cores_are_no_kind_of_their_own() {
+    let pu = |number: usize| {
+        format!(
+            "<object type=\"L2Cache\" cache_size=\"{}\" cpuset=\"0x{mask:x}\"/>\
+             <object type=\"PU\" os_index=\"{number}\" cpuset=\"0x{mask:x}\"/>",
+            if number % 10 < 5 { 512 << 10 } else { 2 << 20 },
+            mask = 1u32 << number
+        )
+    };
+    let kinds = [
+        (0x1f, 718),
+        (0x7c00, 731),
+        (0x3e0, 997),
+        (0x78000, 1017),
+        (0x80000, 1024),
+    ];
+    let kind = |(cpus, capacity): (u32, u32)| {
+        format!(
+            "<cpukind cpuset=\"0x{cpus:x}\"><info name=\"LinuxCapacity\" value=\"{capacity}\"/></cpukind>"
+        )
+    };
+    let text = format!(
+        "<topology version=\"2.0\"><object type=\"Machine\" cpuset=\"0xfffff\">{}</object>{}</topology>",
+        (0..20).map(pu).collect::<String>(),
+        kinds.map(kind).concat()
+    );
+    let (topology, _) = Topology::from_hwloc_xml(&text).unwrap();
+    let kinds: Vec<(&str, String)> = topology
+        .kinds
+        .iter()
+        .map(|kind| (kind.name.as_str(), kind.cpus.to_string()))
+        .collect();
+    assert_eq!(
+        kinds,
+        [("E", "0-4,10-14".to_owned()), ("P", "5-9,15-19".to_owned())]
+    );
+}
+
+/// A processor whose dense cores have the caches of the fast ones, as files and as hwloc's
+/// XML; and one with favoured cores only.
+#[test]
+fn dense_cores_are_a_kind_favoured_cores_are_not() {
+    let by_files = |mhz: [u64; 4]| {
+        let mut capture = Capture::new();
+        capture.insert("sys/devices/system/cpu/online", "0-3");
+        for (cpu, mhz) in mhz.iter().enumerate() {
+            let path = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq");
+            capture.insert(path, (mhz * 1000).to_string());
+        }
+        Topology::from_capture(&capture).0
+    };
+    let by_xml = |mhz: [u64; 4]| {
+        let pu = |cpu: usize| {
+            format!(
+                "<object type=\"PU\" os_index=\"{cpu}\" cpuset=\"0x{:x}\"/>",
+                1 << cpu
+            )
+        };
+        let kind = |(cpu, mhz): (usize, &u64)| {
+            format!(
+                "<cpukind cpuset=\"0x{:x}\"><info name=\"FrequencyMaxMHz\" value=\"{mhz}\"/></cpukind>",
+                1 << cpu
+            )
+        };
+        let pus: String = (0..4).map(pu).collect();
+        let kinds: String = mhz.iter().enumerate().map(kind).collect();
+        let machine = format!("<object type=\"Machine\" cpuset=\"0xf\">{pus}</object>");
+        let text = format!("<topology version=\"2.0\">{machine}{kinds}</topology>");
+        Topology::from_hwloc_xml(&text).unwrap().0
+    };
+    for read in [by_files as fn(_) -> Topology, by_xml] {
+        let dense = read([5157, 5100, 3309, 3309]);
+        let kinds = dense.kinds.iter();
+        let kinds: Vec<_> = kinds
+            .map(|kind| (kind.name.as_str(), kind.cpus.to_string()))
+            .collect();
+        assert_eq!(kinds, [("E", "2-3".to_owned()), ("P", "0-1".to_owned())]);
+        assert_eq!(
+            dense.ranks.last().map(CpuSet::to_string).as_deref(),
+            Some("2-3")
+        );
+        let favoured = read([5157, 4950, 4600, 4500]);
+        assert!(favoured.kinds.is_empty(), "{:?}", favoured.kinds);
+        assert_eq!(
+            favoured.ranks.first().map(CpuSet::to_string).as_deref(),
+            Some("0")
+        );
+    }
 }

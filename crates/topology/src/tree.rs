@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 
 use super::{CpuSet, Level, Topology};
 
-/// What a node of the tree stands for.
+/// What a node of the tree represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeKind {
     /// The whole machine.
@@ -19,8 +19,8 @@ pub enum NodeKind {
     Unit(Level),
 }
 
-/// A unit with the units inside it. Faces that show more than the levels
-/// (every cache, measured groups) bring a kind of their own.
+/// A unit with the units inside it. Output that shows more than the levels
+/// (every cache, measured groups) has a kind of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node<K = NodeKind> {
     /// What it is.

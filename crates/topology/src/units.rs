@@ -4,13 +4,19 @@
 //! files can be read: of a CPU whose core, package or last-level cache another
 //! CPU has listed already, nothing is read. That is what the whole report
 //! comes to as well, where it does not contradict itself; there the first CPU
-//! is believed, here as there. Not read are names and versions, inner caches,
-//! sizes of caches and memory.
+//! is believed, here as there. Of caches between core and last-level cache one CPU of
+//! each kind is asked, and all only where it shares one with other cores. Not read are
+//! names and versions, other inner caches, and sizes of memory.
+
+mod caches;
 
 use std::collections::BTreeMap;
 
-use super::build::{CpuFacts, Facts, NodeFacts};
-use super::{Cache, CacheType, Capture, CpuSet, Warning, cgroup, sysfs, wanted_cgroup_files};
+use super::build::{CpuFacts, Facts, KindFacts, NodeFacts};
+use super::{
+    Capture, CpuSet, Restriction, Warning, cgroup, online, read_isolated, sysfs,
+    wanted_cgroup_files,
+};
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
@@ -31,14 +37,7 @@ const PACKAGE: [Named; 4] = [
     ("topology/package_cpus", Form::Mask),
     ("topology/core_siblings", Form::Mask),
 ];
-const SHARED: [Named; 2] = [
-    ("shared_cpu_list", Form::List),
-    ("shared_cpu_map", Form::Mask),
-];
 const LOCAL: [Named; 2] = [("cpulist", Form::List), ("cpumap", Form::Mask)];
-
-/// From this level on there are no caches of instructions alone.
-const UNIFIED_FROM: u8 = 3;
 
 #[derive(Debug, Clone, Copy)]
 enum Form {
@@ -47,7 +46,7 @@ enum Form {
 }
 
 /// Files by path without a leading slash, read one at a time. The path
-/// `pinwise/affinity` stands for the affinity mask, as a list.
+/// `pinwise/affinity` is the affinity mask, as a list.
 pub trait Files {
     /// Content without surrounding white space and NUL bytes; `None` where
     /// missing or no text.
@@ -67,25 +66,34 @@ impl Files for &Capture {
     }
 }
 
+/// Which CPUs are faster than others, from a file of each of them.
+pub(super) fn ranks(files: &mut impl Files, online: &CpuSet) -> Vec<KindFacts> {
+    let mut reader = Reader::new(files);
+    let ranks = sysfs::RANK_FILES.into_iter().map(|file| {
+        let mut capture = Capture::new();
+        reader.of_all(&mut capture, online, file);
+        sysfs::ranks(&capture, online)
+    });
+    let mut known = ranks.filter(|ranks| !ranks.is_empty());
+    known.next().unwrap_or_default()
+}
+
 pub(super) fn read(files: &mut impl Files) -> (Facts, Vec<Warning>) {
-    let mut reader = Reader {
-        files,
-        warnings: Vec::new(),
-        path: String::new(),
-    };
+    let mut reader = Reader::new(files);
     let limits = cgroup::limits(&reader.limits(), &mut reader.warnings);
-    let mask = limits
-        .restrictions
-        .iter()
-        .find(|r| r.by == cgroup::AFFINITY);
-    let online = reader.online(mask.map(|mask| &mask.leaves));
+    let online = reader.online(&limits.restrictions);
     let present = reader.present(&online);
+    let cpus = reader.cpus(&present, &online);
+    let kinds = reader.kinds(&online);
+    let mut caches = reader.last_level_caches(&cpus, &online);
+    caches.extend(reader.shared_inner_caches(&cpus, &kinds, &caches));
     let facts = Facts {
-        cpus: reader.cpus(&present, &online),
-        caches: reader.last_level_caches(&online),
+        cpus,
+        caches,
         nodes: reader.nodes(),
-        kinds: reader.kinds(&online),
+        kinds,
         restrictions: limits.restrictions,
+        isolated: reader.isolated(),
         allowed_nodes: limits.allowed_nodes,
         quota: limits.quota,
         ..Facts::default()
@@ -100,7 +108,15 @@ struct Reader<'a, F> {
     path: String,
 }
 
-impl<F: Files> Reader<'_, F> {
+impl<'a, F: Files> Reader<'a, F> {
+    fn new(files: &'a mut F) -> Self {
+        Self {
+            files,
+            warnings: Vec::new(),
+            path: String::new(),
+        }
+    }
+
     /// The files that say what this process may use.
     fn limits(&mut self) -> Capture {
         let mut capture = Capture::new();
@@ -163,18 +179,29 @@ impl<F: Files> Reader<'_, F> {
         Some(set)
     }
 
-    fn online(&mut self, mask: Option<&CpuSet>) -> CpuSet {
+    fn online(&mut self, restrictions: &[Restriction]) -> CpuSet {
         let listed = self.set(CPU_DIR, ("online", Form::List));
         if let Some(online) = listed.filter(|set| !set.is_empty()) {
+            let mut warnings = Vec::new();
+            let online = online::check_list(online, restrictions, &mut warnings, || {
+                let mut folders = self.numbered(CPU_DIR, "cpu");
+                folders.retain(|id| {
+                    let inside = self.files.children(&format!("{CPU_DIR}/cpu{id}"));
+                    inside.iter().any(|name| name == "topology")
+                });
+                folders.into_iter().collect()
+            });
+            self.warnings.extend(warnings);
             return online;
         }
+        let mask = restrictions.iter().find(|r| r.is_mask);
         let folders = self.numbered(CPU_DIR, "cpu");
         let online: CpuSet = folders
             .into_iter()
             .filter(|id| self.read(&format!("{CPU_DIR}/cpu{id}/online")) != Some("0"))
             .collect();
         if online.is_empty() {
-            return mask.cloned().unwrap_or_default();
+            return mask.map_or_else(CpuSet::new, |mask| mask.leaves.clone());
         }
         online
     }
@@ -253,62 +280,6 @@ impl<F: Files> Reader<'_, F> {
         modalias.is_none_or(|name| name.contains("ven0002fam0015"))
     }
 
-    /// One CPU of each last-level cache lists who shares it. Where the number
-    /// of the outermost cache so far has the same level, it is the outermost
-    /// again; of a CPU where it has not, all are read.
-    fn last_level_caches(&mut self, online: &CpuSet) -> Vec<Cache> {
-        let mut shared = SHARED;
-        let mut usual: Option<(usize, u8)> = None;
-        let mut known = CpuSet::new();
-        let mut caches = Vec::new();
-        for id in online.iter() {
-            if known.contains(id) {
-                continue;
-            }
-            let folder = format!("{CPU_DIR}/cpu{id}/cache");
-            let is_usual = |&(index, level): &(usize, u8)| {
-                level >= UNIFIED_FROM && self.level(&folder, index) == Some(level)
-            };
-            let outermost = usual.filter(is_usual);
-            let Some((index, level)) = outermost.or_else(|| self.outermost(&folder)) else {
-                continue;
-            };
-            usual = Some((index, level));
-            let cpus = self
-                .own(&format!("{folder}/index{index}"), &mut shared, id)
-                .unwrap_or_else(|| CpuSet::single(id));
-            known = known.union(&cpus);
-            caches.push(Cache {
-                level,
-                kind: CacheType::Unified,
-                size_bytes: None,
-                cpus,
-            });
-        }
-        caches
-    }
-
-    fn level(&mut self, folder: &str, index: usize) -> Option<u8> {
-        let text = self.read(&format!("{folder}/index{index}/level"))?;
-        text.parse().ok().filter(|&level| level > 0)
-    }
-
-    /// Number and level of the outermost cache that holds data.
-    fn outermost(&mut self, folder: &str) -> Option<(usize, u8)> {
-        let mut found: Option<(usize, u8)> = None;
-        for index in self.numbered(folder, "index") {
-            let Some(level) = self.level(folder, index) else {
-                continue;
-            };
-            let kind = self.read(&format!("{folder}/index{index}/type"));
-            let holds_data = matches!(kind, Some("Data" | "Unified"));
-            if holds_data && found.is_none_or(|(_, highest)| level >= highest) {
-                found = Some((index, level));
-            }
-        }
-        found
-    }
-
     fn nodes(&mut self) -> Vec<NodeFacts> {
         let listed = self.set(NODE_DIR, ("online", Form::List));
         let numbers: Vec<usize> = match listed {
@@ -324,7 +295,7 @@ impl<F: Files> Reader<'_, F> {
                 NodeFacts {
                     node,
                     cpus: cpus.unwrap_or_default(),
-                    memory_bytes: None,
+                    ..NodeFacts::default()
                 }
             })
             .collect()
@@ -339,9 +310,16 @@ impl<F: Files> Reader<'_, F> {
         sysfs::gpu_nodes(&capture)
     }
 
+    fn isolated(&mut self) -> CpuSet {
+        read_isolated(|path| {
+            let (folder, file) = path.rsplit_once('/')?;
+            self.set(folder, (file, Form::List))
+        })
+    }
+
     /// The files that give kinds of CPU, fewest first; each way only where the
     /// one before gave nothing.
-    fn kinds(&mut self, online: &CpuSet) -> Vec<super::KindFacts> {
+    fn kinds(&mut self, online: &CpuSet) -> Vec<KindFacts> {
         let mut capture = Capture::new();
         for pmu in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
             self.keep(&mut capture, &format!("sys/devices/{pmu}/cpus"));
@@ -359,6 +337,9 @@ impl<F: Files> Reader<'_, F> {
             let differ = by_design && self.differ(&capture, online);
             if has_types || differ || !by_design {
                 let has_capacity = self.of_all(&mut capture, online, "cpu_capacity");
+                if has_capacity && !by_design {
+                    self.keep(&mut capture, "proc/cpuinfo");
+                }
                 if (has_types || differ) && !has_capacity {
                     self.of_all(&mut capture, online, "cpufreq/cpuinfo_max_freq");
                 }

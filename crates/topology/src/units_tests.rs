@@ -3,15 +3,27 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Level, Topology};
+use crate::{Cache, Level, Topology};
 
-/// What both readers report: units by level, online and allowed CPUs, kinds.
+/// What both readers report: units by level and caches that cores share, online and
+/// allowed CPUs, kinds.
 type Units = (Vec<Vec<CpuSet>>, CpuSet, CpuSet, Vec<(String, CpuSet)>);
+
+fn shared_caches(topology: &Topology) -> Vec<CpuSet> {
+    let is_of_one = |cache: &Cache| topology.cores.iter().any(|core| cache.cpus.is_subset(core));
+    let caches = topology.caches.iter();
+    let shared = caches.filter(|cache| cache.level > 1 && !is_of_one(cache));
+    shared.map(|cache| cache.cpus.clone()).collect()
+}
 
 fn units(topology: &Topology) -> Units {
     let kinds = topology.kinds.iter();
     (
-        Level::ALL.map(|level| topology.units(level)).to_vec(),
+        Level::ALL
+            .map(|level| topology.units(level))
+            .into_iter()
+            .chain([shared_caches(topology)])
+            .collect(),
         topology.online.clone(),
         topology.allowed.clone(),
         kinds.map(|k| (k.name.clone(), k.cpus.clone())).collect(),
@@ -130,6 +142,70 @@ fn kinds_by_design_and_capacity_read_alike() {
         );
     }
     check(&capture);
+}
+
+/// Linux on Itanium left the lists empty.
+#[test]
+fn a_cache_without_a_list_is_that_of_the_core() {
+    let mut capture = machine([1, 1, 2, 2], false);
+    for cpu in 0..4 {
+        for index in 0..4 {
+            let list = format!("{CPU_DIR}/cpu{cpu}/cache/index{index}/shared_cpu_list");
+            capture.insert(list, "");
+        }
+    }
+    check(&capture);
+    let (few, _) = Topology::from_files(&mut &capture);
+    let llcs: Vec<String> = few.llcs.iter().map(CpuSet::to_string).collect();
+    assert_eq!(llcs, ["0-1", "2-3"]);
+}
+
+/// Arrow Lake's E-cores: `spread*4` took two of one L2.
+#[test]
+fn caches_that_several_cores_share_read_alike() {
+    let mut capture = machine([1, 1, 8, 1], false);
+    let share = |capture: &mut Capture, cpus: std::ops::Range<usize>, list: &str| {
+        for cpu in cpus {
+            let cache = format!("{CPU_DIR}/cpu{cpu}/cache/index2");
+            capture.insert(format!("{cache}/shared_cpu_list"), list);
+            capture.insert(format!("{cache}/size"), "4096K");
+        }
+    };
+    share(&mut capture, 4..6, "4-5");
+    share(&mut capture, 6..8, "6-7");
+    capture.insert("sys/devices/cpu_core/cpus", "0-3");
+    capture.insert("sys/devices/cpu_atom/cpus", "4-7");
+    check(&capture);
+    let (few, _) = Topology::from_files(&mut &capture);
+    let lists: Vec<String> = shared_caches(&few).iter().map(CpuSet::to_string).collect();
+    assert_eq!(lists, ["4-5", "6-7", "0-7"]);
+    // All of one kind, as clusters of arm64 servers.
+    let mut capture = machine([1, 2, 4, 1], false);
+    for cpus in [0..2, 2..4, 4..6, 6..8] {
+        let list = format!("{}-{}", cpus.start, cpus.end - 1);
+        share(&mut capture, cpus, &list);
+    }
+    check(&capture);
+    let (few, _) = Topology::from_files(&mut &capture);
+    assert_eq!(shared_caches(&few).len(), 6);
+}
+
+#[test]
+fn ranks_read_alike() {
+    let mut capture = machine([1, 1, 4, 1], false);
+    for (file, values) in [
+        ("cpufreq/cpuinfo_max_freq", ["5", "6", "7", "8"]),
+        ("acpi_cppc/highest_perf", ["186", "166", "186", "161"]),
+    ] {
+        for (cpu, value) in values.into_iter().enumerate() {
+            capture.insert(format!("{CPU_DIR}/cpu{cpu}/{file}"), value);
+        }
+        let (whole, _) = Topology::from_capture(&capture);
+        let (mut few, _) = Topology::from_files(&mut &capture);
+        assert!(few.ranks.is_empty() && !whole.ranks.is_empty());
+        few.read_ranks(&mut &capture);
+        assert_eq!(few.ranks, whole.ranks, "{file}");
+    }
 }
 
 #[test]

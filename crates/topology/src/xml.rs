@@ -1,15 +1,17 @@
 //! Reads hwloc's XML of versions 2 and 3 (`lstopo machine.xml`).
 //!
 //! Only what pinwise reasons about is taken: CPUs, cores, caches, NUMA nodes,
-//! packages, kinds of CPU, devices on the PCI bus and the machine's names.
-//! Distances and memory attributes are passed over.
+//! packages, kinds of CPU, devices on the PCI bus, bandwidth and latency of memory,
+//! and the machine's names. Distances are passed over.
 
 use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::build::{CpuFacts, Facts, KindFacts, NodeFacts};
-use super::{Cache, CacheType, CpuSet, Device, Identity, Restriction, Warning};
+use super::build::{
+    CAPACITY_STEP, CpuFacts, FREQUENCY_STEP, Facts, KindFacts, NodeFacts, join_alike,
+};
+use super::{Cache, CacheType, CpuSet, Device, Identity, MemoryAttributes, Restriction, Warning};
 
 /// Largest number of XML nodes read; a 384-CPU export has about 10,000.
 const NODES_LIMIT: u32 = 4_000_000;
@@ -68,6 +70,8 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
     let mut import = Import {
         facts: Facts::default(),
         warnings: Vec::new(),
+        has_frequencies: false,
+        node_of: BTreeMap::new(),
     };
     for object in root.descendants().filter(|n| n.has_tag_name("object")) {
         import.object(object)?;
@@ -76,6 +80,16 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
     for kind in root.descendants().filter(|n| n.has_tag_name("cpukind")) {
         import.kind(kind)?;
     }
+    for attribute in root.children().filter(|n| n.has_tag_name("memattr")) {
+        import.memory_attribute(attribute);
+    }
+    import.facts.ranks.clone_from(&import.facts.kinds);
+    let step = match import.has_frequencies {
+        true => FREQUENCY_STEP,
+        false => CAPACITY_STEP,
+    };
+    import.facts.kinds = join_alike(import.facts.kinds, &import.facts.caches, step);
+    import.facts.nodes = with_own_cpus(import.facts.nodes);
     if !import.facts.cpus.values().any(|cpu| cpu.online) {
         return Err(XmlError::NoCpus);
     }
@@ -85,6 +99,10 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
 struct Import {
     facts: Facts,
     warnings: Vec<Warning>,
+    /// Are kinds of CPU told apart by their highest frequency?
+    has_frequencies: bool,
+    /// The places of NUMA nodes among the facts, by the index of their object.
+    node_of: BTreeMap<u64, usize>,
 }
 
 impl Import {
@@ -156,10 +174,8 @@ impl Import {
             self.facts.cpus.entry(id).or_default();
         }
         if let Some(leaves) = bitmap(object, "allowed_cpuset")? {
-            self.facts.restrictions.push(Restriction {
-                by: "allowed_cpuset of the XML".to_owned(),
-                leaves,
-            });
+            let limit = Restriction::limit("allowed_cpuset of the XML", leaves);
+            self.facts.restrictions.push(limit);
         }
         if let Some(nodes) = bitmap(object, "allowed_nodeset")? {
             self.facts.allowed_nodes = Some(nodes.iter().collect());
@@ -219,11 +235,40 @@ impl Import {
         let is_gpu = object.attribute("subtype") == Some("GPUMemory");
         let node = number(object, "os_index").and_then(|n| usize::try_from(n).ok());
         if let (Some(node), false) = (node, is_gpu) {
+            if let Some(index) = number(object, "gp_index") {
+                self.node_of.insert(index, self.facts.nodes.len());
+            }
             self.facts.nodes.push(NodeFacts {
                 node,
                 cpus,
                 memory_bytes: number(object, "local_memory"),
+                attributes: MemoryAttributes {
+                    kind: object.attribute("subtype").map(str::to_owned),
+                    ..MemoryAttributes::default()
+                },
             });
+        }
+    }
+
+    /// Bandwidth or latency of nodes. There is a value for each group of CPUs: the best
+    /// is of the nearest.
+    fn memory_attribute(&mut self, element: Node<'_, '_>) {
+        type Best = fn(u64, u64) -> u64;
+        type Figure = fn(&mut MemoryAttributes) -> &mut Option<u64>;
+        let (figure, best): (Figure, Best) = match element.attribute("name") {
+            Some("Bandwidth" | "ReadBandwidth") => (|of| &mut of.bandwidth_mb_per_s, u64::max),
+            Some("Latency" | "ReadLatency") => (|of| &mut of.latency_ns, u64::min),
+            _ => return,
+        };
+        for value in element.children() {
+            let of_node = value.attribute("target_obj_type") == Some("NUMANode");
+            let index = number(value, "target_obj_gp_index").filter(|_| of_node);
+            let place = index.and_then(|index| self.node_of.get(&index));
+            let figures = place.zip(number(value, "value").filter(|&value| value > 0));
+            if let Some((&place, value)) = figures {
+                let known = figure(&mut self.facts.nodes[place].attributes);
+                *known = Some(known.map_or(value, |known| best(known, value)));
+            }
         }
     }
 
@@ -249,8 +294,18 @@ impl Import {
 
     fn kind(&mut self, element: Node<'_, '_>) -> Result<(), XmlError> {
         if let Some(cpus) = bitmap(element, "cpuset")? {
-            let rank = self.facts.kinds.len() as u64;
-            let speed = number(element, "forced_efficiency").unwrap_or(rank);
+            // Ranks that are no measure of speed stand so far apart that none are joined.
+            let rank = 1 << self.facts.kinds.len().min(60);
+            let info = |name: &str| {
+                let infos = element.children();
+                let named = infos.filter(|part| part.attribute("name") == Some(name));
+                named.filter_map(|part| number(part, "value")).next_back()
+            };
+            let forced = number(element, "forced_efficiency").map(|rank| 1 << rank.min(60));
+            let stated = info("LinuxCapacity").or(forced);
+            let frequency = info("FrequencyMaxMHz");
+            self.has_frequencies |= stated.is_none() && frequency.is_some();
+            let speed = stated.or(frequency).unwrap_or(rank);
             self.facts.kinds.push(KindFacts { cpus, speed });
         }
         Ok(())
@@ -261,6 +316,21 @@ impl Import {
             put(self.facts.cpus.entry(id).or_default(), cpus.clone());
         }
     }
+}
+
+/// To the kernel, each CPU belongs to one node. hwloc gives each memory the CPUs near it,
+/// so that several have the same (DRAM and HBM), or one those of others (memory behind
+/// CXL): those that leave a node no CPU of its own are smaller, or have a lower number.
+fn with_own_cpus(mut nodes: Vec<NodeFacts>) -> Vec<NodeFacts> {
+    nodes.sort_by_key(|node| (node.cpus.len(), node.node));
+    let mut taken = CpuSet::new();
+    for node in &mut nodes {
+        if node.cpus.is_subset(&taken) {
+            node.attributes.near = std::mem::take(&mut node.cpus);
+        }
+        taken = taken.union(&node.cpus);
+    }
+    nodes
 }
 
 /// Refuses elements with too many attributes before they are parsed: each has a

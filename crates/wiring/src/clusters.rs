@@ -39,7 +39,7 @@ pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Fou
     if alone.len() < SMALLEST || others.is_empty() {
         return None;
     }
-    let excess = Excess::of(logs, alone, others);
+    let excess = Excess::new(logs, alone, others);
     let equal = excess.best(
         (SMALLEST..=LARGEST)
             .filter(|&size| size < alone.len() && alone.len().is_multiple_of(size))
@@ -59,14 +59,14 @@ pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Fou
     judge(logs, alone, others, &clusters)
 }
 
-/// How far pairs of small cores stand above what both have to everybody else.
+/// How far pairs of small cores are above what both have to all others.
 /// Taking that away, a core that was busy all the time looks like the others.
 struct Excess {
     logs: Logs,
 }
 
 impl Excess {
-    fn of(logs: &Logs, alone: &[usize], others: &[usize]) -> Self {
+    fn new(logs: &Logs, alone: &[usize], others: &[usize]) -> Self {
         let usual: Vec<f64> = alone
             .iter()
             .map(|&row| median(&mut to(logs, row, others)))
@@ -106,7 +106,7 @@ impl Excess {
                 inverse.set(i, j, -self.logs.at(i, j));
             }
         }
-        let tree = Tree::of(&inverse);
+        let tree = Tree::from_logs(&inverse);
         (1..self.len())
             .map(|merges| {
                 let mut groups = tree.groups_after(merges);
@@ -208,7 +208,7 @@ impl Excess {
         (mates, rest)
     }
 
-    /// How far mates stand above others.
+    /// How far mates are above others.
     fn apart(&self, groups: &[Vec<usize>]) -> f64 {
         let (mut mates, mut rest) = self.sides(groups);
         if mates.is_empty() || rest.is_empty() {

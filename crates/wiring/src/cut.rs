@@ -63,7 +63,7 @@ pub(super) struct Cut {
 impl Cut {
     /// Judges a partition; `None` where it has nothing within or nothing
     /// outside. `are_rows`: items are single CPUs, figures single pairs.
-    pub(super) fn of(
+    pub(super) fn new(
         logs: &Logs,
         groups: Vec<Vec<usize>>,
         height: f64,
@@ -226,7 +226,7 @@ pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool, tolerated: f64) -> 
     tree.widest_gaps(CUTS, NARROWEST)
         .into_iter()
         .filter_map(|merges| {
-            Cut::of(
+            Cut::new(
                 logs,
                 tree.groups_after(merges),
                 tree.height_of(merges),

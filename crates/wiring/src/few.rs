@@ -48,7 +48,7 @@ pub(super) fn infer(evidence: &Evidence, rows: &[usize]) -> Wiring {
         (LevelKind::Llc, &[Share::Core, Share::Cache][..]),
     ] {
         let linked: Vec<&Pair> = pairs.iter().filter(|p| shares.contains(&p.share)).collect();
-        let groups = joined(&linked, rows, cpus);
+        let groups = join_pairs(&linked, rows, cpus);
         let is_known = wiring.levels.iter().any(|level| level.groups == groups);
         // Three CPUs with one cache are flat; of two it is all there is to say.
         let is_all = groups.iter().any(|group| group.len() == rows.len());
@@ -91,7 +91,7 @@ fn share(ns: f64, ratio: Option<f64>) -> Share {
 }
 
 /// Groups of two or more that pairs join.
-fn joined(pairs: &[&Pair], rows: &[usize], cpus: &[usize]) -> Vec<CpuSet> {
+fn join_pairs(pairs: &[&Pair], rows: &[usize], cpus: &[usize]) -> Vec<CpuSet> {
     let mut groups: Vec<Vec<usize>> = rows.iter().map(|&row| vec![row]).collect();
     for pair in pairs {
         let holding = |row: usize, groups: &[Vec<usize>]| {
@@ -133,7 +133,7 @@ fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share])
         inside_ns,
         outside_ns: Some(side(false)).filter(|ns| ns.is_finite()),
         confidence: confidence(pairs, shares),
-        grounds: None,
+        factors: None,
         evidence: evidence.join(" "),
     }
 }
@@ -166,7 +166,7 @@ impl Pair {
         let what = match self.share {
             Share::Core => "as SMT siblings are",
             Share::Cache => "as cores with one last-level cache are",
-            Share::Neither => "farther than cores with one last-level cache",
+            Share::Neither => "farther than cores with one last-level cache usually are",
             Share::CannotTell => "which fits several wirings",
         };
         let (ns, contention) = (self.ns, self.contention());

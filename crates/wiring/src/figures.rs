@@ -24,7 +24,7 @@ impl Logs {
 
     /// The latencies of these rows of a matrix. Zeros, which clocks with steps
     /// of several ns give, count as half of the smallest figure above zero.
-    pub(super) fn of(matrix: &PairMatrix, rows: &[usize]) -> Self {
+    pub(super) fn from_matrix(matrix: &PairMatrix, rows: &[usize]) -> Self {
         let mut logs = Self::new(rows.len());
         let floor = smallest_positive(matrix) / 2.0;
         for (i, &row) in rows.iter().enumerate() {
@@ -116,7 +116,7 @@ fn smallest_positive(matrix: &PairMatrix) -> f64 {
     }
 }
 
-/// The median; NaN of nothing.
+/// The median; NaN if empty.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
@@ -137,7 +137,7 @@ pub(super) fn quantile(values: &mut [f64], share: f64) -> f64 {
     *values.select_nth_unstable_by(rank, f64::total_cmp).1
 }
 
-/// The mean; NaN of nothing.
+/// The mean; NaN if empty.
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / count(values.len())
 }

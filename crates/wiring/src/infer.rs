@@ -7,7 +7,7 @@ use super::cut::Criteria;
 use super::figures::{Logs, usable};
 use super::search::{self, By, Found};
 use super::siblings::{self, Siblings};
-use super::{Evidence, Grounds, LevelKind, PairMatrix, Thresholds, Wiring, WiringLevel};
+use super::{ConfidenceFactors, Evidence, LevelKind, PairMatrix, Thresholds, Wiring, WiringLevel};
 use super::{NO_CONTENTION, clock, clusters, few, kinds, leftovers, words};
 use pinwise_topology::CpuSet;
 
@@ -29,7 +29,7 @@ pub fn infer_by(evidence: &Evidence, thresholds: Thresholds) -> Wiring {
     if rows.len() <= few::MOST {
         return few::infer(evidence, &rows);
     }
-    let logs = Logs::of(latency, &rows);
+    let logs = Logs::from_matrix(latency, &rows);
     if logs.known().len() < 2 * rows.len().min(logs.len() - 2) {
         return cannot_tell("Too few pairs were measured to see levels among them.");
     }
@@ -146,14 +146,14 @@ fn describe(level: &Found, kind: LevelKind, cpus: &[usize]) -> WiringLevel {
         .map(|rows| rows.iter().map(|&row| cpus[row]).collect())
         .collect();
     groups.sort_by_key(CpuSet::first);
-    let grounds = Grounds::of(level);
+    let factors = ConfidenceFactors::from_level(level);
     WiringLevel {
         kind,
         groups,
         inside_ns: level.inside_ns,
         outside_ns: Some(level.outside_ns).filter(|ns| ns.is_finite()),
-        confidence: grounds.confidence(),
-        grounds: Some(grounds),
+        confidence: factors.confidence(),
+        factors: Some(factors),
         evidence: words::evidence(level, kind),
     }
 }

@@ -24,7 +24,7 @@ pub use sizes::next_sizes;
 
 use std::cmp::Ordering;
 
-use pinwise_format::round_bytes;
+use pinwise_format::{round_bytes, whole};
 
 /// A working set and what a load took.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,14 +110,14 @@ pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
             ladder.notes.push(format!(
                 "Latency rises to more than {:.1} ns at {}, where no cache is reported to end.",
                 step.latency_ns,
-                round_bytes(whole_bytes(step.knee_bytes.unwrap_or(0.0)))
+                round_bytes(whole(step.knee_bytes.unwrap_or(0.0)))
             ));
             continue;
         }
         ladder.plateaus.push(Plateau {
             level,
             latency_ns: step.latency_ns,
-            effective_bytes: step.knee_bytes.map(whole_bytes),
+            effective_bytes: step.knee_bytes.map(whole),
             reported_bytes: level.and_then(|level| bytes_of(&reported, level)),
         });
     }
@@ -258,16 +258,6 @@ fn inclusion(plateaus: &[Plateau]) -> Option<Inclusion> {
         Ordering::Greater if sum < sure && alone - sum > sure => Some(Inclusion::Exclusive),
         _ => None,
     }
-}
-
-/// Knees are below 2^63 bytes, since sizes are addresses.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates, and is never negative"
-)]
-fn whole_bytes(bytes: f64) -> u64 {
-    bytes.round() as u64
 }
 
 #[cfg(test)]

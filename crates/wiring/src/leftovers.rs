@@ -75,7 +75,7 @@ fn matched(
     pairs
 }
 
-/// Pairs of rows of which each is the other's nearest among `others`.
+/// Pairs of rows that are each other's nearest among `others`.
 fn mutual(
     rows: &[usize],
     others: &[usize],

@@ -31,10 +31,10 @@
 
 mod clock;
 mod clusters;
+mod confidence;
 mod cut;
 mod few;
 mod figures;
-mod grounds;
 mod home;
 mod infer;
 mod kinds;
@@ -48,7 +48,7 @@ mod siblings;
 mod thresholds;
 mod words;
 
-pub use grounds::{Grounds, Weights};
+pub use confidence::{ConfidenceFactors, Weights};
 pub use infer::{infer, infer_by};
 pub use matrix::MatrixError;
 pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, relation};
@@ -149,7 +149,7 @@ pub struct WiringLevel {
     pub confidence: f64,
     /// What that rests on; `None` among two or three CPUs, where published
     /// latencies decide.
-    pub grounds: Option<Grounds>,
+    pub factors: Option<ConfidenceFactors>,
     /// The figures behind it, in one sentence.
     pub evidence: String,
 }

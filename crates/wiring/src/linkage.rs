@@ -14,13 +14,13 @@ const TIE: f64 = 1e-6;
 #[derive(Debug)]
 pub(super) struct Tree {
     items: usize,
-    /// Two items that stand for their groups, and the height of the merge;
+    /// Two items that represent their groups, and the height of the merge;
     /// ascending.
     merges: Vec<(usize, usize, f64)>,
 }
 
 impl Tree {
-    pub(super) fn of(logs: &Logs) -> Self {
+    pub(super) fn from_logs(logs: &Logs) -> Self {
         let mut merges = Clusters::new(logs).merge_all();
         merges.sort_by(|a, b| a.2.total_cmp(&b.2));
         Self {

@@ -2,7 +2,8 @@
 //!
 //! Reads what core-to-core-latency, c2clat and spreadsheets write: a square of
 //! numbers in ns, separated by commas, whole or only its lower triangle, with
-//! or without a diagonal. Refuses everything else by line and column: headers,
+//! or without a diagonal, or with the numbers of the CPUs above and beside it, as
+//! pandas writes it. Refuses everything else by line and column: other headers,
 //! ragged or missing rows, figures that are none.
 
 use super::PairMatrix;
@@ -22,7 +23,7 @@ pub enum MatrixError {
         line: usize,
         /// Cell of the line.
         column: usize,
-        /// What stands there, shortened.
+        /// The cell, shortened.
         cell: String,
     },
     /// A negative or infinite latency.
@@ -34,7 +35,7 @@ pub enum MatrixError {
         line: usize,
         /// Cell of the line.
         column: usize,
-        /// What stands there, shortened.
+        /// The cell, shortened.
         cell: String,
     },
     /// A figure missing from the lower triangle.
@@ -77,6 +78,9 @@ pub enum MatrixError {
         /// Cells of each row.
         columns: usize,
     },
+    /// Zeros alone.
+    #[error("every latency is 0; nothing was measured")]
+    AllZero,
     /// An empty line between rows.
     #[error("line {line} is empty between rows of the matrix; is a row missing?")]
     EmptyLine {
@@ -112,7 +116,7 @@ impl PairMatrix {
     ///
     /// Rows are of one length (a square, of which the upper triangle may be
     /// empty), or each is one cell longer than the one before (a triangle).
-    /// What stands on the diagonal is not used.
+    /// The diagonal is not used.
     ///
     /// Where both triangles are filled each pair takes the smaller of its two
     /// figures: what disturbs a transfer only ever adds time, and where two
@@ -122,7 +126,8 @@ impl PairMatrix {
     /// [`MatrixError`] names the first cell that is no latency, is missing or
     /// is one too many.
     pub fn from_csv(text: &str) -> Result<Self, MatrixError> {
-        let rows = split(text)?;
+        let mut rows = split(text)?;
+        drop_numbers(&mut rows);
         check_lengths(&rows)?;
         let shift = usize::from(lacks_first_row(&rows));
         let n = rows.len() + shift;
@@ -140,13 +145,17 @@ impl PairMatrix {
         if n == 1 {
             return Err(MatrixError::OneCpu { line: rows[0].line });
         }
+        let mut pairs = (0..n).flat_map(|row| (0..row).map(move |column| (row, column)));
+        if pairs.all(|(row, column)| matrix.at(row, column) == 0.0) {
+            return Err(MatrixError::AllZero);
+        }
         Ok(matrix)
     }
 
     fn read_row(&mut self, cpu: usize, row: &Row<'_>) -> Result<(), MatrixError> {
         for (other, cell) in row.cells.iter().enumerate() {
             let value = latency(cell, row.line, other + 1)?;
-            // The diagonal is no pair, whatever stands there.
+            // The diagonal is not a pair, whatever its value.
             if let Some(value) = value.filter(|_| other != cpu) {
                 // `min` takes the other where one is NaN.
                 self.set(cpu, other, value.min(self.at(cpu, other)));
@@ -216,10 +225,32 @@ fn split(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
         }
         rows.push(Row { line, cells });
     }
-    if rows.is_empty() || rows.iter().all(|row| used(row) == 0) {
+    if rows.is_empty() || rows.iter().all(|row| count_used_cells(row) == 0) {
         return Err(MatrixError::Empty);
     }
     Ok(rows)
+}
+
+/// Drops the numbers of the CPUs where they stand above and beside the figures: a first
+/// row `,0,1,2` (or from 1 on), and the same in the first cell of each row.
+fn drop_numbers(rows: &mut Vec<Row<'_>>) {
+    let number = |cell: &&str| cell.parse::<usize>().ok();
+    let Some(first) = rows.first().filter(|row| row.cells.first() == Some(&"")) else {
+        return;
+    };
+    let above: Vec<Option<usize>> = first.cells[1..].iter().map(number).collect();
+    let from = above.first().copied().flatten().filter(|from| *from <= 1);
+    let counts_on = |(index, number): (usize, &Option<usize>)| {
+        from.is_some_and(|from| *number == Some(from + index))
+    };
+    let firsts = rows[1..].iter().map(|row| row.cells.first());
+    let beside: Vec<Option<usize>> = firsts.map(|cell| number(&cell?)).collect();
+    if above.len() > 1 && above == beside && above.iter().enumerate().all(counts_on) {
+        rows.remove(0);
+        for row in rows {
+            row.cells.remove(0);
+        }
+    }
 }
 
 /// All rows of one length, or each one cell longer than the last; and as many
@@ -242,7 +273,7 @@ fn check_lengths(rows: &[Row<'_>]) -> Result<(), MatrixError> {
     // A comma after the last cell opens one more, which stays empty. In a lower
     // triangle without diagonal that is the column of a CPU whose row is lost.
     let n = rows.len();
-    let widest = rows.iter().map(used).max().unwrap_or(0);
+    let widest = rows.iter().map(count_used_cells).max().unwrap_or(0);
     let is_square = first == n || (first == n + 1 && widest == n);
     if is_square || is_triangle {
         return Ok(());
@@ -283,7 +314,7 @@ fn unquoted(cell: &str) -> &str {
 }
 
 /// Cells up to the last that is not empty.
-fn used(row: &Row<'_>) -> usize {
+fn count_used_cells(row: &Row<'_>) -> usize {
     let last = row.cells.iter().rposition(|cell| !cell.is_empty());
     last.map_or(0, |last| last + 1)
 }
@@ -296,7 +327,7 @@ fn latency(cell: &str, line: usize, column: usize) -> Result<Option<f64>, Matrix
     let value: f64 = cell.parse().map_err(|_| MatrixError::NotANumber {
         line,
         column,
-        cell: shortened(cell),
+        cell: shorten(cell),
     })?;
     if value.is_finite() && value >= 0.0 {
         return Ok(Some(value));
@@ -304,12 +335,12 @@ fn latency(cell: &str, line: usize, column: usize) -> Result<Option<f64>, Matrix
     Err(MatrixError::NotALatency {
         line,
         column,
-        cell: shortened(cell),
+        cell: shorten(cell),
     })
 }
 
 /// Enough of a cell to find it again.
-fn shortened(cell: &str) -> String {
+fn shorten(cell: &str) -> String {
     const ENOUGH: usize = 24;
     if cell.chars().count() <= ENOUGH {
         return cell.to_owned();
@@ -334,6 +365,30 @@ mod tests {
             }
             (read, expected) => panic!("{text:?}: {read:?} instead of {expected:?}"),
         }
+    }
+
+    #[test]
+    fn numbers_of_cpus_around_a_matrix_are_no_cpu() {
+        for from in [0, 1] {
+            let text = format!(
+                ",{from},{},{}\n{from},,9,26\n{},9,,26.5\n{},26,26.5,\n",
+                from + 1,
+                from + 2,
+                from + 1,
+                from + 2
+            );
+            let matrix = PairMatrix::from_csv(&text).unwrap();
+            assert_eq!(
+                (matrix.len(), matrix.at(1, 0), matrix.at(2, 1)),
+                (3, 9.0, 26.5)
+            );
+        }
+    }
+
+    #[test]
+    fn zeros_are_no_measurement() {
+        let read = PairMatrix::from_csv("0,0,0\n0,0,0\n0,0,0\n");
+        assert_eq!(read.unwrap_err(), MatrixError::AllZero);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub(super) fn levels(logs: &Logs, criteria: &Criteria, mut items: Vec<Vec<usize>
 
 pub(super) fn next(logs: &Logs, criteria: &Criteria, items: &[Vec<usize>]) -> Option<Found> {
     let blocks = logs.between(items);
-    let tree = Tree::of(&blocks);
+    let tree = Tree::from_logs(&blocks);
     let weights: Vec<usize> = items.iter().map(Vec::len).collect();
     let are_rows = weights.iter().all(|&weight| weight == 1);
     let cuts = cut::cuts(&blocks, &tree, are_rows, criteria.thresholds.tolerated);

@@ -42,11 +42,11 @@ pub(super) enum Siblings {
 
 /// Finds the groups of siblings among `rows`.
 pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns: f64) -> Siblings {
-    let ratios = Ratios::of(contention, rows);
+    let ratios = Ratios::from_contention(contention, rows);
     if ratios.known < rows.len() {
         return Siblings::Unknown;
     }
-    let witness = Witness::of(&ratios, logs, step_ns);
+    let witness = Witness::new(&ratios, logs, step_ns);
     // Evidence for being siblings is nearness: the tree merges the smallest.
     let mut distances = Logs::new(rows.len());
     for i in 0..rows.len() {
@@ -55,7 +55,7 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
             distances.set(i, j, -evidence);
         }
     }
-    let groups = Tree::of(&distances).groups_below(0.0);
+    let groups = Tree::from_logs(&distances).groups_below(0.0);
     let groups = rewired(trimmed(groups, &distances), &distances);
     let groups = believed(groups, &witness);
     if groups.iter().all(|group| group.len() == 1) {
@@ -143,7 +143,7 @@ fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> Found {
         }
     }
     within.retain(|value| value.is_finite());
-    let cut = Cut::of(
+    let cut = Cut::new(
         logs,
         groups.to_vec(),
         0.0,
@@ -170,7 +170,7 @@ struct Ratios {
 }
 
 impl Ratios {
-    fn of(contention: &PairMatrix, rows: &[usize]) -> Self {
+    fn from_contention(contention: &PairMatrix, rows: &[usize]) -> Self {
         let values: Vec<f64> = rows
             .iter()
             .flat_map(|&i| rows.iter().map(move |&j| contention.at(i, j)))
@@ -254,7 +254,7 @@ struct Witness {
 }
 
 impl Witness {
-    fn of(ratios: &Ratios, logs: &Logs, step_ns: f64) -> Self {
+    fn new(ratios: &Ratios, logs: &Logs, step_ns: f64) -> Self {
         let pairs = ratios.mutual_best();
         let mut siblings: Vec<f64> = pairs
             .iter()

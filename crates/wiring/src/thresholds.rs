@@ -1,7 +1,7 @@
 //! The thresholds that decide whether a gap between latencies is a level.
 //!
 //! Chosen on recorded machines: of the values of each that are within a standard
-//! error of the best, the middle. `cargo xtask bench wiring` prints how well
+//! error of the best, the middle. `cargo lab wiring` prints how well
 //! thresholds do on machines that they were not chosen on.
 
 /// Thresholds on ratios and shares of latencies.

@@ -50,15 +50,18 @@ impl Command {
         Self::from_argv(argv)
     }
 
-    /// `shell -c line`.
+    /// `shell -c line`, where the shell may have options.
     ///
     /// # Errors
-    /// [`CommandError`] where the line is empty or holds NUL.
+    /// [`CommandError`] where the shell or the line is empty or holds NUL.
     pub fn in_shell(shell: &str, line: &str) -> Result<Self, CommandError> {
         if line.trim().is_empty() {
             return Err(CommandError::Empty);
         }
-        Self::from_argv(vec![shell.to_owned(), "-c".to_owned(), line.to_owned()])
+        let mut command = Self::from_line(shell)?;
+        command.argv.push("-c".to_owned());
+        command.argv.push(line.to_owned());
+        Self::from_argv(command.argv)
     }
 
     /// The arguments, the program first.
@@ -80,16 +83,50 @@ impl Command {
         program.rsplit('/').next().unwrap_or(program)
     }
 
-    /// Characters that a shell would act on and this command passes on as
-    /// they are; `None` where there are none.
+    /// What only a shell would act on: a word of it, or in the line that the command
+    /// was written as a character outside quotes; `None` where there is nothing.
     #[must_use]
-    pub fn shell_characters(&self) -> Option<&str> {
+    pub fn shell_syntax(&self, line: Option<&str>) -> Option<String> {
         const MARKS: [&str; 8] = ["|", "||", "&&", "&", ";", ">", ">>", "<"];
-        self.argv
-            .iter()
-            .map(String::as_str)
-            .find(|argument| MARKS.contains(argument) || argument.starts_with("2>"))
+        const BUILT_IN: [&str; 6] = ["cd", "eval", "export", "source", "ulimit", "umask"];
+        let first = self.program();
+        let assigned = first.split_once('=').map(|(name, _)| name);
+        if assigned.is_some_and(is_mark) || BUILT_IN.contains(&first) {
+            return Some(first.to_owned());
+        }
+        let is_word = |word: &&String| MARKS.contains(&word.as_str()) || word.starts_with("2>");
+        let word = self.argv.iter().find(is_word).cloned();
+        word.or_else(|| unquoted_syntax(line?))
     }
+}
+
+/// The first thing in a line that a shell would act on.
+fn unquoted_syntax(line: &str) -> Option<String> {
+    let (mut quote, mut before) = (None, ' ');
+    let mut letters = line.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match (quote, letter) {
+            (Some('\''), '\'') | (Some('"'), '"') => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => {
+                letters.next();
+            }
+            (None, '\'' | '"') => quote = Some(letter),
+            (_, '$') => {
+                let rest = &line[at + 1..];
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+                if end > 0 || rest.starts_with(['{', '(']) {
+                    return Some(line[at..=at + end.max(1)].to_owned());
+                }
+            }
+            (_, '`') | (None, '*' | ';' | '|' | '&' | '<' | '>') => return Some(letter.into()),
+            (None, '~') if before.is_whitespace() => return Some(letter.into()),
+            _ => {}
+        }
+        before = letter;
+    }
+    None
 }
 
 impl fmt::Display for Command {
@@ -113,21 +150,21 @@ pub struct Sweep {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SweepError {
     /// Not `NAME=VALUES`.
-    #[error("'{0}' is not NAME=VALUE,VALUE,… such as threads=1,2,4")]
+    #[error("'{0}' is not NAME=VALUES such as threads=1,2,4 or threads=1..8")]
     NotASweep(String),
-    /// A range that is not two whole numbers, the lower first.
-    #[error("'{0}' is not a range such as 1..8")]
+    /// A range that is not two numbers, the lower first, and perhaps a step.
+    #[error("'{0}' is not a range such as 1..8, or in steps 0.5..2..0.5")]
     BadRange(String),
-    /// A command does not mention the parameter.
-    #[error("the command '{command}' does not use the parameter {{{name}}}")]
-    Unused {
-        /// The parameter.
-        name: String,
-        /// The command.
-        command: String,
-    },
-    /// A parameter stands twice.
-    #[error("'{0}' stands twice")]
+    /// Nothing mentions the parameter.
+    #[error("nothing uses the parameter: write {{{0}}} in the command or an option")]
+    Unused(String),
+    /// A mark of no parameter.
+    #[error(
+        "{{{0}}} is not a parameter: add --parameter {0}=VALUES; or {0}={{{0}}} to keep it as it is"
+    )]
+    Unknown(String),
+    /// A parameter appears twice.
+    #[error("'{0}' is given twice")]
     Twice(String),
     /// Far more combinations than anyone compares.
     #[error("the parameters make more than {MOST_COMMANDS} commands")]
@@ -146,13 +183,13 @@ impl std::str::FromStr for Sweep {
     fn from_str(text: &str) -> Result<Self, SweepError> {
         let bad = || SweepError::NotASweep(text.to_owned());
         let (name, values) = text.split_once('=').ok_or_else(bad)?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || !name.chars().all(is_name) {
+        if !is_name(name) {
             return Err(bad());
         }
         let values = match values.split_once("..") {
-            Some((low, high)) => range(low, high.trim_start_matches('='))
-                .ok_or_else(|| SweepError::BadRange(values.to_owned()))?,
+            Some((low, rest)) => {
+                range(low, rest).ok_or_else(|| SweepError::BadRange(values.to_owned()))?
+            }
             None => values.split(',').map(str::to_owned).collect(),
         };
         if values.iter().any(String::is_empty) {
@@ -165,36 +202,84 @@ impl std::str::FromStr for Sweep {
     }
 }
 
-fn range(low: &str, high: &str) -> Option<Vec<String>> {
-    let (low, high) = (low.parse::<i64>().ok()?, high.parse::<i64>().ok()?);
-    let length = high.checked_sub(low)?;
-    (0..=LONGEST_RANGE)
-        .contains(&length)
-        .then(|| (low..=high).map(|n| n.to_string()).collect())
+/// `LOW`, then `HIGH` or `HIGH..STEP`; as whole numbers of the last decimal place.
+fn range(low: &str, rest: &str) -> Option<Vec<String>> {
+    let rest = rest.trim_start_matches('=');
+    let (high, step) = match rest.split_once("..") {
+        Some((high, step)) => (high, Some(step)),
+        None => (rest, None),
+    };
+    let parts =
+        [low, high, step.unwrap_or("1")].map(|text| text.split_once('.').unwrap_or((text, "")));
+    let places = parts.iter().map(|(_, decimals)| decimals.len()).max()?;
+    let scaled = |(whole, decimals): (&str, &str)| {
+        let digits = format!("{whole}{decimals:0<places$}");
+        digits.parse::<i64>().ok()
+    };
+    let (low, high) = (scaled(parts[0])?, scaled(parts[1])?);
+    // Decimals in steps of 1 are hardly meant.
+    if places > 0 && step.is_none() {
+        return None;
+    }
+    let step = scaled(parts[2])?;
+    if step < 1 || !(0..=LONGEST_RANGE).contains(&(high.checked_sub(low)? / step)) || high < low {
+        return None;
+    }
+    let number = |value: i64| {
+        let (sign, digits) = (if value < 0 { "-" } else { "" }, value.unsigned_abs());
+        let digits = format!("{digits:0>width$}", width = places + 1);
+        let (whole, decimals) = digits.split_at(digits.len() - places);
+        let point = if places > 0 { "." } else { "" };
+        format!("{sign}{whole}{point}{decimals}")
+    };
+    let steps = 0..=(high - low) / step;
+    Some(steps.map(|index| number(low + index * step)).collect())
+}
+
+fn is_name(text: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !text.is_empty() && text.chars().all(is_letter)
+}
+
+/// Has it the form of a parameter in a text? `{0}` and `{}` belong to other tools.
+fn is_mark(name: &str) -> bool {
+    is_name(name) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
 impl Sweep {
-    /// All combinations of the parameters' values put into a command line:
-    /// what was chosen, such as `threads=2`, and the line.
+    /// Refuses a parameter that none of the texts uses.
     ///
     /// # Errors
-    /// [`SweepError::Unused`] where the line does not name a parameter,
-    /// [`SweepError::Twice`] where two have one name,
-    /// [`SweepError::TooMany`] where the combinations are too many.
-    pub fn expand(sweeps: &[Self], line: &str) -> Result<Vec<(String, String)>, SweepError> {
-        let is_unused = |sweep: &&Self| !line.contains(&format!("{{{}}}", sweep.name));
-        if let Some(sweep) = sweeps.iter().find(is_unused) {
-            return Err(SweepError::Unused {
-                name: sweep.name.clone(),
-                command: line.to_owned(),
-            });
+    /// [`SweepError::Unused`] names it.
+    pub fn check_used(sweeps: &[Self], texts: &[&str]) -> Result<(), SweepError> {
+        let is_unused = |sweep: &&Self| {
+            let mark = format!("{{{}}}", sweep.name);
+            !texts.iter().any(|text| text.contains(&mark))
+        };
+        match sweeps.iter().find(is_unused) {
+            Some(sweep) => Err(SweepError::Unused(sweep.name.clone())),
+            None => Ok(()),
         }
-        let choices = Self::combinations(sweeps)?;
-        let labelled = choices.iter().map(|choice| {
-            let parts: Vec<String> = choice.iter().map(|(n, v)| format!("{n}={v}")).collect();
-            (parts.join(","), fill(line, choice))
-        });
-        Ok(labelled.collect())
+    }
+
+    /// What a combination is called, such as `threads=2,size=1`.
+    #[must_use]
+    pub fn label(choice: &[(&str, &str)]) -> String {
+        let parts: Vec<String> = choice.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        parts.join(",")
+    }
+
+    /// The text with a combination's values in place of `{NAME}`.
+    ///
+    /// # Errors
+    /// [`SweepError::Unknown`] where it names a parameter that there is none of: it
+    /// would be measured with the name in place of a value.
+    pub fn fill(text: &str, choice: &[(&str, &str)]) -> Result<String, SweepError> {
+        let is_known = |name: &str| choice.iter().any(|(known, _)| *known == name);
+        match marks(text).find(|name| !is_known(name)) {
+            Some(name) => Err(SweepError::Unknown(name.to_owned())),
+            None => Ok(fill(text, choice)),
+        }
     }
 
     /// All combinations of the parameters' values, by name; one empty
@@ -224,6 +309,14 @@ impl Sweep {
         }
         Ok(choices)
     }
+}
+
+/// What has the form of a parameter in a text; `${NAME}` is a shell's.
+fn marks(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('{').filter_map(|(at, _)| {
+        let (name, _) = text[at + 1..].split_once('}')?;
+        (is_mark(name) && !text[..at].ends_with('$')).then_some(name)
+    })
 }
 
 /// Puts values in place of their marks, all in one pass: a value that looks
@@ -280,11 +373,36 @@ mod tests {
     fn shell_characters_are_noticed() {
         let marks = |line: &str| {
             let command = Command::from_line(line).unwrap();
-            command.shell_characters().map(str::to_owned)
+            command.shell_syntax(Some(line))
         };
-        assert_eq!(marks("a | b").as_deref(), Some("|"));
-        assert_eq!(marks("a > b").as_deref(), Some(">"));
-        assert_eq!(marks("a b"), None);
+        for (line, syntax) in [
+            ("a | b", "|"),
+            ("a > b", ">"),
+            ("a 2>/dev/null", "2>/dev/null"),
+            ("a; b", ";"),
+            ("a&& b", "&"),
+            ("ls ~/x", "~"),
+            ("ls $HOME/x", "$HOME"),
+            ("ls \"${HOME}\"", "${"),
+            ("a $(b)", "$("),
+            ("a `b`", "`"),
+            ("ls *.c", "*"),
+            ("X=1 a", "X=1"),
+            ("cd x", "cd"),
+        ] {
+            assert_eq!(marks(line).as_deref(), Some(syntax), "{line}");
+        }
+        for line in [
+            "a b",
+            "a '$HOME * ; `'",
+            "a \\* \"*\"",
+            "a b~ 5$ --x=1",
+            "a $",
+        ] {
+            assert_eq!(marks(line), None, "{line}");
+        }
+        let argv = Command::from_argv(vec!["ls".into(), "*".into()]).unwrap();
+        assert_eq!(argv.shell_syntax(None), None);
     }
 
     #[test]
@@ -293,28 +411,72 @@ mod tests {
             .iter()
             .map(|s| s.parse().unwrap())
             .collect();
-        let lines = Sweep::expand(&sweeps, "p -t {t} -s {s}").unwrap();
-        let lines: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
-        assert_eq!(
-            lines,
-            ["p -t 1 -s 5", "p -t 1 -s 6", "p -t 2 -s 5", "p -t 2 -s 6"]
-        );
-        assert!(Sweep::expand(&sweeps, "p {t}").is_err());
+        let choices = Sweep::combinations(&sweeps).unwrap();
+        let labels: Vec<String> = choices.iter().map(|choice| Sweep::label(choice)).collect();
+        assert_eq!(labels, ["t=1,s=5", "t=1,s=6", "t=2,s=5", "t=2,s=6"]);
+        let line = Sweep::fill("p -t {t} -s {s}", &choices[1]);
+        assert_eq!(line.as_deref(), Ok("p -t 1 -s 6"));
+        assert!(Sweep::check_used(&sweeps, &["p {t}", "x {s}"]).is_ok());
+        let unused = Sweep::check_used(&sweeps, &["p {t}"]);
+        assert_eq!(unused, Err(SweepError::Unused("s".into())));
         let both = [sweeps[0].clone(), sweeps[0].clone()];
-        assert!(Sweep::expand(&both, "p {t}").is_err());
+        assert!(Sweep::combinations(&both).is_err());
         for bad in ["", "t", "t=", "=1", "t=1,,2", "t=9..1", "t=a..b", "t t=1"] {
             assert!(bad.parse::<Sweep>().is_err(), "{bad}");
         }
     }
 
     #[test]
+    fn ranges_have_steps_and_decimals() {
+        let values = |text: &str| text.parse::<Sweep>().map(|sweep| sweep.values.join(" "));
+        for (text, wanted) in [
+            ("t=1..3", "1 2 3"),
+            ("t=1..=3", "1 2 3"),
+            ("t=2..9..3", "2 5 8"),
+            ("t=0.3..0.7..0.2", "0.3 0.5 0.7"),
+            ("t=-1..1..0.5", "-1.0 -0.5 0.0 0.5 1.0"),
+            ("t=-0.5..0..0.25", "-0.50 -0.25 0.00"),
+        ] {
+            assert_eq!(values(text).as_deref(), Ok(wanted), "{text}");
+        }
+        for bad in [
+            "t=0.1..0.9",
+            "t=1..9..0",
+            "t=1..9..-1",
+            "t=1..9..",
+            "t=1..2..3..4",
+            "t=1..9..x",
+            "t=0.0..9999..0.001",
+            "t=1..1.+5..1",
+            "t=1..9223372036854775807",
+            "t=-9223372036854775808..1",
+        ] {
+            assert!(values(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_mark_of_no_parameter_is_refused() {
+        let choice = [("n", "{other}")];
+        for (text, filled) in [
+            ("a {n}", "a {other}"),
+            ("find -exec x {} +", "find -exec x {} +"),
+            ("git show HEAD@{1}", "git show HEAD@{1}"),
+            ("echo ${HOME} { x; } {a,b}", "echo ${HOME} { x; } {a,b}"),
+        ] {
+            assert_eq!(Sweep::fill(text, &choice).as_deref(), Ok(filled), "{text}");
+        }
+        let unknown = Err(SweepError::Unknown("threads".into()));
+        assert_eq!(Sweep::fill("a {n} -t {threads}", &choice), unknown);
+    }
+
+    #[test]
     fn sweeps_do_not_grow_beyond_bounds() {
         let sweep = |text: &str| text.parse::<Sweep>().unwrap();
         let long = ["a=0..1000", "b=0..1000", "c=0..1000"].map(sweep);
-        assert_eq!(Sweep::expand(&long, "{a}{b}{c}"), Err(SweepError::TooMany));
-        let marks = ["a={b}{b}", "b=x"].map(sweep);
-        let lines = Sweep::expand(&marks, "{a} {b} {c} {").unwrap();
-        assert_eq!(lines[0].1, "{b}{b} x {c} {");
+        assert_eq!(Sweep::combinations(&long), Err(SweepError::TooMany));
+        let filled = fill("{a} {b} {c} {", &[("a", "{b}{b}"), ("b", "x")]);
+        assert_eq!(filled, "{b}{b} x {c} {");
     }
 
     proptest! {
@@ -330,8 +492,10 @@ mod tests {
         fn sweeps_keep_their_values(name in "[a-z0-9_-]{1,8}", values in prop::collection::vec("[a-z0-9 {}=-]{1,6}", 1..5)) {
             let sweep: Sweep = format!("{name}={}", values.join(",")).parse().unwrap();
             prop_assert_eq!(&sweep, &Sweep { name: name.clone(), values: values.clone() });
-            let lines = Sweep::expand(&[sweep], &format!("p {{{name}}}")).unwrap();
-            let filled: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+            let sweeps = [sweep];
+            let choices = Sweep::combinations(&sweeps).unwrap();
+            let line = format!("p {{{name}}}");
+            let filled: Vec<String> = choices.iter().map(|c| Sweep::fill(&line, c).unwrap()).collect();
             let wanted: Vec<String> = values.iter().map(|value| format!("p {value}")).collect();
             prop_assert_eq!(filled, wanted);
         }

@@ -127,7 +127,7 @@ impl Framework {
     }
 
     /// Seconds per operation that the output gives for this benchmark; the
-    /// geometric mean where it stands for several (see [`Self::listed`]).
+    /// geometric mean where it combines several (see [`Self::listed`]).
     /// Standard error may follow in the output.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod framework;
 pub mod knobs;
 mod metric;
 mod pattern;
+mod policy;
 mod prometheus;
 mod recipe;
 pub mod rules;
@@ -30,8 +31,9 @@ use std::time::Duration;
 
 pub use command::{Command, CommandError, Sweep, SweepError};
 pub use framework::{Framework, FrameworkError};
-pub use metric::{Better, Measured, Metric, MetricError, Reading};
+pub use metric::{Better, Counts, Measured, Metric, MetricError, OwnMetric, Reading};
 pub use pattern::Pattern;
+pub use policy::{PolicyError, SchedulingPolicy};
 pub use prometheus::{Missing, Query, two_readings};
 pub use recipe::{ChoiceError, Chosen, Parameter, Program, Recipe, RecipeError};
 pub use threads::{missing_thread_variables, thread_variables};
@@ -55,7 +57,7 @@ pub struct Workload {
     /// Run before every run, unmeasured and unplaced.
     pub prepare: Option<Command>,
     /// Run after every run, unmeasured and unplaced.
-    pub cleanup: Option<Command>,
+    pub conclude: Option<Command>,
     /// Run after every run that succeeded, unmeasured and unplaced: where it
     /// fails, the run's output was wrong and the run does not count.
     pub verify: Option<Command>,
@@ -82,7 +84,7 @@ impl Workload {
         Self {
             command,
             prepare: None,
-            cleanup: None,
+            conclude: None,
             verify: None,
             expect: None,
             recipe: None,

@@ -4,6 +4,8 @@
 //! always mean the same: below 1 is better. A metric that a run does not give
 //! is an error of that run, never 0.
 
+mod own;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,6 +13,10 @@ use regex_lite::{Regex, RegexBuilder};
 
 use super::framework::{Framework, FrameworkError};
 use super::prometheus::{Missing, Query};
+use pinwise_stats::verdict::Words;
+
+use own::{CPU, OWN, WALL};
+pub use own::{Counts, Measured, OwnMetric};
 
 /// Compiled size of a regular expression, bytes: matching takes time in
 /// proportion to it, and those that people write stay far below.
@@ -59,20 +65,8 @@ pub enum Better {
 /// A figure of a run.
 #[derive(Debug, Clone)]
 pub enum Metric {
-    /// Wall-clock time of the whole process tree, seconds.
-    Wall,
-    /// CPU time in user mode, seconds.
-    User,
-    /// CPU time in the kernel, seconds.
-    System,
-    /// User and system time together, seconds.
-    Cpu,
-    /// Largest resident set of any process of the tree, bytes.
-    MaxRss,
-    /// Core cycles in user mode and, where permitted, the kernel.
-    Cycles,
-    /// Instructions, likewise.
-    Instructions,
+    /// One that is measured of every run.
+    Own(&'static OwnMetric),
     /// The first group of a regular expression in the program's output.
     Regex(Regex, Better),
     /// A number at a path of the JSON document that the program prints.
@@ -101,11 +95,12 @@ enum Step {
 pub enum MetricError {
     /// No metric has this name.
     #[error(
-        "'{0}' is not a metric (known: wall or time, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')"
+        "'{0}' is not a metric (known: {known}, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')",
+        known = OWN.each_ref().map(|own| own.names.join(" or ")).join(", ")
     )]
     Unknown(String),
     /// The direction is missing.
-    #[error("'{0}' must end with the word higher or lower: which is better?")]
+    #[error("'{0}' must end with higher or lower, whichever is better")]
     NoDirection(String),
     /// The regular expression is not one.
     #[error("'{text}': {reason}")]
@@ -181,26 +176,25 @@ pub enum Reading {
     },
 }
 
-/// The figures of a run that metrics can be read from.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Measured<'a> {
-    /// Seconds.
-    pub wall_s: f64,
-    /// Seconds.
-    pub user_s: Option<f64>,
-    /// Seconds.
-    pub sys_s: Option<f64>,
-    /// Bytes.
-    pub max_rss_bytes: Option<u64>,
-    /// Core cycles.
-    pub cycles: Option<u64>,
-    /// Instructions.
-    pub instructions: Option<u64>,
-    /// Standard output, then standard error, where they were kept.
-    pub output: Option<&'a [u8]>,
-}
-
 impl Metric {
+    /// Wall-clock time of the whole process tree.
+    #[must_use]
+    pub const fn wall() -> Self {
+        Self::Own(&WALL)
+    }
+
+    /// User and system time together.
+    #[must_use]
+    pub const fn cpu() -> Self {
+        Self::Own(&CPU)
+    }
+
+    /// Is it wall-clock time?
+    #[must_use]
+    pub fn is_wall(&self) -> bool {
+        matches!(self, Self::Own(own) if own.names == WALL.names)
+    }
+
     /// Must the program's output be kept to read this?
     #[must_use]
     pub const fn needs_output(&self) -> bool {
@@ -216,6 +210,11 @@ impl Metric {
         matches!(self, Self::Prometheus(query, _) if query.needs_two_readings())
     }
 
+    /// The metrics that need no program's own words.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        OWN.iter().flat_map(|own| own.names).copied()
+    }
+
     /// Which direction is good.
     #[must_use]
     pub const fn better(&self) -> Better {
@@ -229,7 +228,8 @@ impl Metric {
     #[must_use]
     pub fn is_time(&self) -> bool {
         match self {
-            Self::Wall | Self::User | Self::System | Self::Cpu | Self::Framework(..) => true,
+            Self::Own(own) => own.unit == "s",
+            Self::Framework(..) => true,
             Self::Json(path, Better::Lower) => path.text.ends_with("seconds"),
             _ => false,
         }
@@ -240,8 +240,7 @@ impl Metric {
     #[must_use]
     pub fn is_count(&self) -> Option<bool> {
         match self {
-            Self::MaxRss | Self::Cycles | Self::Instructions => Some(true),
-            Self::Wall | Self::User | Self::System | Self::Cpu | Self::Framework(..) => Some(false),
+            Self::Own(_) | Self::Framework(..) => Some(!self.is_time()),
             Self::Regex(regex, _) => names_time(&without_escapes(regex.as_str())),
             Self::Json(path, _) => names_time(&path.text),
             Self::Prometheus(query, _) => names_time(&query.to_string()),
@@ -252,12 +251,30 @@ impl Metric {
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self {
-            Self::Json(..) if self.is_time() => "s",
-            Self::Wall | Self::User | Self::System | Self::Cpu | Self::Framework(..) => "s",
-            Self::MaxRss => "bytes",
-            Self::Cycles => "cycles",
-            Self::Instructions => "instructions",
-            Self::Regex(..) | Self::Json(..) | Self::Prometheus(..) => "",
+            Self::Own(own) => own.unit,
+            _ if self.is_time() => "s",
+            _ => "",
+        }
+    }
+
+    /// What it is called in sentences.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Own(own) => own.label,
+            Self::Regex(..) | Self::Json(..) => "the program's own figure",
+            Self::Prometheus(..) => "the service's own figure",
+            Self::Framework(..) => "time per operation",
+        }
+    }
+
+    /// How its cost is spoken of.
+    #[must_use]
+    pub fn words(&self) -> Words {
+        match self {
+            Self::Own(own) => own.words,
+            _ if self.is_time() => Words::SPEED,
+            _ => Words::OWN,
         }
     }
 
@@ -266,17 +283,11 @@ impl Metric {
     /// # Errors
     /// [`Reading`] says why there is none.
     pub fn read(&self, run: &Measured<'_>) -> Result<f64, Reading> {
-        let available =
-            |value: Option<f64>| value.ok_or_else(|| Reading::Unavailable(self.to_string()));
-        let whole = |value: Option<u64>| available(value.map(|v| v as f64));
         let value = match self {
-            Self::Wall => run.wall_s,
-            Self::User => available(run.user_s)?,
-            Self::System => available(run.sys_s)?,
-            Self::Cpu => available(run.user_s.zip(run.sys_s).map(|(u, s)| u + s))?,
-            Self::MaxRss => whole(run.max_rss_bytes).map_err(|_| Reading::SmallMemory)?,
-            Self::Cycles => whole(run.cycles)?,
-            Self::Instructions => whole(run.instructions)?,
+            Self::Own(own) => (own.read)(run).ok_or_else(|| match own.words {
+                Words::MEMORY => Reading::SmallMemory,
+                _ => Reading::Unavailable(self.to_string()),
+            })?,
             Self::Regex(regex, _) => self.read_regex(regex, run)?,
             Self::Json(path, _) => self.read_json(path, run)?,
             Self::Prometheus(query, _) => {
@@ -440,21 +451,17 @@ impl FromStr for Metric {
             let path = JsonPath::parse(path).ok_or_else(|| MetricError::Path(text.to_owned()))?;
             return Ok(Self::Json(path, better));
         }
-        if let Some(rest) = text.strip_prefix("prometheus:") {
+        // Only pages of services have functions.
+        let is_function = !text.starts_with("prometheus:") && text.contains('(');
+        let page = text.strip_prefix("prometheus:");
+        if let Some(rest) = page.or(is_function.then_some(text)) {
             let (query, better) = direction(text, rest)?;
             let query = Query::parse(query).ok_or_else(|| MetricError::Query(text.to_owned()))?;
             return Ok(Self::Prometheus(query, better));
         }
-        Ok(match text {
-            "wall" | "time" => Self::Wall,
-            "user" => Self::User,
-            "system" | "sys" => Self::System,
-            "cpu" => Self::Cpu,
-            "max-rss" => Self::MaxRss,
-            "cycles" => Self::Cycles,
-            "instructions" => Self::Instructions,
-            _ => return Err(MetricError::Unknown(text.to_owned())),
-        })
+        let own = OWN.iter().find(|own| own.names.contains(&text));
+        own.map(Self::Own)
+            .ok_or_else(|| MetricError::Unknown(text.to_owned()))
     }
 }
 
@@ -476,13 +483,7 @@ impl fmt::Display for Metric {
             Better::Higher => "higher",
         };
         match self {
-            Self::Wall => out.write_str("wall"),
-            Self::User => out.write_str("user"),
-            Self::System => out.write_str("system"),
-            Self::Cpu => out.write_str("cpu"),
-            Self::MaxRss => out.write_str("max-rss"),
-            Self::Cycles => out.write_str("cycles"),
-            Self::Instructions => out.write_str("instructions"),
+            Self::Own(own) => out.write_str(own.names[0]),
             Self::Regex(regex, _) => write!(out, "regex:{regex} {word}"),
             Self::Json(path, _) => write!(out, "json:{} {word}", path.text),
             Self::Prometheus(query, _) => write!(out, "prometheus:{query} {word}"),
@@ -530,6 +531,7 @@ mod tests {
         check("prometheus:gone higher", page, Err("no such metric: gone"));
         check("prometheus:a lower", page, Err("above 0"));
         check("prometheus:rate(a) lower", page, Err("two readings"));
+        check("rate(a) lower", page, Err("two readings"));
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub enum Missing {
     #[error("{0} did not grow meanwhile: is there any load on the service?")]
     Idle(String),
     /// There is only one reading.
-    #[error("{0} needs two readings of a page, as of a service that runs already (compare --pid)")]
+    #[error("{0} needs two readings of a page, as from a running service (compare --pid)")]
     OneReading(String),
 }
 

@@ -39,7 +39,7 @@ pub struct Recipe {
     generate: Option<String>,
     what: Measured,
     prepare: Option<String>,
-    cleanup: Option<String>,
+    conclude: Option<String>,
     verify: Option<String>,
     expect: Option<Pattern>,
     input: Option<String>,
@@ -51,7 +51,7 @@ pub struct Recipe {
 /// What is measured.
 #[derive(Debug, Clone)]
 enum Measured {
-    /// A program with its arguments; no shell stands between.
+    /// A program with its arguments; no shell is involved.
     Command(Vec<String>),
     /// A shell script, started in the private folder.
     Script(String),
@@ -134,8 +134,16 @@ pub enum ChoiceError {
 pub struct Chosen {
     /// What was chosen, such as `threads=2`; `None` where nothing was.
     pub label: Option<String>,
-    /// Marks and what stands for them.
+    /// Marks and what replaces them.
     values: Vec<(String, String)>,
+}
+
+impl Chosen {
+    /// All parameters and their values.
+    #[must_use]
+    pub fn choice(&self) -> Vec<(&str, &str)> {
+        pairs(&self.values)
+    }
 }
 
 impl Recipe {
@@ -165,12 +173,9 @@ impl Recipe {
             .collect()
         };
         let combinations = Sweep::combinations(sweeps)?;
-        let chosen = combinations.iter().map(|choice| {
-            let parts: Vec<String> = choice.iter().map(|(n, v)| format!("{n}={v}")).collect();
-            Chosen {
-                label: (!parts.is_empty()).then(|| parts.join(",")),
-                values: defaults(choice),
-            }
+        let chosen = combinations.iter().map(|choice| Chosen {
+            label: (!choice.is_empty()).then(|| Sweep::label(choice)),
+            values: defaults(choice),
         });
         Ok(chosen.collect())
     }
@@ -271,7 +276,7 @@ impl Recipe {
         let environment = self.environment.iter();
         Ok(Workload {
             prepare: filling.scripts([&self.prepare, &start])?,
-            cleanup: filling.scripts([&stop, &self.cleanup])?,
+            conclude: filling.scripts([&stop, &self.conclude])?,
             verify: filling.scripts([&self.verify])?,
             expect: self.expect.clone(),
             input: self.input.as_ref().map(|path| filling.plain(path).into()),

@@ -89,7 +89,7 @@ fn servers_last_for_a_run_or_for_all() {
     assert_eq!((start, stop), (None, None));
     let workload = each.workload(chosen, "/f", &programs()).unwrap();
     assert!(workload.prepare.unwrap().argv()[2].ends_with("serve 2 &"));
-    assert!(workload.cleanup.unwrap().argv()[2].ends_with("kill 1"));
+    assert!(workload.conclude.unwrap().argv()[2].ends_with("kill 1"));
 }
 
 /// Replaces a piece of the small recipe and expects a refusal.
@@ -115,7 +115,7 @@ fn errors_name_line_and_key() {
     refused(
         "verify =",
         "verfy =",
-        "4: unknown field `verfy`, expected one of `name`, `about`, `threads`, `programs`, `parameters`, `generate`, `command`, `script`, `input`, `prepare`, `cleanup`, `verify`, `expect`, `metric`, `unit`, `environment`, `timeout_s`, `server`",
+        "4: unknown field `verfy`, expected one of `name`, `about`, `threads`, `programs`, `parameters`, `generate`, `command`, `script`, `input`, `prepare`, `conclude`, `verify`, `expect`, `metric`, `unit`, `environment`, `timeout_s`, `server`",
     );
     refused(
         "{threads} ",
@@ -125,7 +125,7 @@ fn errors_name_line_and_key() {
     refused(
         "-t {threads} ",
         "",
-        "11: parameters.threads: {threads} stands nowhere",
+        "11: parameters.threads: {threads} is not used",
     );
     refused(
         "'a b'\"",
@@ -140,7 +140,7 @@ fn errors_name_line_and_key() {
     refused(
         "command =",
         "metric = \"speed\"\ncommand =",
-        "3: metric: 'speed' is not a metric (known: wall or time, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')",
+        "3: metric: 'speed' is not a metric (known: wall or time, user, system or sys, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')",
     );
     refused(
         "command =",
@@ -155,17 +155,17 @@ fn errors_name_line_and_key() {
     refused(
         "command =",
         "script = \"x\"\ncommand =",
-        "3: script: there is a command already: one of both",
+        "3: script: command and script exclude each other",
     );
     refused(
         "command =",
         "prepare =",
-        "1: command: missing: what is measured stands in command or script",
+        "1: command: missing: a command or script to measure",
     );
     refused(
         "verify =",
-        "cleanup =",
-        "1: verify: missing: a recipe says how its output is checked, in verify or expect",
+        "conclude =",
+        "1: verify: missing: a check of the output, verify or expect",
     );
     refused(
         "verify =",
@@ -180,7 +180,7 @@ fn errors_name_line_and_key() {
     refused(
         "\"prog2\"",
         "\"bin/prog2\"",
-        "8: programs.prog: names are names of programs, without a folder",
+        "8: programs.prog: write names of programs, without a folder",
     );
 }
 

@@ -35,7 +35,7 @@ pub struct StudyStep {
     pub run: Vec<String>,
     /// Longest time.
     pub timeout: Option<Duration>,
-    /// Where its arguments stand.
+    /// The position of its arguments.
     pub position: Position,
 }
 
@@ -62,7 +62,7 @@ struct RawStep {
 pub fn parse(text: &str) -> Result<Vec<StudyStep>, TomlError> {
     let raw: RawStudy = toml_error::read(text, LARGEST, "this is not a study")?;
     if raw.step.is_empty() {
-        let reason = "there is no step: write [[step]]";
+        let reason = "no steps: write [[step]]";
         return Err(TomlError::new(Position::START, reason));
     }
     let mut steps: Vec<StudyStep> = Vec::new();
@@ -136,14 +136,14 @@ pub(super) fn read_timeout(
     }
 }
 
-/// Is this a name that can stand in a file's name and in a record's id?
+/// Can this name be part of a file's name and of a record's id?
 ///
 /// # Errors
 /// What is wrong with it, in words.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || !name.chars().all(is_plain) {
-        let reason = "name: it has to be of letters, digits, -, _ and .";
+        let reason = "name: use letters, digits, -, _ and . only";
         return Err(reason.to_owned());
     }
     if name.len() > LONGEST_NAME {

@@ -56,7 +56,7 @@ pub struct Suite {
 pub struct SuiteEntry {
     /// What is run, in the build's folder.
     pub command: Command,
-    /// What it stands for.
+    /// What it describes.
     pub content: SuiteContent,
     /// Smallest slow-down of interest, as a share.
     pub min_effect: f64,
@@ -64,7 +64,7 @@ pub struct SuiteEntry {
     pub timeout: Option<Duration>,
     /// Added to the inherited environment.
     pub environment: Vec<(String, String)>,
-    /// Where it stands.
+    /// Its position in the file.
     pub position: Position,
 }
 
@@ -74,7 +74,7 @@ impl PartialEq for SuiteEntry {
     }
 }
 
-/// What an entry stands for.
+/// What an entry describes.
 #[derive(Debug, Clone)]
 pub enum SuiteContent {
     /// One benchmark, the command itself.
@@ -100,6 +100,7 @@ pub enum SuiteContent {
 #[serde(deny_unknown_fields)]
 struct RawSuite {
     build: Option<Spanned<String>>,
+    #[serde(alias = "min-effect")]
     min_effect: Option<Spanned<String>>,
     #[serde(default)]
     benchmark: Vec<Spanned<RawBenchmark>>,
@@ -113,6 +114,7 @@ struct RawBenchmark {
     adapter: Option<Spanned<String>>,
     filter: Option<Spanned<String>>,
     metric: Option<Spanned<String>>,
+    #[serde(alias = "min-effect")]
     min_effect: Option<Spanned<String>>,
     timeout: Option<Spanned<String>>,
     #[serde(default)]
@@ -126,7 +128,7 @@ struct RawBenchmark {
 pub fn parse(text: &str) -> Result<Suite, TomlError> {
     let raw: RawSuite = toml_error::read(text, LARGEST, "this is not a suite")?;
     if raw.benchmark.is_empty() {
-        let reason = "there is no benchmark: write [[benchmark]]";
+        let reason = "no benchmarks: write [[benchmark]]";
         return Err(TomlError::new(Position::START, reason));
     }
     let usual = match &raw.min_effect {
@@ -168,12 +170,12 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
 fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, TomlError> {
     let command = Command::from_line(raw.run.get_ref())
         .map_err(|why| TomlError::in_value(text, &raw.run, format!("run: {why}")))?;
-    if let Some(mark) = command.shell_characters() {
-        let reason = format!("run: '{mark}' is for a shell: write run = \"sh -c '…'\"");
-        return Err(TomlError::in_value(text, &raw.run, reason));
-    }
     if let Some((name, value)) = command.program().split_once('=') {
         let reason = format!("run: write environment = {{ {name} = \"{value}\" }} for '{name}=…'");
+        return Err(TomlError::in_value(text, &raw.run, reason));
+    }
+    if let Some(mark) = command.shell_syntax(Some(raw.run.get_ref())) {
+        let reason = format!("run: '{mark}' is for a shell: write run = \"sh -c '…'\"");
         return Err(TomlError::in_value(text, &raw.run, reason));
     }
     Ok(SuiteEntry {
@@ -273,7 +275,7 @@ mod tests {
     fn benchmarks_are_read_with_what_they_inherit() {
         let text = "build = \"make\"\nmin_effect = \"2%\"\n\
             [[benchmark]]\nname = \"a\"\nrun = \"./a -x 'y z'\"\nenvironment = { N = \"1\" }\n\
-            [[benchmark]]\nrun = \"./b\"\nmetric = \"cpu\"\nmin_effect = \"0.5%\"\ntimeout = \"3s\"\n\
+            [[benchmark]]\nrun = \"./b\"\nmetric = \"cpu\"\nmin-effect = \"0.5%\"\ntimeout = \"3s\"\n\
             [[benchmark]]\nadapter = \"go\"\nrun = \"./pkg.test\"\nfilter = \"Encode\"\n";
         let suite = parse(text).unwrap();
         assert_eq!(suite.build.as_deref(), Some("make"));

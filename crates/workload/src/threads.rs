@@ -44,41 +44,53 @@ pub fn missing_thread_variables(
 }
 
 impl Command {
-    /// Does `{threads}` stand in its arguments?
-    #[must_use]
-    pub fn names_threads(&self) -> bool {
-        self.argv()
-            .iter()
-            .any(|argument| argument.contains(PLACEHOLDER))
-    }
-
     /// The same with the number in place of `{threads}`.
     #[must_use]
     pub fn with_threads(&self, threads: usize) -> Self {
-        let number = threads.to_string();
         let arguments = self.argv().iter();
+        let argv = arguments.map(|argument| with_number(argument, threads));
         Self {
-            argv: arguments
-                .map(|argument| argument.replace(PLACEHOLDER, &number))
-                .collect(),
+            argv: argv.collect(),
         }
     }
 }
 
+fn with_number(text: &str, threads: usize) -> String {
+    text.replace(PLACEHOLDER, &threads.to_string())
+}
+
 impl Workload {
-    /// The same with this many threads in the command's arguments and, where
+    /// Does `{threads}` stand anywhere?
+    #[must_use]
+    pub fn names_threads(&self) -> bool {
+        // No text is the same with two numbers where it holds the mark.
+        self.with_threads(1, false) != self.with_threads(2, false)
+    }
+
+    /// The same with this many threads in place of `{threads}` and, where
     /// `sets_environment`, in the environment. What the user set there stays.
     #[must_use]
     pub fn with_threads(&self, threads: usize, sets_environment: bool) -> Self {
-        let mut environment = self.environment.clone();
+        let own = self.environment.iter();
+        let mut environment: Vec<(String, String)> = own
+            .map(|(name, value)| (name.clone(), with_number(value, threads)))
+            .collect();
         if sets_environment {
             let variables = thread_variables(threads).into_iter();
             let is_new = |name: &String| !self.environment.iter().any(|(other, _)| other == name);
             environment.extend(variables.filter(|(name, _)| is_new(name)));
         }
+        let helper = |command: &Option<Command>| command.as_ref().map(|c| c.with_threads(threads));
+        let input = self.input.as_ref().map(|path| match path.to_str() {
+            Some(text) => with_number(text, threads).into(),
+            None => path.clone(),
+        });
         Self {
             command: self.command.with_threads(threads),
+            prepare: helper(&self.prepare),
+            conclude: helper(&self.conclude),
             environment,
+            input,
             ..self.clone()
         }
     }
@@ -100,14 +112,20 @@ mod tests {
     #[test]
     fn threads_stand_in_arguments_and_environment() {
         let command = Command::from_line("prog -t{threads} --also {threads}").unwrap();
-        assert!(command.names_threads());
+        let line = |text: &str| Command::from_line(text).ok();
         let workload = Workload {
             environment: vec![("GOMAXPROCS".to_owned(), "3".to_owned())],
+            prepare: line("rm -rf out-{threads}"),
+            conclude: line("mv out-{threads} kept"),
+            input: Some("in-{threads}".into()),
             ..Workload::new(command)
         };
         let eight = workload.with_threads(8, true);
+        assert_eq!(eight.prepare, line("rm -rf out-8"));
+        assert_eq!(eight.conclude, line("mv out-8 kept"));
+        assert_eq!(eight.input.as_deref(), Some("in-8".as_ref()));
+        assert!(workload.names_threads() && !eight.names_threads());
         assert_eq!(eight.command.argv(), ["prog", "-t8", "--also", "8"]);
-        assert!(!eight.command.names_threads());
         let value = |name: &str| {
             let mut found = eight.environment.iter().filter(|(n, _)| n == name);
             let value = found.next().map(|(_, value)| value.as_str());

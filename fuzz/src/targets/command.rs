@@ -12,17 +12,19 @@ pub(crate) fn run(text: &[u8]) {
     let line = lines.next().unwrap_or_default();
     let sweeps: Vec<Sweep> = lines.filter_map(|text| text.parse().ok()).collect();
     check_line(line);
-    let Ok(expanded) = Sweep::expand(&sweeps, line) else {
+    let Ok(choices) = Sweep::combinations(&sweeps) else {
         return;
     };
     let product: usize = sweeps.iter().map(|sweep| sweep.values.len()).product();
-    assert_eq!(expanded.len(), product);
-    let (label, filled) = &expanded[0];
-    assert_eq!(label.is_empty(), sweeps.is_empty());
+    assert_eq!(choices.len(), product);
+    assert_eq!(Sweep::label(&choices[0]).is_empty(), sweeps.is_empty());
+    let Ok(filled) = Sweep::fill(line, &choices[0]) else {
+        return;
+    };
     if sweeps.is_empty() {
         assert_eq!(filled, line);
     }
-    check_line(filled);
+    check_line(&filled);
 }
 
 fn check_line(line: &str) {
@@ -38,5 +40,5 @@ fn check_line(line: &str) {
         Ok(&command)
     );
     assert!(!command.program().is_empty());
-    let _ = (command.program_name(), command.shell_characters());
+    let _ = (command.program_name(), command.shell_syntax(Some(line)));
 }

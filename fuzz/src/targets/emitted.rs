@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::invariants::check_shown;
 use pinwise_placement::emit::{Context, Target, Tool, emit};
-use pinwise_placement::{Kind, Placement, Wish};
+use pinwise_placement::{CpuLimit, Kind, Placement, Wish};
 use pinwise_topology::{CpuSet, Topology};
 
 /// Reads any bytes.
@@ -33,6 +33,7 @@ fn check(set: CpuSet, text: &str, machine: &Topology) {
     let context = Context {
         command: vec![text.to_owned()],
         threads: None,
+        limit: CpuLimit::new(text.len() as f64 / 7.0, CpuLimit::PERIOD).ok(),
         environment: vec![("NAME".to_owned(), text.to_owned())],
     };
     for tool in Tool::ALL {

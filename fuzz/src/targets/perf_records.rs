@@ -25,7 +25,7 @@ pub(crate) fn run(bytes: &[u8]) {
         }
         return;
     }
-    let layout = Layout::of(match kind {
+    let layout = Layout::from_sample_type(match kind {
         b't' => sampled::TIME | sampled::RAW | sampled::TID,
         _ => sampled::TIME | sampled::RAW,
     });

@@ -1,5 +1,5 @@
 //! Records as JSON: what is read can be written, read again as the same, and
-//! shown by every face without control characters.
+//! shown by every output without control characters.
 
 use crate::invariants::check_shown;
 use pinwise_record::{AnyRecord, Comparison, ProfileDiff, ProfileRecord, SchemaName};
@@ -20,7 +20,7 @@ pub(crate) fn run(text: &[u8]) {
     }
 }
 
-/// Every face of a record of any kind.
+/// Every output of a record of any kind.
 fn check_any(record: &AnyRecord) {
     let json = record.to_json().expect("records are JSON");
     let again = AnyRecord::read(json.get()).expect("pinwise reads what it writes");
@@ -53,6 +53,7 @@ fn check_comparison(record: &Comparison) {
         title: &title,
         verdict: &record.verdict.sentence,
         tags: &record.tags,
+        more_like_it: None,
     };
     check_shown(&pinwise_report::history(&[line]));
 }

@@ -1,5 +1,5 @@
 //! Perf's records of samples, beside code that they point into: whatever the
-//! bytes, reading ends, and a profile is made of them that every face shows.
+//! bytes, reading ends, and a profile is made of them that every output shows.
 //! The bytes are the code, too: their first address is 0.
 
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ fn check(samples: &Samples) {
             let _ = hint_before(code, frame.address);
         }
     }
-    let profile = Profile::of(std::slice::from_ref(samples), &Bounds::default());
+    let profile = Profile::from_samples(std::slice::from_ref(samples), &Bounds::default());
     assert_eq!(profile.total.samples, samples.total());
     assert!(profile.waits.samples <= profile.total.samples);
     for function in &profile.functions {

@@ -2,7 +2,7 @@
 //! rows of arm 1, `x` packed by xz.
 
 use pinwise_sim::SimulatedMachine;
-use pinwise_machine::{CommandRunner, Host, Output, Request};
+use pinwise_machine::{CommandRunner, Host, Request};
 use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, Workload};
 
@@ -35,16 +35,8 @@ pub(crate) fn run(bytes: &[u8]) {
 
 fn check(machine: &mut SimulatedMachine) {
     let workload = Workload::new(Command::from_line("prog").expect("a command"));
-    let request = Request {
-        workload: &workload,
-        cpus: &CpuSet::single(0),
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
-    };
+    let cpus = CpuSet::single(0);
+    let request = Request::new(&workload, &cpus);
     for _ in 0..16 {
         let before = machine.now();
         machine.run(&request).expect("simulated runs do not break");

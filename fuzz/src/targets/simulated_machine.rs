@@ -39,16 +39,7 @@ fn check(machine: &mut SimulatedMachine) {
     let (topology, _) = machine.topology().expect("simulated machines have one");
     let place = Placement::os_default().realise(&topology).expect("a place");
     let workload = Workload::new(Command::from_line("prog").expect("a command"));
-    let request = Request {
-        workload: &workload,
-        cpus: &place.cpus,
-        memory: None,
-        output: Output::Keep,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
-    };
+    let request = Request { output: Output::Keep, ..Request::new(&workload, &place.cpus) };
     let mut total = Duration::ZERO;
     for _ in 0..8 {
         let before = machine.now();

@@ -1,5 +1,5 @@
 //! Two machines as records, one per line, measured or not: a machine does not
-//! differ from itself, A differs from B as B from A, and every face shows what
+//! differ from itself, A differs from B as B from A, and every output shows what
 //! was measured.
 
 use crate::invariants::{check_shown, check_topology_faces};

@@ -3,9 +3,11 @@
 use anyhow::bail;
 
 use super::super::terminal::Terminal;
+use pinwise_format::shell;
 use pinwise_placement::emit::Context;
 use pinwise_record::{
-    AnyRecord, Bench, BenchCell, Comparison, HostRecord, SearchAnswer, SearchRecord, VerdictKind,
+    AnyRecord, Bench, BenchCell, CompanionRecord, Comparison, HostRecord, SearchAnswer,
+    SearchRecord, SettingRecord, VerdictKind,
 };
 use pinwise_store::Stored;
 
@@ -30,6 +32,8 @@ pub(in crate::cli) struct Answer {
     pub(in crate::cli) input: Option<String>,
     /// Threads, where they were set.
     pub(super) threads: Option<usize>,
+    /// What its runs had beside the placement.
+    pub(super) setting: SettingRecord,
     /// Why doing nothing is as good; `None` where it is not.
     pub(super) nothing_to_apply: Option<String>,
 }
@@ -41,6 +45,7 @@ impl Answer {
             command: self.command.clone(),
             environment: self.environment.clone(),
             threads: self.threads,
+            limit: self.setting.limit.and_then(|limit| limit.limit()),
         }
     }
 
@@ -48,6 +53,14 @@ impl Answer {
     pub(in crate::cli) fn report_input(&self, terminal: &Terminal) {
         if let Some(input) = &self.input {
             terminal.note(&format!("It read its standard input from {input}."));
+        }
+        if self.setting.is_exclusive {
+            terminal.note(
+                "It ran in a cpuset of its own: a mask, as of taskset, is one that it can leave.",
+            );
+        }
+        for CompanionRecord { name, command } in &self.setting.beside {
+            terminal.note(&format!("It ran beside {name}: {}.", shell::line(command)));
         }
     }
 }
@@ -77,6 +90,7 @@ fn answer(id: &str, host: &HostRecord) -> Answer {
         environment: Vec::new(),
         input: None,
         threads: None,
+        setting: SettingRecord::default(),
         nothing_to_apply: None,
     }
 }
@@ -98,19 +112,18 @@ pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answe
         _ => return Err(undecided(&record.id, &record.verdict.sentence)),
     };
     let Some(arm) = record.arms.iter().find(|arm| arm.name == *best) else {
-        bail!(
-            "record {} names an arm that it does not have: {best}",
-            record.id
-        );
+        bail!("record {}: best arm '{best}' does not exist", record.id);
     };
     let is_recipe = arm.workload.recipe.is_some();
     Ok(Answer {
         placement: arm.placement.name.clone(),
         cpus: arm.cpus.clone(),
+        setting: arm.setting.clone(),
         command: if is_recipe {
             Vec::new()
         } else {
-            arm.command.clone()
+            let launcher = arm.setting.launcher().into_iter();
+            launcher.chain(arm.command.iter().cloned()).collect()
         },
         environment: arm.workload.environment.clone(),
         input: arm.workload.input.clone(),

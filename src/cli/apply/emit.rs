@@ -3,10 +3,11 @@
 use anyhow::{Context as _, bail};
 use serde_json::json;
 
+use super::super::Exit;
 use super::super::args::{ApplyArgs, Global};
+use super::super::machine::open_machine;
 use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
-use super::super::{Exit, open_machine};
 use super::answer::{Answer, of_record};
 use pinwise_placement::emit::{Context, Emission, Piece, Target, Tool, emit};
 use pinwise_placement::{Placement, Realised};
@@ -19,7 +20,7 @@ pub(super) fn apply(
 ) -> anyhow::Result<Exit> {
     let targets = targets("--as", args.target.as_deref())?;
     if args.threads == Some(0) {
-        bail!("--threads 0: a program has 1 thread or more");
+        bail!("--threads 0: a program has at least 1 thread");
     }
     if args.lasts.is_some() {
         bail!("--for goes with --pid, --unit or --cgroup: --as changes nothing");
@@ -64,8 +65,7 @@ pub(in crate::cli) fn targets(option: &str, text: Option<&str>) -> anyhow::Resul
     let Some(text) = text else {
         let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.name()).collect();
         bail!(
-            "{option} TOOL is missing: {} or all (or --pid, --unit, --cgroup for what runs \
-             already)",
+            "{option} TOOL is missing: {} or all (or --pid, --unit, --cgroup for a running program)",
             names.join(", ")
         );
     };
@@ -76,8 +76,7 @@ pub(in crate::cli) fn targets(option: &str, text: Option<&str>) -> anyhow::Resul
 fn report(answer: &Answer, realised: &Realised, topology: &Topology, terminal: &Terminal) {
     if answer.shape_hash != format!("{:016x}", topology.shape_hash()) {
         terminal.warn(&format!(
-            "record {} is of another machine ({}), of another shape: measure here before you rely \
-             on it",
+            "record {} is from another machine ({}) with another shape: measure here before you rely on it",
             answer.id, answer.host
         ));
     } else if answer.cpus != realised.cpus.to_string() {

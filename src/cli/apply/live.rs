@@ -8,16 +8,17 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::super::args::{ApplyArgs, Global};
+use super::super::machine::live_host;
 use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
-use super::super::{Exit, live_host, plan, restore};
+use super::super::{Exit, plan, restore};
 use super::answer::of_record;
 use pinwise_format::{count, round_bytes};
 use pinwise_machine::linux::live::{POLL, Returned, Service, Target, Wish};
 use pinwise_machine::linux::{Entry, LinuxMachine, UndoOutcome};
-use pinwise_machine::{Host, HostSetting, MachineError};
+use pinwise_machine::{Host, MachineError, RunSetting};
 use pinwise_placement::{InterruptCpus, Kind, MemoryPolicy, Placement, Realised};
-use pinwise_record::{APPLIED_SCHEMA, Applied, AppliedInterrupt, AppliedMemory, AppliedNode};
+use pinwise_record::{Applied, AppliedInterrupt, AppliedMemory, AppliedNode};
 use pinwise_report::visible;
 use pinwise_study::live::service_record;
 use pinwise_topology::{CpuSet, Topology};
@@ -31,7 +32,7 @@ pub(super) fn apply(
     args: &ApplyArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let placement = wanted(global, args)?;
+    let placement = choose_placement(global, args)?;
     check_memory(&placement)?;
     restore::offer(terminal);
     let (pins, mut host) = live_host(global, "apply --pid", &args.irqs)?;
@@ -51,14 +52,14 @@ pub(super) fn apply(
             true => "--memory".to_owned(),
             false => format!("--place {placement}"),
         };
-        bail!("{argument}: this machine has one NUMA node: there is nowhere to move memory to");
+        bail!("{argument}: this machine has only one NUMA node, so memory cannot be moved");
     }
     let before = service.self_placed();
     if before > 0 {
         let knob = service.knob();
         let knob = knob.map(|knob| format!("; its own setting: {knob}"));
         terminal.warn(&format!(
-            "already placed, by the program or somebody else: {} of {}; placed anew all the same, with their CPUs given back in the end{}",
+            "already placed, by the program or somebody else: {} of {}; placed anew, with their old CPUs restored in the end{}",
             count(before, "thread"),
             visible(service.target().name()),
             knob.unwrap_or_default()
@@ -98,20 +99,20 @@ pub(in crate::cli) fn target(
     }
 }
 
-/// Only pages that are there can be moved, and only to nodes.
+/// Only pages that exist can be moved, and only to nodes.
 fn check_memory(placement: &Placement) -> anyhow::Result<()> {
     match placement.memory.as_ref().map(|memory| memory.policy) {
         None | Some(MemoryPolicy::Bind | MemoryPolicy::Preferred) => Ok(()),
         Some(policy) => bail!(
-            "--place {placement}: memory of what runs can be moved to nodes only: write /mem=bind (only the program itself can set the policy {})",
+            "--place {placement}: memory of a running program can only be moved to nodes: write /mem=bind (only the program itself can set the policy {})",
             policy.name()
         ),
     }
 }
 
 /// The placement that was asked for, with its memory.
-fn wanted(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
-    let mut placement = named(global, args)?;
+fn choose_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
+    let mut placement = load_placement(global, args)?;
     if args.memory && placement.memory.is_none() {
         placement.memory = Some(MemoryPolicy::Bind.into());
     }
@@ -119,7 +120,7 @@ fn wanted(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
 }
 
 /// The placement that was named, or that of a record's best arm.
-fn named(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
+fn load_placement(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
     if let Some(place) = &args.place {
         return place.parse().context("--place");
     }
@@ -131,7 +132,7 @@ fn named(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
     };
     let answer = of_record(&needed_store(global)?.load(id)?)?;
     if let Some(sentence) = &answer.nothing_to_apply {
-        bail!("record {id} says that there is nothing to apply: {sentence}");
+        bail!("record {id} recommends no change: {sentence}");
     }
     answer.placement.parse().with_context(|| id.clone())
 }
@@ -183,8 +184,8 @@ fn move_interrupts(
     if interrupts.is_empty() {
         return Ok(Vec::new());
     }
-    let setting = HostSetting::Interrupts(interrupts.clone());
-    service.set_host(&setting).context("--irq")?;
+    let setting = RunSetting::Interrupts(interrupts.clone());
+    service.set_host(&[setting]).context("--irq")?;
     let moved = service.host_changes().filter_map(moved_interrupt);
     Ok(moved.collect())
 }
@@ -339,7 +340,6 @@ fn note_returned(applied: &mut Applied, service: &Service, stayed: &[String], te
 
 fn applied(service: &Service, place: &Realised) -> Applied {
     Applied {
-        schema: APPLIED_SCHEMA.to_owned(),
         service: service_record(service.target().facts()),
         placement: place.placement.to_string(),
         asked_cpus: place.cpus.to_string(),
@@ -377,12 +377,12 @@ fn report(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
     if let Some(memory) = &applied.memory {
         let (_, left) = memory.moved_and_left();
         if left > 0 {
-            terminal.note("pages stay elsewhere that other processes share, that are in use just then, or for which there is no room");
+            terminal.note("pages that other processes share, that are in use, or for which there is no room are not moved");
         }
-        terminal.note("new pages come from where the program's own policy says, which nobody else can change: by default from the node of the thread that asks");
+        terminal.note("new pages follow the program's own memory policy, which only it can change: by default the node of the allocating thread");
     }
     terminal.note(&format!(
-        "new threads inherit the CPUs; new processes{} are looked for every {} ms. Ctrl-C restores the old CPUs of all threads",
+        "new threads inherit the CPUs; polling for new processes{} every {} ms. Ctrl-C restores the old CPUs of all threads",
         if applied.placement.contains("/bound") {
             ", and threads to bind,"
         } else {

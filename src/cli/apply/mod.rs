@@ -25,12 +25,12 @@ pub(super) fn apply(
     }
     if args.memory {
         bail!(
-            "--memory: it moves what runs already; give --pid, --unit or --cgroup (a program that is started takes /mem=bind)"
+            "--memory moves the memory of a running program; give --pid, --unit or --cgroup (use /mem=bind for a program to start)"
         );
     }
     if !args.irqs.is_empty() {
         bail!(
-            "--irq: it moves interrupts while something runs; give --pid, --unit or --cgroup (compare moves them for its own runs)"
+            "--irq moves interrupts while a program runs; give --pid, --unit or --cgroup (compare moves them for its own runs)"
         );
     }
     emit::apply(global, args, terminal)

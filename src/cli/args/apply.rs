@@ -17,51 +17,50 @@ use super::super::values::{parse_duration, parse_share};
   pinwise apply last --as all
   pinwise apply --pid 4711 --place one-per-core --for 10m
 
-With --as it prints what another tool needs for the same placement, what that
-tool cannot express and a command that verifies; nothing is changed. With --pid,
---unit or --cgroup it places the threads of what runs already, and gives them
-their old CPUs again in the end, however it ends.",
+--as prints what another tool needs for the same placement, what that tool
+cannot express, and a command to verify it; nothing is changed. --pid, --unit
+and --cgroup place the threads of a running program, and restore their old CPUs
+at the end, however it ends.",
     args_conflicts_with_subcommands = true
 )]
 pub struct ApplyArgs {
     /// What else to do.
     #[command(subcommand)]
     pub action: Option<ApplyAction>,
-    /// A stored record whose best arm is applied: its id, a unique beginning
-    /// of it, or last
+    /// Apply the best arm of this stored record: its id, a unique prefix, or
+    /// last
     #[arg(value_name = "RECORD", conflicts_with = "place")]
     pub record: Option<String>,
     /// Where the threads should run
     #[arg(long, value_name = "PLACEMENT")]
     pub place: Option<String>,
-    /// Print it for this tool; several with commas, or all
-    #[arg(long = "as", value_name = "TOOL", help_heading = "Print it for a tool")]
+    /// Print the placement for these tools: a comma-separated list, or all
+    #[arg(long = "as", value_name = "TOOL", help_heading = "Print for a tool")]
     pub target: Option<String>,
-    /// Threads that the program starts, for tools that need the number
-    #[arg(long, value_name = "N", help_heading = "Print it for a tool")]
+    /// Number of threads of the program, for tools that need it
+    #[arg(long, value_name = "N", help_heading = "Print for a tool")]
     pub threads: Option<usize>,
-    /// A process that runs
-    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "target", "argv"], help_heading = "Place what runs already")]
+    /// A running process
+    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "target", "argv"], help_heading = "Place a running program")]
     pub pid: Option<i32>,
-    /// A systemd unit that runs
-    #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "target", "argv"], help_heading = "Place what runs already")]
+    /// A running systemd unit
+    #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "target", "argv"], help_heading = "Place a running program")]
     pub unit: Option<String>,
-    /// A cgroup, by its path below the cgroup mount
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["target", "argv"], help_heading = "Place what runs already")]
+    /// A cgroup; its path below the cgroup mount
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["target", "argv"], help_heading = "Place a running program")]
     pub cgroup: Option<String>,
-    /// Move its memory to the nodes of these CPUs, too, as /mem=bind in the
-    /// placement does
-    #[arg(long, conflicts_with_all = ["target", "argv"], help_heading = "Place what runs already")]
+    /// Also move its memory to the NUMA nodes of these CPUs; the same as
+    /// /mem=bind in the placement
+    #[arg(long, conflicts_with_all = ["target", "argv"], help_heading = "Place a running program")]
     pub memory: bool,
     /// Move a device's interrupts meanwhile: local, far, away (from the
-    /// program), spread, or to CPUs; +xps: and who sends on its queues
-    #[arg(long = "irq", value_name = "DEVICE=PLACE", conflicts_with_all = ["target", "argv"], help_heading = "Place what runs already")]
+    /// program), spread, or a CPU list; +xps also moves its transmit queues
+    #[arg(long = "irq", value_name = "DEVICE=PLACE", conflicts_with_all = ["target", "argv"], help_heading = "Place a running program")]
     pub irqs: Vec<String>,
-    /// How long [default: until interrupted or the process ends]
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, help_heading = "Place what runs already")]
+    /// For this long [default: until interrupted or the process ends]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, help_heading = "Place a running program")]
     pub lasts: Option<Duration>,
-    /// The program that the printed lines are about [default: the record's,
-    /// else COMMAND]
+    /// The program in the printed lines [default: the record's, else COMMAND]
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
     pub argv: Vec<String>,
 }
@@ -69,9 +68,9 @@ pub struct ApplyArgs {
 /// What else `pinwise apply` does.
 #[derive(Debug, Subcommand)]
 pub enum ApplyAction {
-    /// Keep processes where a file of rules says
+    /// Keep processes where a rules file says
     Rules(RulesArgs),
-    /// Put back what pinwise changed on this host and could not put back
+    /// Restore system settings that pinwise changed and could not restore
     Restore(RestoreArgs),
 }
 
@@ -92,8 +91,8 @@ pub enum RulesAction {
   pinwise apply rules check rules.toml
   pinwise apply rules check rules.toml --format json
 
-Nothing is changed. A mistake is reported with its line and column, exit status
-2. docs/rules.md says what may stand in the file.")]
+Nothing is changed. A mistake is reported with its line and column, and exit
+status 2. docs/rules.md describes the file.")]
     Check(RulesCheckArgs),
     /// Enforce the rules until interrupted
     #[command(after_help = "Examples:
@@ -102,17 +101,17 @@ Nothing is changed. A mistake is reported with its line and column, exit status
   pinwise apply rules run --log changes.jsonl rules.toml
 
 Existing processes are placed at once, new ones when they start a program.
-Processes whose CPUs somebody else set are left alone. SIGHUP reads the file
-again. When it ends, even by SIGKILL, every process gets its CPUs back. In
-return the rules cost next to nothing: the kernel reports new programs, and
-where it may not (without CAP_NET_ADMIN) /proc is polled.")]
+Processes whose CPUs somebody else set are left alone. SIGHUP reloads the file.
+When it ends, even by SIGKILL, every process gets its CPUs back. The overhead is
+negligible: the kernel reports new programs; without CAP_NET_ADMIN, /proc is
+polled.")]
     Run(RulesRunArgs),
     /// Print a systemd unit that runs the rules
     #[command(after_help = "Examples:
   pinwise apply rules unit rules.toml > pinwise-rules.service
 
 To install it: copy it to /etc/systemd/system, then systemctl daemon-reload and
-systemctl enable --now pinwise-rules. systemctl reload reads the rules again.")]
+systemctl enable --now pinwise-rules. systemctl reload reloads the rules.")]
     Unit(RulesCheckArgs),
 }
 
@@ -133,16 +132,16 @@ pub struct RulesRunArgs {
     /// Change nothing; print what would be changed
     #[arg(long)]
     pub dry_run: bool,
-    /// Append a line of JSON for every change
+    /// Append one line of JSON per change
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Look for new processes this often where the kernel does not report them
+    /// How often to poll for new processes if the kernel does not report them
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
     pub poll: Duration,
-    /// Poll even where the kernel would report new processes
+    /// Poll even if the kernel would report new processes
     #[arg(long, hide = true)]
     pub poll_only: bool,
-    /// Look once and quit; what was placed stays placed
+    /// Place the existing processes and quit; they stay placed
     #[arg(long)]
     pub once: bool,
     /// File that records which processes were changed
@@ -157,20 +156,20 @@ pub struct RulesRunArgs {
   pinwise apply restore --dry-run
   pinwise apply restore
 
-pinwise records every system value before it changes it, and restores
-it whatever happens. This finishes what even the guardian could not, such as
-after a power cut. A value that somebody else changed since is left alone.")]
+pinwise records every system setting before it changes it, and restores it
+whatever happens. This command restores what is left, such as after a power cut.
+A setting that somebody else has changed since is left alone.")]
 pub struct RestoreArgs {
     /// Print what would be restored; change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// What `compare` takes for a service that runs already.
+/// What `compare` takes for a running service.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "A service that runs already")]
+#[command(next_help_heading = "A running service")]
 pub struct LiveArgs {
-    /// The service's process: its threads are placed, in turns, while it runs
+    /// The service's process; its threads are moved between placements in turn
     #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "commands", "recipe", "kernel", "lines", "argv"])]
     pub pid: Option<i32>,
     /// The service's systemd unit
@@ -179,32 +178,32 @@ pub struct LiveArgs {
     /// The service's cgroup; its path below the cgroup mount
     #[arg(long, value_name = "PATH", conflicts_with_all = ["commands", "recipe", "kernel", "lines", "argv"])]
     pub cgroup: Option<String>,
-    /// A command that prints the service's figure; --metric says how it is read
+    /// A command that prints the service's metric; --metric says how to parse it
     #[arg(long, value_name = "COMMAND", conflicts_with = "metric_url")]
     pub metric_command: Option<String>,
-    /// A page with the service's figure, such as Prometheus' text
+    /// A URL that serves the service's metric, such as Prometheus text
     #[arg(long, value_name = "URL")]
     pub metric_url: Option<String>,
-    /// How long a placement is measured at once; a metric command that takes half
-    /// of it or more measures for itself, for as long as it takes
+    /// How long one sample of a placement takes; a metric command that runs for half
+    /// of it or longer sets the duration itself
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub sample: Duration,
-    /// Time to settle after a change; with /bound placements of a command: how
-    /// long its new threads are bound [default: 500ms; to the end]
+    /// Settling time after a change; for /bound placements of a command: how long
+    /// new threads are bound [default: 500ms; to the end]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
-    /// Drop a placement that is worse by more; it is rolled back at once where its
-    /// figure is so much worse than the baseline's running median
+    /// Drop a placement worse by more than SHARE; it is rolled back as soon as
+    /// its metric is that much worse than the baseline's running median
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub abort_if_worse: Option<f64>,
 }
 
 /// What `compare` takes for interrupts.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "The whole host")]
+#[command(next_help_heading = "Beside the placement")]
 pub struct InterruptArgs {
-    /// Interrupts during an arm: local, far, away, spread; also CPUs. away: from
-    /// the program; with +xps who sends on its queues goes along
+    /// Interrupts during an arm: local, far, away (from the program), spread, or a
+    /// CPU list; +xps also moves its transmit queues
     #[arg(
         long = "irq",
         value_name = "DEVICE=PLACE",
@@ -215,13 +214,13 @@ pub struct InterruptArgs {
 
 /// What `compare` takes for smaller machines.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "The whole host")]
+#[command(next_help_heading = "Beside the placement")]
 pub struct WhatIfArgs {
     /// Compare with a smaller machine: smt-off, cpus=N, one-node, one-package;
-    /// by masks, unless --real is given
+    /// by affinity masks, unless --real is given
     #[arg(long = "what-if", value_name = "MACHINE")]
     pub machines: Vec<String>,
-    /// Really switch the other CPUs off meanwhile
+    /// Really take the other CPUs offline meanwhile
     #[arg(long, requires = "machines")]
     pub real: bool,
 }

@@ -3,7 +3,10 @@
 use anyhow::Context;
 use clap::Args;
 
-use super::{ExperimentArgs, InterruptArgs, LiveArgs, Undecided, WhatIfArgs};
+use super::{
+    CompanionArgs, ExperimentArgs, GroupArgs, InterruptArgs, LiveArgs, SchedulingArgs, Undecided,
+    WhatIfArgs,
+};
 use crate::cli::values::{parse_count, parse_share};
 use pinwise_workload::Sweep;
 
@@ -27,20 +30,20 @@ use pinwise_workload::Sweep;
 Placements: os-default, compact, one-per-core, spread, one-llc, cpu:0-3,
 near:gpu0 …; `pinwise topology --help` has them all.
 Metrics: wall (or time), user, system, cpu, max-rss, cycles, instructions, or
-the program's: '… higher|lower' with regex:… or json:.path, of a service also
-prometheus:NAME, rate(NAME), p99(NAME).
-All about each option: man pinwise-compare, or docs/cli.md."
+the program's own: '… higher|lower' with regex:… or json:.path; for a service
+also prometheus:NAME, rate(NAME), p99(NAME).
+See man pinwise-compare or docs/cli.md for every option."
 )]
 pub struct CompareArgs {
-    /// Where the command runs; repeat for each arm [default: a few that fit
-    /// the machine and the program's threads]
+    /// Where the command runs; repeat for each arm; one alone is compared with
+    /// os-default [default: a few that fit the machine and the program's threads]
     #[arg(
         long = "place",
         value_name = "PLACEMENT",
         help_heading = "What is compared"
     )]
     pub places: Vec<String>,
-    /// A memory policy as one more arm; of each placement; repeat for each
+    /// Also run placements with this memory policy; repeatable
     #[arg(
         long = "memory",
         value_name = "POLICY",
@@ -48,19 +51,19 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub memory_policies: Vec<String>,
-    /// A command line as one arm; repeat for each
+    /// A command line to compare; repeat for each arm
     #[arg(long = "command", value_name = "COMMAND", conflicts_with_all = ["lines", "argv"], help_heading = "What is compared")]
     pub commands: Vec<String>,
-    /// A real program as a ready workload: a name of `pinwise bench recipes`, or a
-    /// file such as ./my.toml
+    /// A real program with prepared input; a recipe of `pinwise bench recipes`, or a file
+    /// such as ./my.toml
     #[arg(
         long,
         value_name = "RECIPE",
-        conflicts_with_all = ["commands", "lines", "argv", "shell", "input", "output", "prepare", "cleanup"],
+        conflicts_with_all = ["commands", "lines", "argv", "shell", "input", "output", "prepare", "conclude"],
         help_heading = "What is compared"
     )]
     pub recipe: Option<String>,
-    /// Name of a command: of the one at the same position
+    /// Name of a command; the one at the same position; repeatable
     #[arg(
         long = "name",
         short = 'n',
@@ -71,10 +74,10 @@ pub struct CompareArgs {
     )]
     pub names: Vec<String>,
     /// A built-in workload and its options, such as 'fft --size 65536 --threads 2';
-    /// pinwise bench kernel --list shows them
-    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["lines", "argv", "commands", "parameters", "recipe"], help_heading = "What is compared")]
+    /// see pinwise bench kernel --list
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["lines", "argv", "commands", "parameters", "parameter_lists", "recipe"], help_heading = "What is compared")]
     pub kernel: Option<String>,
-    /// Instruction sets of the kernel as arms: v1,v3,native or all
+    /// Compare the kernel's instruction sets: v1,v3,native or all
     #[arg(
         long,
         value_name = "LIST",
@@ -82,8 +85,9 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub isa: Option<String>,
-    /// A parameter's values: threads=1,2,4; also size=1..8; written {NAME} in the
-    /// command, or one of the recipe
+    /// Values of a parameter: threads=1,2,4; or a range, size=1..8 or, in steps,
+    /// 0.5..2..0.5; {NAME} stands for them in commands, names, --prepare, --conclude,
+    /// --env and --input, or is the recipe's
     #[arg(
         long = "parameter",
         short = 'P',
@@ -100,16 +104,16 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub parameter_lists: Vec<String>,
-    /// The figure to compare; see Metrics below
-    /// [default: wall, with CPU time beside it where two commands run in one
-    /// place; the recipe's; of a kernel its own seconds]
+    /// The metric to compare; see Metrics below
+    /// [default: wall, plus CPU time if two commands run in one placement; the
+    /// recipe's metric; a kernel's own seconds]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
     /// Compare the others with this arm [default: os-default, else the first]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]
     pub baseline: Option<String>,
-    /// Compare the command with itself; whatever differs is this machine's
-    /// noise, and a verdict of faster or slower is a false alarm
+    /// Compare the command with itself; differences are this machine's noise, and
+    /// a verdict of faster or slower is a false alarm
     #[arg(
         long = "self",
         conflicts_with_all = [
@@ -120,39 +124,39 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub with_itself: bool,
-    /// How many labelled arms --self has
+    /// Number of identical arms for --self
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = parse_count, requires = "with_itself", help_heading = "What is compared")]
     pub arms: usize,
-    /// Add a second baseline under another name: it must come out the same
+    /// Add the baseline again under another name; it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
-    /// Exit with 1 if an arm is surely slower by more; with 0 if all are surely not;
-    /// it goes on until that is known of each
+    /// Fail if an arm is slower by more than SHARE; runs until every arm is decided;
+    /// exits with 1 if one is certainly slower, with 0 if certainly none is
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
-    /// What --fail-if-slower exits with if undecided: status3, pass (0) or fail (1)
+    /// Exit status of --fail-if-slower if undecided: exit3, pass (0) or fail (1)
     #[arg(
         id = "undecided_limit",
         long = "undecided",
         value_enum,
         value_name = "STATUS",
-        default_value = "status3",
+        default_value = "exit3",
         requires = "fail_if_slower",
         help_heading = "What is compared"
     )]
     pub undecided: Undecided,
-    /// Then trace one more run of every arm: what did the scheduler do?
+    /// Afterwards, trace one extra run of each arm
     #[arg(long, help_heading = "What is compared")]
     pub trace: bool,
-    /// Go on until the answer is known; with --precision: every interval that
-    /// narrow; --budget, --max-runs and Ctrl-C may end it before
+    /// Run until every arm is decided; or, with --precision, until every interval is that
+    /// narrow; --budget, --max-runs or Ctrl-C may end it earlier
     #[arg(long, help_heading = "How long and how precise")]
     pub open_ended: bool,
-    /// Exit with 3 if there is no verdict; with --fail-if-slower: go on until there is
-    /// one as well
+    /// Exit with 3 if there is no verdict; with --fail-if-slower: run until there is
+    /// one, too
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,
-    /// Then print the best arm for this tool; as `pinwise apply --as` does
+    /// Afterwards, print the best arm for this tool; see `pinwise apply --as`
     #[arg(long, value_name = "TOOL", help_heading = "What is compared")]
     pub emit: Option<String>,
     /// Options on services.
@@ -161,6 +165,15 @@ pub struct CompareArgs {
     /// Options on interrupts.
     #[command(flatten)]
     pub interrupts: InterruptArgs,
+    /// Options on limits and cpusets.
+    #[command(flatten)]
+    pub groups: GroupArgs,
+    /// Options on the scheduler.
+    #[command(flatten)]
+    pub scheduling: SchedulingArgs,
+    /// Options on companions.
+    #[command(flatten)]
+    pub companions: CompanionArgs,
     /// Options on smaller machines.
     #[command(flatten)]
     pub what_if: WhatIfArgs,

@@ -24,9 +24,9 @@ pub enum FleetAction {
     Submit(FleetSubmitArgs),
     /// Show the state of each node
     Status(FleetStatusArgs),
-    /// Gather what nodes have written into the store
+    /// Collect the nodes' results into the store
     Collect(FleetCollectArgs),
-    /// Submit again what is missing, and nothing else
+    /// Submit again only what is missing
     Resume(FleetResumeArgs),
     /// Cancel a fleet's jobs; finished records stay
     Cancel(FleetCancelArgs),
@@ -36,7 +36,7 @@ pub enum FleetAction {
     Diff(FleetDiffArgs),
     /// Store the records of a simulated fleet with known faults
     Simulate(FleetSimulateArgs),
-    /// What runs on a node
+    /// The command that runs on a node
     #[command(hide = true)]
     Node(FleetNodeArgs),
 }
@@ -57,38 +57,38 @@ A study file names what every node runs:
 
 Then: pinwise fleet status, pinwise fleet collect, pinwise fleet report.")]
 pub struct FleetSubmitArgs {
-    /// N nodes, whichever the scheduler chooses
+    /// Number of nodes; the scheduler chooses which
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub nodes: Option<usize>,
-    /// These nodes, as Slurm writes them: a,b,n[1-4]
+    /// These nodes, in Slurm's notation: a,b,n[1-4]
     #[arg(long, value_name = "LIST", conflicts_with = "nodes")]
     pub nodelist: Option<String>,
     /// Nodes of this partition; all of them without --nodes
     #[arg(long, value_name = "NAME")]
     pub partition: Option<String>,
-    /// Nodes with these features, in Slurm's words
+    /// Nodes with these features, in Slurm's notation
     #[arg(long, value_name = "FEATURES")]
     pub constraint: Option<String>,
-    /// One array job, whose tasks start as nodes get free; with --nodes, instead
-    /// of one job that waits for all
+    /// Submit an array job, whose tasks start as nodes become free, instead of one
+    /// job that waits for all
     #[arg(long, requires = "nodes")]
     pub array: bool,
     /// Time limit of a node's job
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub time: Option<Duration>,
-    /// Account that is charged
+    /// Account to charge
     #[arg(long, value_name = "ACCOUNT")]
     pub account: Option<String>,
-    /// What starts the nodes: slurm, ssh, pbs, kubernetes, local, or the file
-    /// of a template
+    /// How to start the nodes: slurm, ssh, pbs, kubernetes, local, or a template
+    /// file
     #[arg(long, value_name = "LAUNCHER", default_value = "slurm")]
     pub launcher: String,
-    /// Folder that this host and the nodes share, for the fleet
+    /// The fleet's folder, shared by this host and the nodes
     /// [default: pinwise-fleet/ID here]
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
-    /// Let a group that you are a member of read the results (read only);
-    /// without it nobody else may enter the folder
+    /// Let a group that you are a member of read the results; without it nobody
+    /// else can enter the folder
     #[arg(long, value_name = "GROUP")]
     pub share_with: Option<String>,
     /// The fleet's id [default: made from the time]
@@ -97,7 +97,7 @@ pub struct FleetSubmitArgs {
     /// Label all records
     #[arg(long = "tag", value_name = "TAG", value_parser = parse_tag)]
     pub tags: Vec<String>,
-    /// Print what would be submitted, and submit nothing
+    /// Print what would be submitted; submit nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Study files
@@ -112,10 +112,10 @@ pub struct FleetSubmitArgs {
   pinwise fleet status nightly
   pinwise fleet status pinwise-fleet/nightly --format json
 
-A node is queued, running, done, failed or missing; the folder and the scheduler
-are asked.")]
+A node is queued, running, done, failed or missing, according to the folder and
+the scheduler.")]
 pub struct FleetStatusArgs {
-    /// The fleet: an id, its beginning, `last` (your newest), or its folder
+    /// The fleet: an id or its prefix, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
 }
@@ -126,10 +126,9 @@ pub struct FleetStatusArgs {
   pinwise fleet collect
   pinwise fleet collect pinwise-fleet/nightly
 
-At any time, and as often as you like: what is in the store already is not taken
-a second time.")]
+Run it at any time, and repeatedly: records that are in the store are skipped.")]
 pub struct FleetCollectArgs {
-    /// The fleet: an id, its beginning, `last` (your newest), or its folder
+    /// The fleet: an id or its prefix, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
 }
@@ -140,12 +139,13 @@ pub struct FleetCollectArgs {
   pinwise fleet resume
   pinwise fleet resume nightly --dry-run
 
-Nodes that wait or run are left alone, and so are steps that have their record.")]
+Nodes that are queued or running are left alone, and so are steps that have a
+record.")]
 pub struct FleetResumeArgs {
-    /// The fleet: an id, its beginning, `last` (your newest), or its folder
+    /// The fleet: an id or its prefix, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
-    /// Print what would be submitted, and submit nothing
+    /// Print what would be submitted; submit nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -155,7 +155,7 @@ pub struct FleetResumeArgs {
 #[command(after_help = "Examples:
   pinwise fleet cancel nightly")]
 pub struct FleetCancelArgs {
-    /// The fleet: an id, its beginning, `last` (your newest), or its folder
+    /// The fleet: an id or its prefix, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
 }
@@ -167,21 +167,20 @@ pub struct FleetCancelArgs {
   pinwise fleet report night --fail-on outlier --fail-on missing
   pinwise fleet report night -o night.html
 
-Nodes are compared with those of the same hardware, and of the same versions
-where at least twenty have them. Of groups of fewer than six nodes settings are
-compared, and no figures.")]
+Nodes are compared with those of the same hardware, and of the same software
+versions if at least twenty nodes have them. In groups of fewer than six nodes,
+only settings are compared, not measurements.")]
 pub struct FleetReportArgs {
-    /// The fleet: an id, its beginning, `last` (your newest), or its folder
+    /// The fleet: an id or its prefix, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
-    /// Expected share of false alarms among the nodes named
+    /// Expected share of false alarms among the reported nodes
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "5%")]
     pub false_discoveries: f64,
-    /// Exit with status 1 on a condition: outlier (any), missing (a
-    /// node or a step)
+    /// Exit with status 1 on an outlier, or on a missing node or step
     #[arg(long, value_name = "WHAT", value_enum)]
     pub fail_on: Vec<FleetFailure>,
-    /// Write an HTML page to open or to send
+    /// Write a self-contained HTML page
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -202,13 +201,13 @@ pub enum FleetFailure {
   pinwise fleet diff night/1 night/2
   pinwise fleet diff 'night/AMD EPYC' 'night/Intel'
 
-Ratios are B over A. Without a group a fleet's largest is meant.")]
+Ratios are B over A. Without GROUP, the fleet's largest group is used.")]
 pub struct FleetDiffArgs {
-    /// A fleet, or FLEET/GROUP with a group's name, its beginning, or its
-    /// number from 1
+    /// A fleet, or FLEET/GROUP with a group's name, its prefix, or its number
+    /// from 1
     #[arg(value_name = "A")]
     pub a: String,
-    /// Another
+    /// The fleet or group to compare with A
     #[arg(value_name = "B")]
     pub b: String,
 }
@@ -221,15 +220,15 @@ pub struct FleetDiffArgs {
   pinwise fleet simulate --nodes 16 --seed 1 --faults 0 --id sound
 
 Then: pinwise fleet report. The planted faults are printed, and stored in the
-fleet's record; the report does not look at it.")]
+fleet's record; the report does not use them.")]
 pub struct FleetSimulateArgs {
-    /// Nodes
+    /// Number of nodes
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub nodes: usize,
-    /// Seed of everything that is simulated
+    /// Seed for the simulation
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
     pub seed: u64,
-    /// Noise of measurements
+    /// Measurement noise
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "3%")]
     pub noise: f64,
     /// Share of nodes with a fault
@@ -246,14 +245,13 @@ pub struct FleetNodeArgs {
     /// The fleet's folder
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// The node's name, in the scheduler's words [default: the host's]
+    /// The node's name in the scheduler [default: the host's]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
-    /// The job that this is part of
+    /// The job that this belongs to
     #[arg(long, value_name = "ID")]
     pub job: Option<String>,
-    /// The number of the user who submitted the fleet, where the node runs as
-    /// another one
+    /// The user id that submitted the fleet, if the node runs as another user
     #[arg(long, value_name = "NUMBER")]
     pub owner: Option<u32>,
     /// Wait until no other node of the fleet runs on this host

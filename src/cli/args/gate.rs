@@ -26,17 +26,17 @@ A suite is a file:
   run = \"cargo bench --bench codec --\"
 
 Exit status: 0 nothing is slower; 1 a benchmark is slower; 2 error, or one could
-not be judged; 3 undecided; 130 interrupted, with what was measured kept.")]
+not be judged; 3 undecided; 130 interrupted (partial results are kept).")]
 pub struct GateArgs {
-    /// The build to compare with (a folder with one, or a revision of the git
-    /// repository here: it is built in the user's cache folder)
+    /// The build to compare with (a folder, or a revision of this git repository,
+    /// which is built in the user's cache folder)
     #[arg(value_name = "BASE")]
     pub base: String,
-    /// The build that is judged (a folder or a revision); `.` is this folder as
-    /// it stands
+    /// The build to judge (a folder or a revision); `.` is this folder, including
+    /// uncommitted changes
     #[arg(value_name = "HEAD")]
     pub head: String,
-    /// The benchmarks: a file in TOML
+    /// The benchmarks (a TOML file)
     #[arg(long, value_name = "FILE", help_heading = "What is compared")]
     pub suite: PathBuf,
     /// Only benchmarks whose name matches this regular expression
@@ -50,12 +50,12 @@ pub struct GateArgs {
         help_heading = "What is compared"
     )]
     pub place: String,
-    /// Run no build command: both folders hold builds already
+    /// Run no build command; both folders contain builds already
     #[arg(long, help_heading = "What is compared")]
     pub no_build: bool,
-    /// Which build of the revisions: each is built once for every number, with
-    /// `PINWISE_VARIANT=N` set, by which the build command can lay the program out
-    /// anew; `record history --question` pools gates of several
+    /// Build variant N of the revisions; sets `PINWISE_VARIANT=N`, so that the build
+    /// command can vary the code layout; `record history --question` pools the gates
+    /// of several variants
     #[arg(
         long,
         value_name = "N",
@@ -64,35 +64,34 @@ pub struct GateArgs {
         help_heading = "What is compared"
     )]
     pub variant: Option<u32>,
-    /// Time for the runs [default: 10m, else --max-pairs]; building is not in it;
-    /// none with --open-ended
+    /// Time for the runs, without building [default: 10m, else --max-pairs; none with
+    /// --open-ended]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Effort")]
     pub budget: Option<Duration>,
-    /// Most pairs of runs per benchmark
+    /// Maximum number of pairs of runs per benchmark
     #[arg(long, short = 'r', value_name = "N", value_parser = parse_count, help_heading = "Effort")]
     pub max_pairs: Option<usize>,
-    /// Go on until every benchmark is decided, however long it takes; --budget
-    /// and --max-pairs may end it before, and so may Ctrl-C
+    /// Run until every benchmark is decided; --budget, --max-pairs or Ctrl-C may end
+    /// it earlier
     #[arg(long, help_heading = "Effort")]
     pub open_ended: bool,
-    /// Smallest slow-down of interest [default: the suite's, else 1%]
+    /// Smallest slowdown of interest [default: the suite's, else 1%]
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, help_heading = "Effort")]
     pub min_effect: Option<f64>,
-    /// Seed of the order of runs; repeats it [default: random, recorded]
+    /// Seed for the order of runs [default: random, recorded]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, help_heading = "Effort")]
     pub seed: Option<u64>,
-    /// What an undecided gate exits with: status3, pass (0) or fail (1)
+    /// Exit status of an undecided gate: exit3, pass (0) or fail (1)
     #[arg(
         long,
         value_enum,
         value_name = "STATUS",
-        default_value = "status3",
+        default_value = "exit3",
         help_heading = "Exit status"
     )]
     pub undecided: Undecided,
-    /// Exit as `git bisect run` understands it: 0 good, 1 bad, 125 skip, where
-    /// it is undecided, does not build or cannot be judged; 128, which stops
-    /// it, where no other commit would do better
+    /// Exit as `git bisect run` expects: 0 good, 1 bad, 125 skip (undecided, does not
+    /// build, or cannot be judged), 128 abort if no other commit would do better
     #[arg(long, conflicts_with = "undecided", help_heading = "Exit status")]
     pub bisect: bool,
     /// Write the record
@@ -104,7 +103,7 @@ pub struct GateArgs {
     /// Write a comment for a pull request
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub export_markdown: Option<PathBuf>,
-    /// Write an HTML page to open or to send
+    /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub report: Option<PathBuf>,
     /// Label the record
@@ -112,11 +111,11 @@ pub struct GateArgs {
     pub tags: Vec<String>,
 }
 
-/// What it exits with where it is undecided whether something is slower.
+/// The exit status if it is undecided whether something is slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Undecided {
     /// 3.
-    Status3,
+    Exit3,
     /// 0, as if it had passed.
     Pass,
     /// 1, as if it had failed.
@@ -126,7 +125,7 @@ pub enum Undecided {
 impl Undecided {
     pub(in crate::cli) const fn exit(self) -> Exit {
         match self {
-            Self::Status3 => Exit::Undecided,
+            Self::Exit3 => Exit::Undecided,
             Self::Pass => Exit::Done,
             Self::Fail => Exit::GateFailed,
         }

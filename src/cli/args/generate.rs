@@ -8,9 +8,12 @@ use clap_complete::Shell;
 /// `pinwise completions`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise completions bash > /etc/bash_completion.d/pinwise
+  pinwise completions bash > ~/.local/share/bash-completion/completions/pinwise
   pinwise completions zsh > ~/.zfunc/_pinwise
-  pinwise completions fish > ~/.config/fish/completions/pinwise.fish")]
+  pinwise completions fish > ~/.config/fish/completions/pinwise.fish
+
+New shells load them: bash with its package bash-completion, fish always, zsh
+with this in ~/.zshrc: fpath+=~/.zfunc; autoload -Uz compinit; compinit")]
 pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]

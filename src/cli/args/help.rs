@@ -5,33 +5,37 @@ use std::collections::HashMap;
 
 use clap::{CommandFactory, Subcommand};
 
+use super::formats::with_formats;
 use super::{Cli, Command};
 
 /// The commands by what they are for, in the order of the help.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Ask", &["compare", "search", "gate", "bench"]),
+    ("Experiments", &["compare", "search", "gate", "bench"]),
     (
-        "Look",
+        "Observation",
         &["topology", "doctor", "trace", "top", "profile", "spin"],
     ),
-    ("Do", &["run", "apply"]),
-    ("Keep", &["record", "serve"]),
-    ("Many machines", &["fleet"]),
+    ("Placement", &["run", "apply"]),
+    ("Records", &["record", "serve"]),
+    ("Clusters", &["fleet"]),
     ("More", &["reproduce", "completions"]),
 ];
 
 /// Options that `-h` leaves to `--help`, whichever command has them.
-const RARE: [&str; 43] = [
+const RARE: [&str; 50] = [
     "abort_if_worse",
     "arms",
-    "cleanup",
     "color",
+    "companions",
+    "conclude",
     "confirm",
     "emit",
     "environment",
+    "exclusive",
     "export_csv",
     "export_hyperfine",
     "export_markdown",
+    "fit_threads",
     "folded",
     "input",
     "instructions",
@@ -40,16 +44,20 @@ const RARE: [&str; 43] = [
     "judge",
     "kernel",
     "least_within",
+    "limits",
     "machines",
     "memory_policies",
     "metric_command",
     "metric_url",
     "names",
+    "nices",
     "no_cost",
     "output",
     "parameter_lists",
     "placebo",
+    "policies",
     "precision",
+    "ready",
     "real",
     "recipe",
     "require_verdict",
@@ -73,6 +81,18 @@ const MANY_OPTIONS: [&str; 1] = ["compare"];
 
 /// Options that are another's in other tools' words.
 const OTHER_WORDS: [&str; 2] = ["parameter_lists", "show_output"];
+
+/// Options that only refine another one; those of the commands with many are left to the
+/// reference.
+const REFINEMENTS: [&str; 7] = [
+    "arms",
+    "fit_threads",
+    "isa",
+    "ready",
+    "score",
+    "settle",
+    "undecided_limit",
+];
 
 /// The same with every option and example in its help, laid out as closely as
 /// in the short one.
@@ -99,8 +119,9 @@ fn long(command: clap::Command) -> clap::Command {
     let has_many = |command: &clap::Command| MANY_OPTIONS.contains(&command.get_name());
     full(command).mut_subcommands(|command| match has_many(&command) {
         true => one_line_each(command.mut_args(|arg| {
-            let is_other_word = OTHER_WORDS.contains(&arg.get_id().as_str());
-            arg.hide_short_help(is_other_word)
+            let id = arg.get_id().as_str();
+            let is_left_out = OTHER_WORDS.contains(&id) || REFINEMENTS.contains(&id);
+            arg.hide_short_help(is_left_out)
         })),
         false => command,
     })
@@ -115,7 +136,7 @@ fn with_help(command: clap::Command, heading: Option<&'static str>) -> clap::Com
         .action(clap::ArgAction::HelpShort)
         .help_heading(heading)
         .display_order(usize::MAX)
-        .help("Print help: -h the usual options, --help all");
+        .help("Print help: -h for common options, --help for all");
     command
         .disable_help_flag(true)
         .arg(help)
@@ -313,9 +334,9 @@ fn whole() -> clap::Command {
 pub(in crate::cli) fn command(extent: HelpExtent) -> clap::Command {
     let command = match extent {
         HelpExtent::Unseen => whole(),
-        HelpExtent::Brief => brief(whole()),
-        HelpExtent::Long => long(whole()),
-        HelpExtent::Full => full(whole()),
+        HelpExtent::Brief => brief(with_formats(whole())),
+        HelpExtent::Long => long(with_formats(whole())),
+        HelpExtent::Full => full(with_formats(whole())),
     };
     let command = with_help(command, None);
     let mut groups = String::new();

@@ -14,18 +14,18 @@ use crate::cli::values::{parse_duration, parse_threshold, parse_whole};
   pinwise bench jitter --cpus 2-3 --threshold 20us
   pinwise bench jitter --format csv > jitter.csv
 
-A thread on each CPU does nothing but read the clock. Where it was kept from
-that for longer than the threshold, the kernel's tracepoints say what had the
-CPU: that takes root, or CAP_PERFMON and a readable tracefs. Without, gaps have
-figures and no causes.")]
+A thread on each CPU reads the clock in a loop. For gaps longer than the
+threshold, the kernel's tracepoints show what took the CPU; this needs root, or
+CAP_PERFMON and a readable tracefs. Without them, gaps are measured but have no
+causes.")]
 pub struct JitterArgs {
     /// Only these CPUs [default: all allowed ones]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// For how long, all CPUs at the same time
+    /// Measure for this long, all CPUs at the same time
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, default_value = "5s")]
     pub time: Duration,
-    /// What is longer than this is a gap; 1us or more
+    /// Shortest gap to count; 1us or more
     #[arg(long, value_name = "TIME", value_parser = parse_threshold, default_value = "5us")]
     pub threshold: Duration,
     /// Seed of a simulated machine [default: random]

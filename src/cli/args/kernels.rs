@@ -16,26 +16,26 @@ use crate::cli::values::{parse_count, parse_duration, parse_number_or_bytes};
   pinwise bench kernel fft --seconds 2s --isa v3
   pinwise bench kernel triad --threads 2 --size 1GiB --bind 0,1
 
-Work is counted in units of about 10 ms on one core of 2026. The same work gives
-the same checksum for every number of threads, split, instruction set and place.")]
+A unit of work takes about 10 ms on one core of 2026. The same work gives the
+same checksum for any number of threads, split, instruction set and placement.")]
 pub struct KernelArgs {
-    /// Which; --list shows them
+    /// The kernel; see --list
     #[arg(value_name = "NAME", required_unless_present = "list")]
     pub name: Option<String>,
-    /// List all kernels with what they do and count
+    /// List all kernels, what they do, and what they count
     #[arg(long)]
     pub list: bool,
     /// Threads that share the work
     #[arg(long, value_name = "T", default_value_t = 1, value_parser = parse_count)]
     pub threads: usize,
-    /// Units of work, all threads together [default: 100]
+    /// Units of work in total [default: 100]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub work: Option<usize>,
     /// Work for this long instead
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "work")]
     pub seconds: Option<Duration>,
     /// Size of a unit or of the data, such as 1048576, 64KiB or 1GiB; --list
-    /// says what it means to each
+    /// shows what it means for each kernel
     #[arg(long, value_name = "SIZE", value_parser = parse_number_or_bytes)]
     pub size: Option<u64>,
     /// Instruction set of the hot loop: v1, v2, v3, v4 (of x86-64) or native
@@ -44,12 +44,10 @@ pub struct KernelArgs {
     /// How units are distributed over threads
     #[arg(long, value_enum, value_name = "HOW", default_value = "static")]
     pub split: SplitChoice,
-    /// Bind thread i to the i-th of these CPUs [default: threads are not
-    /// placed]
+    /// Bind thread i to the i-th of these CPUs [default: threads are not bound]
     #[arg(long, value_name = "CPUS")]
     pub bind: Option<String>,
-    /// Where kernels that need files make them [default: the folder for
-    /// temporary files]
+    /// Folder for the kernel's files [default: the folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
 }
@@ -57,9 +55,9 @@ pub struct KernelArgs {
 /// How units are distributed over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SplitChoice {
-    /// Equal shares beforehand.
+    /// In equal shares, beforehand.
     Static,
-    /// A thread that is done takes the next.
+    /// An idle thread takes the next unit.
     Dynamic,
 }
 
@@ -74,32 +72,32 @@ pub enum SplitChoice {
   pinwise bench mandelbrot --isa v1,native
 
 Every kernel is one randomised comparison of its cells (two more for SMT); the
-same work is shared by more threads. Without --budget there is time for about 12
-blocks of each, between 1 and 10 minutes in all; without --precision a
-comparison ends when all intervals are within ±0.5 %.",
+threads share the same work. Without --budget there is time for about 12 blocks
+of each, between 1 and 10 minutes in total; without --precision a comparison
+ends when all intervals are within ±0.5 %.",
     args_conflicts_with_subcommands = true
 )]
 pub struct BenchArgs {
     /// What else to do with workloads.
     #[command(subcommand)]
     pub action: Option<BenchAction>,
-    /// Kernels; `pinwise bench kernel --list` shows them
+    /// Kernels; see `pinwise bench kernel --list`
     #[arg(value_name = "KERNEL", conflicts_with = "suite")]
     pub kernels: Vec<String>,
     /// A set of kernels with the placements and threads that suit its question
     #[arg(long, value_enum, value_name = "SUITE")]
     pub suite: Option<Suite>,
-    /// Where the threads run; repeat for each [default: what suits the suite]
+    /// Where the threads run; repeatable [default: depends on the suite]
     #[arg(long = "place", value_name = "PLACEMENT")]
     pub places: Vec<String>,
-    /// Numbers of threads: 1..4 or 1,2,4 [default: what suits the suite]
+    /// Numbers of threads: 1..4 or 1,2,4 [default: depends on the suite]
     #[arg(long, value_name = "LIST")]
     pub threads: Option<String>,
     /// Instruction sets: v1,v3,native or all [default: native]
     #[arg(long, value_name = "LIST")]
     pub isa: Option<String>,
-    /// Units of work of each run, all threads together [default: 10 for each
-    /// thread of the cell with most; about 100 in all where that is less]
+    /// Units of work per run, in total [default: 10 per thread of the largest
+    /// cell, at most about 100]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub work: Option<usize>,
     /// Options on effort.
@@ -115,22 +113,22 @@ pub struct BenchArgs {
 pub enum BenchAction {
     /// Run a built-in workload once
     Kernel(KernelArgs),
-    /// Measure what takes CPUs from a thread, and by what
+    /// Measure interruptions of each CPU and their causes
     Jitter(JitterArgs),
-    /// List real programs as ready workloads for compare --recipe
+    /// List recipes: real programs with prepared input for compare --recipe
     Recipes(RecipesArgs),
 }
 
 /// Sets of kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// What the second CPU of a core adds.
+    /// The gain from the second CPU of a core.
     Smt,
-    /// Memory bandwidth and latency over CPUs.
+    /// Memory bandwidth and latency by CPU.
     Memory,
     /// Cache bandwidth and latency, level by level.
     Caches,
-    /// Speed-up over the number of threads.
+    /// Speedup by number of threads.
     Scaling,
     /// All of these.
     All,
@@ -144,7 +142,7 @@ pub enum Suite {
   pinwise compare --recipe compile
   pinwise compare --recipe ./my.toml")]
 pub struct RecipesArgs {
-    /// Print this one in full
+    /// Print this recipe in full
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -157,19 +155,19 @@ pub struct RecipesArgs {
   pinwise reproduce --all --simulated
   pinwise reproduce pinned-single-thread --budget 2m
 
-Simulated, what a report's machine does follows from mechanisms; figures that
-set a parameter are printed as given and never counted.")]
+With --simulated, results follow from modelled mechanisms. A figure that sets a
+parameter of the model is printed as given and not counted as reproduced.")]
 pub struct ReproduceArgs {
-    /// A field report
+    /// The field report
     #[arg(value_name = "NAME", required_unless_present_any = ["list", "all"])]
     pub name: Option<String>,
     /// List the reports and their experiments
     #[arg(long, conflicts_with = "all")]
     pub list: bool,
-    /// All of them
+    /// Run the experiments of all reports
     #[arg(long, conflicts_with = "name")]
     pub all: bool,
-    /// On the report's own machine, simulated, instead of this one
+    /// Simulate the report's machine instead of using this one
     #[arg(long)]
     pub simulated: bool,
     /// Options on effort.

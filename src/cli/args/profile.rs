@@ -21,18 +21,18 @@ use pinwise_profile::Stacks;
   pinwise profile --pid 4711 --for 10s --units 1200:request
 
 Times are CPU time, in seconds and per unit of work: a run of a command, a
-second of a process, or what --units and --metric say. Time that is seen at the
-instruction after a PAUSE was spent in the PAUSE and is reported as such.
-Stacks that end before their outermost function stand below [broken]."
+second of a process, or the unit of --units or --metric. Samples at the
+instruction after a PAUSE are attributed to the PAUSE. Truncated stacks are
+listed below [broken]."
 )]
 pub struct ProfileArgs {
     /// Other uses.
     #[command(subcommand)]
     pub action: Option<ProfileAction>,
-    /// Profile a process that runs already, with all its threads
+    /// Profile all threads of a running process
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with_all = ["argv", "place", "input", "output"])]
     pub pid: Option<i32>,
-    /// For how long [default: to the end of the command; 10s of a process]
+    /// For this long [default: until the command ends; 10s with --pid]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub limit: Option<Duration>,
     /// How samples are made.
@@ -41,15 +41,15 @@ pub struct ProfileArgs {
     /// How callers are found
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
     pub stacks: StacksChoice,
-    /// Run the command N times; the samples of all runs count together
+    /// Run the command N times; the samples of all runs are merged
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count, conflicts_with = "pid")]
     pub runs: usize,
-    /// Units of work of each run, read off what the program prints: a count
-    /// such as 'regex:([0-9]+) items higher' or 'json:.requests higher'
+    /// Units of work per run, parsed from the program's output: 'regex:([0-9]+)
+    /// items higher' or 'json:.requests higher'
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["pid", "units"])]
     pub metric: Option<String>,
-    /// Units of work of each run, or done while a process is watched, and what
-    /// they are called: 1200 or 1200:request
+    /// Units of work per run, or during the profile of a process, with an optional
+    /// name: 1200 or 1200:request
     #[arg(long, value_name = "N[:NAME]")]
     pub units: Option<String>,
     /// How much is printed.
@@ -66,7 +66,7 @@ pub struct ProfileArgs {
 /// How callers are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StacksChoice {
-    /// By frame pointers where the program was built with them, else dwarf.
+    /// By frame pointers if the program was built with them, else dwarf.
     Auto,
     /// By frame pointers: cheap.
     Fp,
@@ -91,10 +91,10 @@ impl From<StacksChoice> for Stacks {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is printed")]
 pub struct ProfileView {
-    /// Functions
+    /// Number of functions
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = parse_whole::<usize>)]
     pub top: usize,
-    /// Hot instructions with the code around them
+    /// Number of hot instructions, with the surrounding code
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = parse_whole::<usize>)]
     pub instructions: usize,
     /// Functions only: no instructions, no threads
@@ -106,10 +106,10 @@ pub struct ProfileView {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct ProfileFiles {
-    /// Write an HTML page with the flame graph, to open or to send
+    /// Write a self-contained HTML page with the flame graph
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write the stacks: a line `a;b;c N` each, outermost function first
+    /// Write folded stacks: lines such as `a;b;c N`, outermost function first
     #[arg(long, value_name = "FILE")]
     pub folded: Option<PathBuf>,
 }
@@ -122,25 +122,25 @@ pub enum ProfileAction {
   pinwise profile diff last~1 last
   pinwise profile diff before.json after.json --top 30
 
-Functions stand in the order of their change, CPU time per run, item or
-request, with the 95 % interval that counting samples allows. Before them
-stands which part is spin-waits, memory, frequency and waiting, and what is
-unexplained. `pinwise record report A B` is a page with both flame graphs and
-that of their difference.")]
+Prints how much of the difference is due to spin-waits, memory, frequency and
+waiting, and how much is unexplained; then functions by their change in CPU time
+per run, item or request, with 95 % intervals (Poisson counts of samples).
+`pinwise record report A B` writes a page with both flame graphs and that of
+their difference.")]
     Diff(ProfileDiffArgs),
 }
 
 /// `pinwise profile diff`
 #[derive(Debug, Args)]
 pub struct ProfileDiffArgs {
-    /// The profile before: a record's id or its beginning, `last`, `last~1` for
-    /// the one before that, or a file that --export-json wrote
+    /// The earlier profile: a record's id or its prefix, `last`, `last~1` (the one
+    /// before), or a file written by --export-json
     #[arg(value_name = "BEFORE")]
     pub before: String,
-    /// The profile after
+    /// The later profile
     #[arg(value_name = "AFTER")]
     pub after: String,
-    /// Functions that are printed; the record has more
+    /// Number of functions to print; the record has more
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = parse_whole::<usize>)]
     pub top: usize,
     /// Write the record

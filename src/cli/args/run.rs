@@ -28,24 +28,24 @@ pub enum Per {
   pinwise run --place spread/bound -- ./prog
   pinwise run --place compact/bound --settle 5s -- ./prog
 
-The command takes this process's place: signals, terminal and exit status are
-its own. With /bound each of its threads gets one CPU, in the order in which
-they begin, before its first instruction (docs/binding.md). `--per gpu --ranks
-4` starts a rank for each of 4 GPUs; under torchrun, MPI or Slurm `--per gpu`
-places the rank that this is (docs/guide/devices.md).")]
+The command replaces this process (exec): signals, terminal and exit status are
+its own. With /bound each thread is bound to one CPU, in the order in which they
+start, before its first instruction (docs/apply.md). `--per gpu --ranks 4`
+starts a rank for each of 4 GPUs; under torchrun, MPI or Slurm, `--per gpu`
+places this process as one rank (docs/devices.md).")]
 pub struct RunArgs {
-    /// Where it runs
+    /// Where the command runs
     #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
     pub place: String,
-    /// With /bound: how long new threads are bound [default: to the end]
+    /// With /bound: how long new threads are bound [default: until it ends]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
-    /// One rank per device: it gets cores near its own, the memory of their
-    /// node, and sees no other GPU
+    /// One rank per device; it gets cores near the device, the memory of their
+    /// NUMA node, and sees no other GPU
     #[arg(long, value_name = "TYPE")]
     pub per: Option<Per>,
-    /// Start N ranks here [default: this process is one, as the
-    /// launcher's environment says]
+    /// Start N ranks here [default: this process is one rank, given by the
+    /// launcher's environment]
     #[arg(long, value_name = "N", requires = "per", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub ranks: Option<u16>,
     /// The command with its arguments

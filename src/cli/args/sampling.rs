@@ -11,20 +11,20 @@ use pinwise_profile::Event;
 /// How samples are made.
 #[derive(Debug, Args)]
 pub struct SamplingArgs {
-    /// Samples per second of a thread's CPU time
+    /// Samples per second of CPU time of a thread
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000), default_value = "997")]
     pub hz: u32,
-    /// What makes samples [default: cycles where there are counters, else
+    /// Sampling event [default: cycles if there are hardware counters, else
     /// cpu-clock]
     #[arg(long, value_enum, value_name = "EVENT")]
     pub event: Option<EventChoice>,
     /// Where the command runs
     #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
     pub place: String,
-    /// File for standard input of the command [default: nothing]
+    /// File for standard input of the command [default: none]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Standard output and error of the command: `discard`, or `inherit`
+    /// Standard output and error of the command: `discard` or `inherit`
     #[arg(long, value_name = "WHERE", default_value = "discard")]
     pub output: String,
     /// Write the record

@@ -1,13 +1,12 @@
 //! Arguments of `search` and `predict`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::WorkloadArgs;
-use crate::cli::values::{
-    BudgetChoice, parse_budget, parse_count, parse_margin, parse_tag, parse_whole,
-};
+use crate::cli::values::{parse_count, parse_duration, parse_margin, parse_tag, parse_whole};
 
 /// `pinwise search`
 #[derive(Debug, Args)]
@@ -19,40 +18,40 @@ use crate::cli::values::{
   pinwise search --resume 20261121-2132
   pinwise search --machine sim:machine.toml --seed 1 -- prog
 
-{threads} in the command stands for the number of threads; with --threads the
-variables of --threads-env are set, too. A search is stored as it grows: one
-that was interrupted or cut off goes on with --resume. `pinwise search predict`
-then says what any other placement would cost.",
+{threads} in the command is replaced by the number of threads; --threads also
+sets the variables of --threads-env. Results are stored during the search: after
+an interruption, --resume continues it. `pinwise search predict` predicts the
+cost of any other placement.",
     args_conflicts_with_subcommands = true
 )]
 pub struct SearchArgs {
     /// What else to do with a search.
     #[command(subcommand)]
     pub action: Option<SearchAction>,
-    /// Threads to run: a number, numbers such as 4,8,16, or a range such as
-    /// 1..16 or 1..max, of which some are tried [default: counted in a run]
+    /// Threads to run: a number, a list such as 4,8,16, or a range such as 1..16 or
+    /// 1..max, of which some are tried [default: counted in a run]
     #[arg(long, value_name = "THREADS", help_heading = "What is searched")]
     pub threads: Option<String>,
-    /// The figure to minimise: wall (or time), user, system, cpu,
-    /// max-rss, cycles, instructions, or the program's own: 'regex:…
-    /// higher|lower', 'json:.path higher|lower' [default: wall]
+    /// The metric to optimise: wall (or time), user, system, cpu, max-rss, cycles,
+    /// instructions, or the program's own: 'regex:… higher|lower', 'json:.path
+    /// higher|lower' [default: wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is searched")]
     pub metric: Option<String>,
-    /// Indifference zone: what is better by less need not be found; where runs
-    /// vary much it is half of their noise, up to 3 %
+    /// Indifference zone: smaller improvements need not be found; with noisy runs it
+    /// grows to half of the noise, at most 3 %
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%", help_heading = "What is searched")]
     pub within: f64,
-    /// The least resource may be worse than the best by this share
+    /// How much slower than the best the placement with the fewest resources may be
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "5%", help_heading = "What is searched")]
     pub least_within: f64,
-    /// Go on with a search that was interrupted, cut off, or ran out of its
-    /// budget; it has its command and options, and may get a larger budget
+    /// Continue a search that was interrupted, killed, or ran out of budget; its
+    /// command and options are stored, and --budget may be larger
     #[arg(
         long,
         value_name = "ID",
         conflicts_with_all = [
             "threads", "metric", "within", "least_within", "seed", "input", "output", "prepare",
-            "cleanup", "timeout", "ignore_failure", "shell", "environment", "threads_env", "tags",
+            "conclude", "timeout", "ignore_failure", "shell", "environment", "threads_env", "tags",
             "line", "argv",
         ],
         help_heading = "What is searched"
@@ -61,18 +60,18 @@ pub struct SearchArgs {
     /// Exit with status 3 if there is no verdict
     #[arg(long, help_heading = "What is searched")]
     pub require_verdict: bool,
-    /// Time for everything or runs of the search: 90s or 40 [default: 200 runs; with
-    /// a time, no limit of runs]
-    #[arg(long, value_name = "TIME|RUNS", value_parser = parse_budget, help_heading = "How long")]
-    pub budget: Option<BudgetChoice>,
-    /// Most runs of profiling and search, where --budget is a time
-    #[arg(long, value_name = "N", value_parser = parse_count, help_heading = "How long")]
+    /// Total time, such as 90s or 2m [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true, help_heading = "How long")]
+    pub budget: Option<Duration>,
+    /// Maximum number of runs of profiling and search [default: 200, or no limit with
+    /// --budget]
+    #[arg(long, short = 'r', alias = "runs", value_name = "N", value_parser = parse_count, help_heading = "How long")]
     pub max_runs: Option<usize>,
-    /// Most pairs of runs that confirm the best against os-default; 0 for none
-    /// [default: 30]
+    /// Maximum number of pairs of runs to confirm the best against os-default; 0 for
+    /// none [default: 30]
     #[arg(long, value_name = "PAIRS", value_parser = parse_whole::<usize>, help_heading = "How long")]
     pub confirm: Option<usize>,
-    /// Seed of the order of runs; repeats it [default: random, recorded]
+    /// Seed for the order of runs [default: random, recorded]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, help_heading = "How long")]
     pub seed: Option<u64>,
     /// Options on running.
@@ -106,7 +105,7 @@ pub struct SearchResultArgs {
     /// Write one line per run
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
-    /// Write an HTML page to open or to send
+    /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Label the record
@@ -122,13 +121,12 @@ pub struct SearchResultArgs {
   pinwise search predict 20261121-2132 --threads 16
   pinwise search predict last --machine sim:machine.toml
 
-Nothing is run. Where a simulated machine knows the truth, the error of every
-prediction is printed beside it.")]
+Nothing is run. On a simulated machine, which knows the truth, each prediction
+is printed with its error.")]
 pub struct PredictArgs {
-    /// The search's id, its beginning, or `last` [default: the newest search]
+    /// The search's id, its prefix, or `last` [default: the newest search]
     pub id: Option<String>,
-    /// A placement to predict; repeat for each [default: the best of all even
-    /// ones]
+    /// A placement to predict; repeatable [default: the best evenly spread ones]
     #[arg(long = "place", value_name = "PLACEMENT")]
     pub places: Vec<String>,
     /// Threads [default: those of the best placement]

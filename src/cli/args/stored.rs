@@ -36,8 +36,10 @@ pub struct RecordArgs {
 #[derive(Debug, Subcommand)]
 pub enum RecordAction {
     /// List stored records, newest first
+    #[command(aliases = ["list", "ls", "log"])]
     History(HistoryArgs),
     /// Show a stored record, or write it in another format
+    #[command(alias = "export")]
     Show(ShowArgs),
     /// Compare two stored records of the same kind
     Diff(DiffArgs),
@@ -45,9 +47,10 @@ pub enum RecordAction {
     Report(ReportArgs),
     /// Label stored records, or show their labels
     Tag(TagArgs),
-    /// Remove stored records that nobody needs any more
+    /// Remove stored records
+    #[command(aliases = ["remove", "rm", "delete"])]
     Prune(PruneArgs),
-    /// Copy the records that a store lacks from another
+    /// Copy records that are missing in one store from another
     Copy(CopyArgs),
 }
 
@@ -60,18 +63,17 @@ pub enum RecordAction {
   pinwise record history --text 'xz faster'
   pinwise record history --question compress
 
-`pinwise record show ID` shows one of them again, with --format in another form;
+`pinwise record show ID` shows a record, with --format in another format;
 `pinwise record tag ID --add TAG` labels it.")]
 pub struct HistoryArgs {
-    /// Which.
+    /// Which records.
     #[command(flatten)]
     pub narrowing: Narrowing,
-    /// Only records whose id, command, host, verdict or tags hold all these
-    /// words, in any case
+    /// Only records whose id, command, host, verdict or tags contain all these words
+    /// (case-insensitive)
     #[arg(long, value_name = "WORDS")]
     pub text: Option<String>,
-    /// Chain the gates of this benchmark: how its figure came from commit to
-    /// commit, and where it changed
+    /// Chain the gates of this benchmark to show how it changed from commit to commit
     #[arg(long, value_name = "BENCHMARK", conflicts_with = "text")]
     pub question: Option<String>,
     /// At most N records
@@ -86,10 +88,10 @@ pub struct HistoryArgs {
   pinwise record tag last --add nightly --add before-upgrade
   pinwise record tag 20261121-2132 --remove nightly
 
-Tags stand in the record itself and go with it where it is exported. Lists and
-pages find records by them: pinwise record history --tag nightly.")]
+Tags are part of the record and are exported with it. Lists and pages can be
+filtered by them: pinwise record history --tag nightly.")]
 pub struct TagArgs {
-    /// Records by id, its beginning, `last`, or `last~1`; that is the one before
+    /// Records by id, its prefix, `last`, or `last~1` (the one before)
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
     /// Add a tag
@@ -106,15 +108,15 @@ pub struct TagArgs {
   pinwise record diff last~1 last
   pinwise record diff before.json after.json --format json
 
-The two were made at different times, so that a change of the machine in
-between looks like one of the program. To be sure, let both take turns:
+The two were made at different times, so a change of the machine in between
+looks like a change of the program. To rule that out, run both in turn:
 pinwise compare --command ./old --command ./new")]
 pub struct DiffArgs {
-    /// The record before: an id, its beginning, `last~1` (`last` is the newest),
-    /// or a file of exported JSON
+    /// The earlier record: an id or its prefix, `last~1` (`last` is the newest), or
+    /// a file of exported JSON
     #[arg(value_name = "A")]
     pub a: String,
-    /// The record after
+    /// The later record
     #[arg(value_name = "B")]
     pub b: String,
 }
@@ -122,29 +124,33 @@ pub struct DiffArgs {
 /// `pinwise record prune`
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "pinwise record prune [OPTIONS]",
+    override_usage = "pinwise record prune [OPTIONS] [ID]...",
     group(clap::ArgGroup::new("which").required(true).multiple(true)
-        .args(["older_than", "keep", "host", "kind", "tag", "untagged"])),
+        .args(["ids", "older_than", "keep", "host", "kind", "tag", "untagged"])),
     after_help = "Examples:
   pinwise record prune --older-than 90d --untagged
   pinwise record prune --kind trace --keep 20 --yes
+  pinwise record prune last --yes
 
-Without --yes it only prints what it would remove. Conditions combine: a
-record is removed where all of them hold. One that is still being written stays.")]
+Without --yes it only prints what it would remove. A record is removed if all
+conditions hold. A record that is still being written is kept.")]
 pub struct PruneArgs {
+    /// Only these records: an id, its prefix, `last`, or `last~1` (the one before)
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
     /// Only records older than this, such as 36h, 90d or 12w
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub older_than: Option<Duration>,
-    /// Keep the newest N of those that the other conditions name
+    /// Keep the newest N of the records that match the other conditions
     #[arg(long, value_name = "N", value_parser = parse_whole::<usize>)]
     pub keep: Option<usize>,
-    /// Which.
+    /// Which records.
     #[command(flatten)]
     pub narrowing: Narrowing,
     /// Only records without any tag
     #[arg(long, conflicts_with = "tag")]
     pub untagged: bool,
-    /// Remove them; they cannot be brought back
+    /// Remove the records; this cannot be undone
     #[arg(long)]
     pub yes: bool,
 }
@@ -156,12 +162,11 @@ pub struct PruneArgs {
   pinwise record show 20261121-2132 --format json
   pinwise record show last --format csv -o runs.csv
 
-Every record can be shown as text and json. What has runs has csv, one line per
-run, and a measured machine, one per pair of CPUs; a comparison is also a
-markdown table and hyperfine's JSON, a machine hwloc's xml; html is the page of
-`pinwise record report`.")]
+Every record has the formats text, json, and html (the page of `pinwise record
+report`). csv has one line per run, or per pair of CPUs of a measured machine.
+Comparisons also have markdown and hyperfine's JSON; machines have hwloc's xml.")]
 pub struct ShowArgs {
-    /// The record's id, its beginning, `last`, or `last~1` for the one before
+    /// The record's id, its prefix, `last`, or `last~1` (the one before)
     pub id: String,
     /// Write to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
@@ -174,13 +179,13 @@ pub struct ShowArgs {
   pinwise record report last
   pinwise record report 20261121-2132 20261122 -o both.html
 
-The page opens from disk, needs no network, and contains the records
-in full: `pinwise record show --format json` prints one.")]
+The page opens from disk, needs no network, and contains the full records:
+`pinwise record show --format json` prints one.")]
 pub struct ReportArgs {
-    /// Records by id, its beginning, or `last`; or files of exported JSON
+    /// Records by id, its prefix, or `last`; or files of exported JSON
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
-    /// The file; `-` for standard output [default: pinwise-ID.html]
+    /// Output file, `-` for standard output [default: pinwise-ID.html]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -192,19 +197,18 @@ pub struct ReportArgs {
   pinwise serve --port 8080
   ssh -L 8080:127.0.0.1:8080 HOST pinwise serve --port 8080
 
-The address that it prints holds a secret: whoever knows it can read all records
-of the store, and nobody else; of this machine's users only you can, and root.
-Nothing can be changed there. Experiments that run meanwhile are shown as they
-grow. Ctrl-C ends it.")]
+The printed address contains a secret: only who knows it can read the records of
+the store; of this machine's users, only you and root. The page is read-only and
+shows running experiments live. Ctrl-C ends it.")]
 pub struct ServeArgs {
-    /// The port [default: one that is free]
+    /// The port [default: a free one]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub port: u16,
     /// Open the page in a browser
     #[arg(long)]
     pub open: bool,
-    /// Listen on this address of the machine, for others to connect to;
-    /// without encryption [default: 127.0.0.1, this machine only]
+    /// Listen on this address for connections from other machines, without
+    /// encryption [default: 127.0.0.1, this machine only]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<IpAddr>,
 }
@@ -215,14 +219,14 @@ pub struct ServeArgs {
   pinwise record copy store.db sqlite:copy.db
   pinwise record copy store.db postgres://bench@db.example/pinwise
 
-Records that are there already stay as they are. A copy that was interrupted
-goes on where it stopped when it is made again. The password of a PostgreSQL
-database is taken from PGPASSWORD or ~/.pgpass where the URL has none.")]
+Existing records are kept as they are. To continue an interrupted copy, run it
+again. If the URL of a PostgreSQL database has no password, it is taken from
+PGPASSWORD or ~/.pgpass.")]
 pub struct CopyArgs {
-    /// Where records come from: `sqlite:PATH` or `postgres://…`
+    /// The store to copy from: `sqlite:PATH` or `postgres://…`
     #[arg(value_name = "FROM")]
     pub from: String,
-    /// Where they go to
+    /// The store to copy to
     #[arg(value_name = "TO")]
     pub to: String,
 }

@@ -21,53 +21,54 @@ use crate::cli::values::{parse_duration, parse_whole};
   pinwise topology --from machine.xml --format json
   pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology
 
-The page of pinwise record report last draws what was measured.
-
+`pinwise record report last` writes a page that draws the measured wiring.
 Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
-spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package
-(these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1,
-shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
-each 4 cores, of each 1 CPU; a unit with nothing inside is used whole),
-near:DEVICE and far:DEVICE (gpu0, eth0, nvme0n1, pci:0000:41:00.0; after another
-name as /near:DEVICE); each may carry *N (use N CPUs), /bound (one CPU for each
-thread) and /mem=POLICY (local; bind, interleave, weighted, preferred, also with
-nodes: bind:0)."
+spread, balanced, p-cores, e-cores, best-core (the core that the firmware calls
+fastest; best-core*4: four of them), largest-llc, isolated, one-core, one-llc,
+one-numa, one-package (these four with :INDEX), cpu:LIST and mask:HEX (these two
+and isolated may leave the caller's affinity mask, as taskset does),
+shape:pkg=1,llc=2,core=8,smt=1, shape:llc=2,core=8,cpu=12 (12 CPUs, spread
+evenly), tree:2l.4c.1t (2 LLCs with 4 cores each, 1 CPU per core; a unit with
+nothing inside is used in full), near:DEVICE and far:DEVICE (gpu0, eth0,
+nvme0n1, pci:0000:41:00.0; after another name as /near:DEVICE). Suffixes: *N
+(use N CPUs), /bound (one CPU per thread), /mem=POLICY (local; bind, interleave,
+weighted, preferred, also with nodes: bind:0)."
 )]
 pub struct TopologyArgs {
     /// Other uses.
     #[command(subcommand)]
     pub action: Option<TopologyAction>,
-    /// Measure how the CPUs are really wired, and say where the system's
-    /// report is wrong
+    /// Measure how the CPUs are really wired, and report where the system's
+    /// information is wrong
     #[arg(long, conflicts_with_all = ["from", "explain", "save"])]
     pub measure: bool,
-    /// Time for measuring, such as 500ms, 10s [default: 10 s and 0.1 s for
-    /// every CPU, a minute at most]
+    /// Time for measuring, such as 500ms, 10s [default: 10 s plus 0.1 s per CPU,
+    /// at most a minute]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
     pub budget: Option<Duration>,
-    /// Then repeat a few pairs for this long and report how often the wiring
-    /// changes
+    /// Afterwards, re-measure a few pairs for this long and report how often the
+    /// wiring changes
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
     pub watch: Option<Duration>,
-    /// Only pairs of CPUs: no caches, memory and costs
+    /// Measure only pairs of CPUs; no caches, memory or costs
     #[arg(long, requires = "measure")]
     pub wiring_only: bool,
-    /// Seed of the pairs that are measured twice as a check [default: random]
+    /// Seed for the pairs that are measured twice as a check [default: random]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, requires = "measure")]
     pub seed: Option<u64>,
-    /// Read a machine from hwloc XML, from a folder with its sys and proc,
-    /// or from a file written by --save
+    /// Read a machine from hwloc XML, a folder with its sys and proc, or a file
+    /// written by --save
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
     /// Show what a placement means here and what other tools call it
     #[arg(long, value_name = "PLACEMENT")]
     pub explain: Option<String>,
-    /// How many ways there are to place N threads, one CPU each, and those
-    /// that are spread evenly, by name [default: a table of several numbers]
+    /// Count the ways to place N threads and list those that spread them evenly
+    /// [default: a table for several N]
     #[arg(long, value_name = "THREADS", num_args = 0..=1, value_parser = parse_whole::<usize>,
           conflicts_with_all = ["measure", "explain", "save"])]
     pub placements: Option<Option<usize>>,
-    /// Save what was read of this machine to a file that --from takes
+    /// Save this machine's topology to a file for --from
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "explain"])]
     pub save: Option<PathBuf>,
 }
@@ -86,16 +87,16 @@ nanoseconds; cells on the diagonal are ignored and may be empty.")]
         /// The matrix
         file: PathBuf,
     },
-    /// Say what differs between two machines, or one machine at two times
+    /// Show what differs between two machines, or one machine at two times
     #[command(after_help = "Examples:
   pinwise topology --save before.capture
   pinwise topology diff before.capture after.capture
 
-Takes what --from takes, and JSON written by `topology --format json`.")]
+Takes the same files as --from, and JSON written by `topology --format json`.")]
     Diff {
-        /// The first
+        /// The first machine
         a: PathBuf,
-        /// The second
+        /// The second machine
         b: PathBuf,
     },
 }

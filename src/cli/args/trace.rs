@@ -20,33 +20,33 @@ use crate::cli::values::{parse_duration, parse_tag, parse_whole};
   pinwise trace import perf.data
   pinwise trace tiers
 
-Tiers, poorest first: proc (T0, polling), switch (T1, perf records of the
-program's threads), cpu-wide (T2, of all CPUs), tracepoint (T3), bpf (T4). The
-richest one that is permitted is taken; `trace tiers` says which those are, and
-their cost. Processes that the command leaves running are left, and named."
+Tiers, from least to most detailed: proc (T0, polling), switch (T1, perf records
+of the program's threads), cpu-wide (T2, of all CPUs), tracepoint (T3), bpf
+(T4). The most detailed permitted one is used; `trace tiers` lists them and
+their overhead. Processes that outlive the command are reported, not killed."
 )]
 pub struct TraceArgs {
     /// Other uses.
     #[command(subcommand)]
     pub action: Option<TraceAction>,
-    /// Trace a process that runs already, with all its threads
+    /// Trace all threads of a running process
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with_all = ["argv", "all"])]
     pub pid: Option<i32>,
-    /// Trace everything on the machine
+    /// Trace the whole machine
     #[arg(long, conflicts_with = "argv")]
     pub all: bool,
-    /// For how long [default: to the end of the command; 10s of a process]
+    /// For this long [default: until the command ends; 10s with --pid]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub limit: Option<Duration>,
     /// How events are collected: proc, switch, cpu-wide, tracepoint, bpf
-    /// [default: the richest that is permitted]
+    /// [default: the most detailed that is permitted]
     #[arg(long, value_name = "TIER")]
     pub tier: Option<String>,
-    /// Add up what interrupts and softirqs took of each CPU and of the program
-    /// (as root; each costs about 1 µs more)
+    /// Sum up interrupt and softirq time per CPU and within the program; needs root;
+    /// adds about 1 µs to each
     #[arg(long)]
     pub interrupts: bool,
-    /// Do not measure beforehand what the tier costs (it takes half a second)
+    /// Skip measuring the tier's overhead beforehand (half a second)
     #[arg(long)]
     pub no_cost: bool,
     /// Where the command runs
@@ -57,10 +57,10 @@ pub struct TraceArgs {
         conflicts_with_all = ["pid", "all"]
     )]
     pub place: String,
-    /// File for standard input of the command [default: nothing]
+    /// File for standard input of the command [default: none]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Standard output and error of the command: `discard`, or `inherit`
+    /// Standard output and error of the command: `discard` or `inherit`
     #[arg(long, value_name = "WHERE", default_value = "discard")]
     pub output: String,
     /// What is written beside what is printed.
@@ -77,7 +77,7 @@ pub struct TraceArgs {
 /// What is written of a trace beside what is printed.
 #[derive(Debug, Args)]
 pub struct TraceFiles {
-    /// Also write every event: `perfetto` or `csv`, with `:FILE`; repeatable
+    /// Also write every event as `perfetto` or `csv`, with optional `:FILE`; repeatable
     /// [default file: pinwise.pftrace, pinwise.csv]
     #[arg(long = "export", value_name = "FORMAT")]
     pub exports: Vec<String>,
@@ -92,23 +92,23 @@ pub struct TraceFiles {
 /// Other uses of `pinwise trace`.
 #[derive(Debug, Subcommand)]
 pub enum TraceAction {
-    /// Read a trace that perf or ftrace made
+    /// Read a trace recorded by perf or ftrace
     #[command(after_help = "Examples:
   perf sched record -- ./prog; pinwise trace import perf.data
   pinwise trace import --pid 4711 trace.txt
   pinwise trace import --topology server.xml --export perfetto perf.data
 
 Takes perf.data with sched:sched_switch (perf sched record) or switch records
-(perf record --sample-cpu --switch-events -e dummy), and ftrace's text (trace,
-trace_pipe, trace-cmd report). The machine is the one at hand unless --topology
-or --machine says otherwise.")]
+(perf record --sample-cpu --switch-events -e dummy), what perf script prints,
+and ftrace's text (trace, trace_pipe, trace-cmd report). The trace is taken to
+be of this machine unless --topology or --machine says otherwise.")]
     Import(TraceImportArgs),
-    /// List the tiers, what each needs, and what each costs here
+    /// List the tiers, their requirements, and their overhead here
     #[command(after_help = "Examples:
   pinwise trace tiers
   pinwise trace tiers --for 5s --format json")]
     Tiers {
-        /// Time for measuring what they cost
+        /// Time for measuring their overhead
         #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
         limit: Duration,
     },
@@ -119,11 +119,11 @@ or --machine says otherwise.")]
 pub struct TraceImportArgs {
     /// The file
     pub file: PathBuf,
-    /// Only this process and what it starts [default: of perf record the
-    /// command, else everything]
+    /// Only this process and its descendants [default: perf record's command, else
+    /// everything]
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>)]
     pub pid: Option<i32>,
-    /// The machine it was made on: what `topology --from` takes
+    /// The machine it was recorded on; see `topology --from`
     #[arg(long, value_name = "PATH")]
     pub topology: Option<PathBuf>,
     /// What is written beside what is printed.
@@ -138,25 +138,25 @@ pub struct TraceImportArgs {
   pinwise top --pid 4711 --interval 500ms
   pinwise top --once
 
-Keys: q quit, s sort, f filter, p pin the chosen thread, u undo that, P keep
-pins, arrows move, ? help. Pins are undone on leaving, however pinwise ends.")]
+Keys: q quit, s sort, f filter, p pin the selected thread, u unpin, P keep pins,
+arrows move, ? help. Pins are undone on exit, however pinwise ends.")]
 pub struct TopArgs {
-    /// Only this process and what it starts
+    /// Only this process and its descendants
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>)]
     pub pid: Option<i32>,
-    /// Time between two frames
+    /// Time between frames
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
     pub interval: Duration,
     /// Print one frame and quit
     #[arg(long)]
     pub once: bool,
-    /// By what threads are sorted
+    /// Sort threads by this column
     #[arg(long, value_enum, value_name = "BY", default_value = "cpu")]
     pub sort: TopSort,
-    /// Only threads whose name holds this
+    /// Only threads whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
-    /// How events are collected [default: the richest that is permitted]
+    /// How events are collected [default: the most detailed that is permitted]
     #[arg(long, value_name = "TIER")]
     pub tier: Option<String>,
     /// Seed of a simulated machine [default: random]

@@ -6,9 +6,10 @@ use anyhow::{Context, bail};
 
 use super::super::apply::target;
 use super::super::args::{CompareArgs, Global};
+use super::super::machine::live_host;
 use super::super::outputs::check_outputs;
 use super::super::terminal::Terminal;
-use super::super::{Exit, export, live_host, plan, restore};
+use super::super::{Exit, export, plan, restore};
 use super::{INTERRUPTS_MOVE, carried_out, exit_of, finish, gates, interrupted};
 use pinwise_format::count;
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
@@ -48,7 +49,7 @@ pub(super) fn compare(
     let service = Service::new(target.clone(), pins)?;
     let (own, warnings) = host.topology()?;
     let topology = service.topology(&own)?;
-    let mut plan = planned(args, &metric, &target, &topology, terminal)?;
+    let mut plan = make_plan(args, &metric, &target, &topology, terminal)?;
     plan.argv.clone_from(&global.argv);
     let source = source(args, &plan, &own, terminal)?;
     if let Some(record) = &mut plan.service {
@@ -75,7 +76,7 @@ pub(super) fn compare(
                 share,
                 cpus: baseline.place.cpus.clone(),
                 order: baseline.binding.as_ref().map(|bound| bound.order.clone()),
-                host: baseline.host.clone(),
+                settings: baseline.settings.clone(),
                 name: baseline.name.clone(),
             },
             is_as_now.then(|| plan.metric.cost(first)),
@@ -87,7 +88,7 @@ pub(super) fn compare(
     if self_placed > 0 {
         let (threads, name) = (count(self_placed, "thread"), target.name());
         notes.push(format!(
-            "{threads} of {name} had CPUs of their own before: the program places them itself, or somebody did"
+            "{threads} of {name} already had their own CPUs: placed by the program or somebody else"
         ));
     }
     let state = ServiceState {
@@ -136,32 +137,32 @@ fn exit(record: &Comparison, state: &ServiceState) -> Exit {
 fn metric(args: &CompareArgs) -> anyhow::Result<Metric> {
     let live = &args.live;
     if live.metric_command.is_none() && live.metric_url.is_none() {
-        bail!("a service is judged by its own figure: give --metric-command or --metric-url");
+        bail!("a service is judged by its own metric: give --metric-command or --metric-url");
     }
     let Some(text) = &args.metric else {
         bail!(
-            "--metric says which figure is read, such as 'regex:([\\d.]+) req/s higher' or 'prometheus:rate(requests_total) higher'"
+            "--metric is missing: such as 'regex:([\\d.]+) req/s higher' or 'prometheus:rate(requests_total) higher'"
         );
     };
     let metric: Metric = text.parse().context("--metric")?;
     if !metric.needs_output() {
         bail!(
-            "--metric {metric}: a service that goes on has no {metric} of its own; use regex:…, json:… or prometheus:…"
+            "--metric {metric}: not available for a running service; use regex:…, json:… or prometheus:…"
         );
     }
     if let Some(url) = &live.metric_url {
         url.parse::<Url>().context("--metric-url")?;
     }
     if args.trace {
-        bail!("--trace: a service is traced by pinwise trace --pid");
+        bail!("--trace: use pinwise trace --pid for a service");
     }
     if args.experiment.workload.output != "discard" {
-        bail!("--output: a service that runs already keeps its output");
+        bail!("--output: a running service keeps its output");
     }
     Ok(metric)
 }
 
-fn planned(
+fn make_plan(
     args: &CompareArgs,
     metric: &Metric,
     target: &Target,
@@ -170,12 +171,12 @@ fn planned(
 ) -> anyhow::Result<ComparePlan> {
     let mut record = service_record(target.facts());
     let command = Command::from_argv(record.command.clone())?;
-    let options = &args.experiment.workload;
+    let options = args.experiment.workload.for_command((0, 1), &[])?;
     // Environment, input and time-out are the metric command's.
-    let of_service = plan::workload(&command, options)?;
+    let of_service = plan::workload(&command, &options)?;
     let workload = Workload {
         prepare: of_service.prepare,
-        cleanup: of_service.cleanup,
+        conclude: of_service.conclude,
         ..Workload::new(command)
     };
     let places = plan::live_places(args, topology, terminal)?;
@@ -184,9 +185,10 @@ fn planned(
         .map(|(place, same_as)| ArmPlan {
             name: place.placement.to_string(),
             workload: workload.clone(),
-            is_default: place.cpus == topology.allowed && Binding::of(&place, None).is_none(),
-            binding: Binding::of(&place, None),
-            host: None,
+            is_default: place.cpus == topology.allowed
+                && Binding::for_place(&place, None).is_none(),
+            binding: Binding::for_place(&place, None),
+            settings: Vec::new(),
             place,
             same_as,
         })
@@ -236,14 +238,14 @@ fn source(
     let line = args.live.metric_command.as_deref().unwrap_or_default();
     let options = &args.experiment.workload;
     let command = plan::parse_line(line, options).context("--metric-command")?;
-    plan::warn_of_shell_characters(&command, options, terminal);
+    plan::warn_of_shell_syntax(&command, Some(line), options, terminal);
     let taken = plan.arms.iter().filter(|arm| !arm.is_default);
     let taken = taken.fold(CpuSet::new(), |all, arm| all.union(&arm.place.cpus));
     let free = own.allowed.difference(&taken);
     let workload = plan::workload(&command, options)?;
     let workload = Workload {
         prepare: None,
-        cleanup: None,
+        conclude: None,
         timeout: workload.timeout.or(Some(args.live.sample + PATIENCE)),
         ..workload
     };
@@ -257,7 +259,7 @@ fn source(
 /// What to do about a figure that cannot be read.
 fn hinted(why: &str, args: &CompareArgs) -> String {
     let hint = match &args.live.metric_command {
-        Some(_) => "run the command by hand; --shell passes it to a shell",
+        Some(_) => "run the command by hand; --shell sh passes it to a shell",
         None => "look at the page: curl -s URL",
     };
     format!("{} ({hint})", visible(why))

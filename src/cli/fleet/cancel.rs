@@ -29,7 +29,7 @@ pub(super) fn cancel(
     launcher.cancel(&found.task()?, &record.jobs)?;
     let id = &record.id;
     terminal.print(&format!(
-        "Fleet {id}: its jobs are cancelled; finished records stay (pinwise fleet resume {id} goes on).\n"
+        "Fleet {id}: its jobs are cancelled; finished records stay (pinwise fleet resume {id} continues).\n"
     ))?;
     Ok(Exit::Done)
 }

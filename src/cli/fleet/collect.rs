@@ -3,9 +3,10 @@
 use anyhow::bail;
 
 use super::{found, launch};
+use crate::cli::Exit;
 use crate::cli::args::{FleetCollectArgs, Global};
+use crate::cli::opening::open_store;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, open_store};
 use pinwise_fleet::gather::{gather, keep_fleet};
 use pinwise_format::count;
 

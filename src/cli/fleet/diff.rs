@@ -24,8 +24,8 @@ pub(super) fn diff(
     args: &FleetDiffArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let a = named(global, &args.a, terminal).with_context(|| format!("A, '{}'", args.a))?;
-    let b = named(global, &args.b, terminal).with_context(|| format!("B, '{}'", args.b))?;
+    let a = load_side(global, &args.a, terminal).with_context(|| format!("A, '{}'", args.a))?;
+    let b = load_side(global, &args.b, terminal).with_context(|| format!("B, '{}'", args.b))?;
     if a.loaded.id == b.loaded.id && a.chosen == b.chosen {
         bail!(
             "{} is both A and B: name another fleet, or another of its groups",
@@ -48,7 +48,7 @@ impl Named {
 }
 
 /// `FLEET` or `FLEET/GROUP`; a folder is a fleet whatever slashes it has.
-fn named(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result<Named> {
+fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result<Named> {
     let (fleet, group) = match text.rsplit_once('/') {
         Some((fleet, group)) if !is_folder(text) && !fleet.is_empty() => (fleet, Some(group)),
         _ => (text, None),

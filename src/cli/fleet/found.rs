@@ -7,13 +7,13 @@ use anyhow::{Context, bail};
 
 use super::launch;
 use crate::cli::args::Global;
-use crate::cli::open_store;
+use crate::cli::opening::open_store;
 use pinwise_fleet::folder::{FleetFolder, FolderError};
 use pinwise_fleet::launcher::{JobState, Launcher, Task};
 use pinwise_fleet::slurm::Slurm;
 use pinwise_fleet::submission::Submission;
 use pinwise_machine::linux::effective_user;
-use pinwise_record::{FLEET_SCHEMA, FleetRecord, SchemaName};
+use pinwise_record::{FleetRecord, Kind};
 use pinwise_store::{Filter, Store};
 
 /// The newest fleet of the user's, by name.
@@ -61,7 +61,7 @@ impl Found {
             bail!("{fault}");
         }
         let submission = self.folder.submission()?;
-        let launcher = launch::of(&submission)?;
+        let launcher = launch::open_launcher(&submission)?;
         Ok((submission, launcher))
     }
 
@@ -112,7 +112,7 @@ pub(super) fn found(global: &Global, name: &str) -> anyhow::Result<Found> {
     if name != LAST && beside.join("fleet.json").is_file() {
         return Found::at(&beside, false);
     }
-    let record = stored(global, name)?;
+    let record = load_stored(global, name)?;
     let Some(folder) = &record.folder else {
         bail!(
             "fleet {}: it has no folder (it was {}, all of it is in the store)",
@@ -122,7 +122,7 @@ pub(super) fn found(global: &Global, name: &str) -> anyhow::Result<Found> {
     };
     let found = Found::at(Path::new(folder), false).with_context(|| {
         format!(
-            "the folder of fleet {} is not here, or not yours; where it was copied to, name that",
+            "the folder of fleet {} is not here, or not yours; if it was copied, name the copy",
             record.id
         )
     })?;
@@ -154,9 +154,9 @@ pub(super) fn default_folder(id: &str) -> PathBuf {
     Path::new("pinwise-fleet").join(id)
 }
 
-fn stored(global: &Global, name: &str) -> anyhow::Result<FleetRecord> {
+fn load_stored(global: &Global, name: &str) -> anyhow::Result<FleetRecord> {
     let Some(store) = open_store(global)? else {
-        bail!("fleet '{name}': --store none knows no fleets; name its folder");
+        bail!("fleet '{name}': --store none has no fleets; give its folder");
     };
     match fleet_record(&store, name)? {
         Some(record) => Ok(record),
@@ -170,7 +170,7 @@ fn copied(folder: &FleetFolder, fleet: &FleetRecord) -> Option<String> {
     match Path::new(first).canonicalize() {
         Ok(path) if path == folder.path() => None,
         _ => Some(format!(
-            "{} is a copy of {first}, and jobs are asked about there only",
+            "{} is a copy of {first}; jobs can be queried there only",
             folder.path().display()
         )),
     }
@@ -194,9 +194,9 @@ pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<F
             Ok(Some(stored.kept()?))
         }
         several => bail!(
-            "fleet '{name}': {} begin so: {}",
+            "fleet '{name}' is ambiguous: {} match: {}",
             several.len(),
-            listed(several)
+            list_ids(several)
         ),
     }
 }
@@ -234,16 +234,11 @@ fn is_own(record: &FleetRecord) -> bool {
 /// Ids of the store's fleets, the newest first.
 fn fleets(store: &Store) -> anyhow::Result<Vec<String>> {
     let filter = Filter {
-        schema: kind(FLEET_SCHEMA),
+        schema: Some(Kind::Fleet.name().to_owned()),
         ..Filter::default()
     };
     let found = store.find(&filter).context("the fleets of the store")?;
     Ok(found.lines.into_iter().map(|line| line.entry.id).collect())
-}
-
-/// All versions of a schema: newer ones are reported.
-pub(super) fn kind(schema: &str) -> Option<String> {
-    SchemaName::parse(schema).map(|schema| schema.name.to_owned())
 }
 
 pub(super) fn unknown(store: &Store, name: &str) -> anyhow::Result<String> {
@@ -254,12 +249,12 @@ pub(super) fn unknown(store: &Store, name: &str) -> anyhow::Result<String> {
     } else {
         format!(
             "fleet '{name}': the store has no such fleet; it has {}",
-            listed(&ids)
+            list_ids(&ids)
         )
     })
 }
 
-fn listed(ids: &[&String]) -> String {
+fn list_ids(ids: &[&String]) -> String {
     let shown: Vec<&str> = ids.iter().take(MOST_NAMES).map(|id| id.as_str()).collect();
     let more = if ids.len() > MOST_NAMES { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))

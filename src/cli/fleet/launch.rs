@@ -53,7 +53,7 @@ fn built_in(name: &str) -> anyhow::Result<Option<Box<dyn Launcher>>> {
 
 /// The launcher that a fleet was submitted with. No file is read for it: the
 /// text of a template is part of the submission.
-pub(super) fn of(submission: &Submission) -> anyhow::Result<Box<dyn Launcher>> {
+pub(super) fn open_launcher(submission: &Submission) -> anyhow::Result<Box<dyn Launcher>> {
     if let Some(text) = &submission.template {
         let launcher = Template::parse(text)
             .map_err(|error| anyhow::anyhow!("submission.json, template:{error}"))?;
@@ -78,7 +78,7 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
 
 /// Whose folders may say what is run.
 pub(super) fn users() -> Users {
-    Users::of(effective_user())
+    Users::trusted_by(effective_user())
 }
 
 /// A fleet as launchers want it.

@@ -7,12 +7,14 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::launch;
+use crate::cli::Exit;
 use crate::cli::args::{FleetNodeArgs, Global};
+use crate::cli::opening::parse_location;
+use crate::cli::surroundings::own_program;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, own_program, parse_location};
 use pinwise_fleet::folder::FleetFolder;
 use pinwise_fleet::node::{Runner, StepEnd, StepOutcome, run};
-use pinwise_fleet::node_folder::{Begun, NodeFolder, NodeTale};
+use pinwise_fleet::node_folder::{Begun, NodeFolder, NodeSnapshot};
 use pinwise_fleet::settings;
 use pinwise_machine::linux::{LinuxMachine, time_of_day};
 use pinwise_machine::{CommandRunner, End, Host, MachineError, Output, Request};
@@ -89,14 +91,8 @@ impl Steps<'_> {
         };
         let (topology, _) = self.machine.topology().map_err(|e| e.to_string())?;
         let request = Request {
-            workload: &workload,
-            cpus: &topology.allowed,
-            memory: None,
             output: Output::Files(stem.to_owned()),
-            environment_padding: 0,
-            count_threads_closely: false,
-            bound: None,
-            host: None,
+            ..Request::new(&workload, &topology.allowed)
         };
         let end = match self.machine.run(&request) {
             Ok(run) => run.end,
@@ -113,6 +109,7 @@ impl Steps<'_> {
                 let limit = humantime::format_duration(timeout.unwrap_or_default());
                 StepEnd::Otherwise(format!("killed at its time-out of {limit}"))
             }
+            End::Interrupted => StepEnd::Interrupted("interrupted".to_owned()),
             End::LeftBehind(left) => {
                 StepEnd::Otherwise(format!("it left {} running", left.join(", ")))
             }
@@ -133,8 +130,8 @@ impl Runner for Steps<'_> {
         time_of_day()
     }
 
-    fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale) {
-        if let Err(error) = self.delivery.deliver(place, tale) {
+    fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot) {
+        if let Err(error) = self.delivery.deliver(place, snapshot) {
             self.terminal.warn(&format!(
                 "not delivered, and kept in the folder for later: {error:#}"
             ));
@@ -154,7 +151,7 @@ struct Delivery {
 }
 
 impl Delivery {
-    fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale) -> anyhow::Result<()> {
+    fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot) -> anyhow::Result<()> {
         let Some(text) = &self.store else {
             return Ok(());
         };
@@ -168,16 +165,16 @@ impl Delivery {
         let Some(mut store) = Store::open_at(&location, &spool)? else {
             return Ok(());
         };
-        for step in &tale.done {
+        for step in &snapshot.done {
             if self.delivered.contains(step) {
                 continue;
             }
-            if let Some(body) = place.record(&tale.record.fleet, step)? {
+            if let Some(body) = place.record(&snapshot.record.fleet, step)? {
                 store.create_json(&body)?;
             }
             self.delivered.insert(step.clone());
         }
-        store.keep(&tale.record)?;
+        store.keep(&snapshot.record)?;
         Ok(())
     }
 }

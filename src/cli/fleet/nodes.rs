@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use super::found::{Found, LAST, fleet_record, folder_of, kind, unknown};
+use super::found::{Found, LAST, fleet_record, folder_of, unknown};
 use crate::cli::args::Global;
 use crate::cli::opening::needed_store;
-use pinwise_record::{FLEET_NODE_SCHEMA, FleetNode, FleetRecord, read};
+use pinwise_record::{FleetNode, FleetRecord, Kind, read};
 use pinwise_store::{Filter, Store};
 use pinwise_study::fleet::Nodes;
 
@@ -40,12 +40,12 @@ fn of_folder(path: &Path, is_path: bool) -> anyhow::Result<Loaded> {
         nodes.skip(what, "it is not a node's");
     }
     for node in folders {
-        let tale = node.tale(&record)?;
-        for file in tale.unusable {
+        let snapshot = node.read_all(&record)?;
+        for file in snapshot.unusable {
             nodes.skip(file, "it cannot be used");
         }
-        if tale.newest.is_some() || !tale.done.is_empty() {
-            nodes.add(tale.record);
+        if snapshot.newest.is_some() || !snapshot.done.is_empty() {
+            nodes.add(snapshot.record);
         }
     }
     Ok(Loaded {
@@ -60,7 +60,7 @@ fn of_store(store: &Store, name: &str) -> anyhow::Result<Loaded> {
     let id = record.as_ref().map_or(name, |record| &record.id).to_owned();
     let mut nodes = Nodes::new();
     let filter = Filter {
-        schema: kind(FLEET_NODE_SCHEMA),
+        schema: Some(Kind::FleetNode.name().to_owned()),
         tag: Some(FleetRecord::tag(&id)),
         ..Filter::default()
     };

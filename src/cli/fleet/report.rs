@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use super::nodes::{Loaded, loaded};
+use crate::cli::Exit;
 use crate::cli::args::{FleetFailure, FleetReportArgs, Global};
 use crate::cli::ending::keep_and_show;
 use crate::cli::files::write_file;
+use crate::cli::opening::open_store;
 use crate::cli::report::of_record;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, open_store};
 use pinwise_format::count;
 use pinwise_machine::linux::{discover, time_of_day};
 use pinwise_record::{FleetReport, OutlierKind};
@@ -41,7 +42,7 @@ pub(super) fn report(
             return terminal.show(&found, pinwise_report::fleet_report);
         };
         if path == Path::new("-") {
-            return terminal.print(&page);
+            return terminal.print_data(&page);
         }
         write_file(path, &page)?;
         terminal.show(&found, pinwise_report::fleet_report)?;

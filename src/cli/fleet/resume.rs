@@ -25,14 +25,14 @@ pub(super) fn resume(
     let (status, states) = look(&found)?;
     // What runs or waits would be submitted a second time.
     states.context("nothing was submitted: the scheduler does not answer")?;
-    let lacking = Lacking::of(&status);
+    let lacking = Lacking::from_status(&status);
     if lacking.named.is_empty() && lacking.unnamed == 0 {
         let alive = status.running + status.queued;
         let id = &found.record.id;
         terminal.print(&match alive {
             0 => format!("Fleet {id}: nothing is missing.\n"),
             n => format!(
-                "Fleet {id}: nothing is missing except from {} that run or wait.\n",
+                "Fleet {id}: nothing is missing except from {} running or queued.\n",
                 count(n, "node")
             ),
         })?;
@@ -93,7 +93,7 @@ struct Lacking {
 }
 
 impl Lacking {
-    fn of(status: &FleetStatus) -> Self {
+    fn from_status(status: &FleetStatus) -> Self {
         let lacks = |state| matches!(state, NodeState::Failed | NodeState::Missing);
         let named = status.nodes.iter().filter(|node| lacks(node.state));
         let named: Vec<String> = named.map(|node| node.node.clone()).collect();

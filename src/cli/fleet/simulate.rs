@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::Exit;
 use crate::cli::args::{FleetSimulateArgs, Global};
-use crate::cli::open_store;
+use crate::cli::opening::open_store;
 use crate::cli::terminal::Terminal;
 use pinwise_fleet::check_id;
 use pinwise_format::count;
@@ -38,7 +38,6 @@ pub(super) fn simulate(
         noise: args.noise,
         faults: args.faults,
         started: time_of_day(),
-        pinwise: env!("CARGO_PKG_VERSION").to_owned(),
     });
     let store = open_store(global)?;
     let mut store = store.context("--store none: a simulated fleet must be stored")?;

@@ -5,7 +5,7 @@ use crate::cli::Exit;
 use crate::cli::args::{FleetStatusArgs, Global};
 use crate::cli::terminal::Terminal;
 use pinwise_fleet::launcher::JobState;
-use pinwise_fleet::node_folder::NodeTale;
+use pinwise_fleet::node_folder::NodeSnapshot;
 use pinwise_fleet::state;
 use pinwise_machine::linux::time_of_day;
 use pinwise_record::FleetStatus;
@@ -27,12 +27,12 @@ pub(super) fn look(found: &Found) -> anyhow::Result<(FleetStatus, anyhow::Result
     // The scheduler first: what ends meanwhile has its files by then.
     let states = found.states();
     let (nodes, strange) = found.folder.nodes()?;
-    let tales: Vec<NodeTale> = nodes
+    let snapshots: Vec<NodeSnapshot> = nodes
         .iter()
-        .map(|node| node.tale(&found.record))
+        .map(|node| node.read_all(&found.record))
         .collect::<Result<_, _>>()?;
     let known = states.as_ref().ok().map(Vec::as_slice);
-    let mut status = state::status(&found.record, &tales, known, &time_of_day());
+    let mut status = state::status(&found.record, &snapshots, known, &time_of_day());
     if let Err(error) = &states {
         let note =
             format!("The scheduler is not asked, so this is from the folder alone: {error:#}.");

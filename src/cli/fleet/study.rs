@@ -36,7 +36,7 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Studies> {
             if studies.steps.iter().any(|other| other.name == step.name) {
                 bail!("{place}: another file has a step '{}' already", step.name);
             }
-            let step = checked(step, &mut studies.files).with_context(|| place.clone())?;
+            let step = check_step(step, &mut studies.files).with_context(|| place.clone())?;
             studies.steps.push(step);
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Studies> {
 }
 
 /// A step that a node can run; files of simulated machines are taken along.
-fn checked(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Result<FleetStep> {
+fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Result<FleetStep> {
     let own = step.run.iter().take_while(|word| *word != "--");
     for word in own {
         let option = word.split('=').next().unwrap_or_default();
@@ -57,7 +57,7 @@ fn checked(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Result
     }
     let words = std::iter::once("pinwise").chain(step.run.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).map_err(|error| match error.use_stderr() {
-        true => anyhow::anyhow!("run: {}", crate::cli::one_line(&error)),
+        true => anyhow::anyhow!("run: {}", crate::cli::parser_words::one_line(&error)),
         false => anyhow::anyhow!("run: help and version are not studies"),
     })?;
     if cli.global.format != Format::Text || cli.global.quiet {

@@ -8,8 +8,10 @@ use super::found::default_folder;
 use super::launch;
 use super::study::{self, FOLDER, Studies};
 use crate::cli::args::{FleetSubmitArgs, Global};
+use crate::cli::opening::{location, open_store};
+use crate::cli::surroundings::own_program;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, location, open_store, own_program, plan};
+use crate::cli::{Exit, plan};
 use pinwise_fleet::check_id;
 use pinwise_fleet::folder::{FleetFolder, Founding, canonical};
 use pinwise_fleet::gather::keep_fleet;
@@ -17,7 +19,7 @@ use pinwise_fleet::launcher::{Choice, Launcher, Task, Wanted};
 use pinwise_fleet::submission::Submission;
 use pinwise_format::count;
 use pinwise_machine::linux::{discover, effective_user, group_id, time_of_day};
-use pinwise_record::{FLEET_SCHEMA, FleetJob, FleetRecord};
+use pinwise_record::{FleetJob, FleetRecord, Header};
 use pinwise_store::Location;
 
 pub(super) fn submit(
@@ -40,7 +42,7 @@ pub(super) fn submit(
         terminal.warn(&format!("not asked: {left}"));
     }
     if choice.count == 0 {
-        bail!("no node is left");
+        bail!("no nodes left");
     }
     let record = record(
         id,
@@ -53,7 +55,7 @@ pub(super) fn submit(
     );
     if args.dry_run {
         let task = Task {
-            fleet: record.id,
+            fleet: record.header.id,
             folder: path,
             owner: effective_user(),
         };
@@ -132,7 +134,7 @@ pub(super) fn start(
     submitted.with_context(|| match jobs {
         0 => "nothing was submitted".to_owned(),
         n => format!(
-            "{} submitted before this (pinwise fleet resume {} goes on)",
+            "{} submitted before this (pinwise fleet resume {} continues)",
             if n == 1 {
                 "1 job was".to_owned()
             } else {
@@ -195,12 +197,9 @@ fn record(
     tags.sort_unstable();
     tags.dedup();
     FleetRecord {
-        schema: FLEET_SCHEMA.to_owned(),
-        id,
-        started,
+        header: Header::new(id, started, tags),
         host: host.unwrap_or_else(|| "unknown".to_owned()),
         user: Some(effective_user()),
-        pinwise: env!("CARGO_PKG_VERSION").to_owned(),
         launcher: launcher.name().to_owned(),
         steps,
         nodes: choice.nodes.clone(),
@@ -209,7 +208,6 @@ fn record(
         jobs: Vec::new(),
         left_out: choice.left_out.clone(),
         planted: Vec::new(),
-        tags,
     }
 }
 
@@ -219,7 +217,7 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     let path = canonical(&path).with_context(|| format!("--dir {}", path.display()))?;
     let text = path.to_str().context("--dir: it is not UTF-8")?;
     if text.chars().any(char::is_control) {
-        bail!("--dir: control characters stand in it");
+        bail!("--dir contains control characters");
     }
     if path.exists() {
         bail!(

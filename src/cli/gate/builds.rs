@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use crate::cli::args::{GateArgs, Global};
 use crate::cli::files::{read_file, write_file};
-use crate::cli::named_folder;
+use crate::cli::surroundings::named_folder;
 use crate::cli::terminal::Terminal;
 use pinwise_record::BuildRecord;
 use pinwise_workload::suite::Suite;
@@ -36,7 +36,7 @@ const SHORT_COMMIT: usize = 12;
 
 /// Both builds.
 pub(super) enum Builds {
-    /// They are there, the base first.
+    /// They exist, the base first.
     Both(Box<(Tree, Tree)>),
     /// What is judged does not build, and why.
     HeadFails(String),
@@ -50,7 +50,7 @@ pub(super) fn both(
     terminal: &Terminal,
 ) -> anyhow::Result<Builds> {
     if global.machine != "local" {
-        let both = (simulated(&args.base), simulated(&args.head));
+        let both = (simulate_tree(&args.base), simulate_tree(&args.head));
         return Ok(Builds::Both(Box::new(both)));
     }
     let [base, head] = [("BASE", &args.base), ("HEAD", &args.head)].map(|(argument, name)| {
@@ -60,12 +60,12 @@ pub(super) fn both(
     });
     let ((base, base_named), (head, head_named)) = (base?, head?);
     let build = suite.build.as_deref().filter(|_| !args.no_build);
-    let made = |source, named: &str| made(source, args.variant, build, terminal, named);
-    let base = match made(base, &base_named)? {
+    let build = |source, named: &str| build_tree(source, args.variant, build, terminal, named);
+    let base = match build(base, &base_named)? {
         Ok(tree) => tree,
         Err(why) => bail!("{base_named}: {why}"),
     };
-    let head = match made(head, &head_named)? {
+    let head = match build(head, &head_named)? {
         Ok(tree) => tree,
         Err(why) => return Ok(Builds::HeadFails(format!("{head_named}: {why}"))),
     };
@@ -80,18 +80,22 @@ pub(super) fn both(
 /// The tree of a source, built; why it does not build, if so. One gate at a time clones
 /// and builds a commit, and none while another measures it. No lock is held on return:
 /// who waits for one must not have another.
-fn made(
+fn build_tree(
     source: Source,
     variant: Option<u32>,
     build: Option<&str>,
     terminal: &Terminal,
     named: &str,
 ) -> anyhow::Result<Result<Tree, String>> {
-    let tree = found(source, variant, build, terminal).with_context(|| named.to_owned())?;
+    let tree = find_folder(source, variant, build, terminal).with_context(|| named.to_owned())?;
     let failed = match build {
         Some(build) => make(&tree, build, terminal).with_context(|| named.to_owned())?,
         None => None,
     };
+    if let (Some(_), Some(clone)) = (&failed, clone_of(&tree)) {
+        // Nobody measures it, and one for each commit of a bisection would stay.
+        let _ = std::fs::remove_dir_all(clone);
+    }
     if let Some(lock) = &tree.lock {
         lock.unlock().context("the lock of a build")?;
     }
@@ -99,7 +103,7 @@ fn made(
 }
 
 /// On a simulated machine a build is its name.
-fn simulated(name: &str) -> Tree {
+fn simulate_tree(name: &str) -> Tree {
     Tree {
         is_real: false,
         ..tree(name, PathBuf::from(name), None, None)
@@ -108,7 +112,7 @@ fn simulated(name: &str) -> Tree {
 
 /// Where a build comes from.
 enum Source {
-    /// A folder as it stands, and its name.
+    /// A folder with uncommitted changes, and its name.
     Folder(String, PathBuf),
     /// A commit of the repository here.
     Commit {
@@ -140,8 +144,12 @@ fn source(name: &str) -> anyhow::Result<Source> {
             &revision,
         ],
     );
-    let Ok(commit) = commit else {
-        bail!("it is neither a folder nor a revision of a git repository here");
+    let commit = match commit {
+        Ok(commit) => commit,
+        Err(error) if error.is::<std::io::Error>() => {
+            bail!("it is no folder, and a revision needs git, which cannot be run: {error:#}")
+        }
+        Err(_) => bail!("it is neither a folder nor a revision of a git repository here"),
     };
     // A whole commit's name says no more than its beginning.
     let shown = match name == commit {
@@ -157,7 +165,7 @@ fn source(name: &str) -> anyhow::Result<Source> {
 }
 
 /// The folder of a source, locked where it is a clone.
-fn found(
+fn find_folder(
     source: Source,
     variant: Option<u32>,
     build: Option<&str>,
@@ -237,7 +245,7 @@ fn locked(path: &Path, is_ready: impl Fn() -> bool, terminal: &Terminal) -> anyh
     let named = || path.display().to_string();
     let lock = File::create(path).with_context(named)?;
     if lock.try_lock_shared().is_err() {
-        terminal.note("waiting for another gate that builds the same commit");
+        terminal.note("waiting for another gate to build the same commit");
         lock.lock_shared().with_context(named)?;
     }
     if is_ready() {
@@ -245,7 +253,7 @@ fn locked(path: &Path, is_ready: impl Fn() -> bool, terminal: &Terminal) -> anyh
     }
     lock.unlock().with_context(named)?;
     if lock.try_lock().is_err() {
-        terminal.note("waiting for another gate that builds or measures the same commit");
+        terminal.note("waiting for another gate to build or measure the same commit");
         lock.lock().with_context(named)?;
     }
     Ok(lock)
@@ -272,7 +280,7 @@ fn check_out(repository: &Path, clone: &Path, commit: &str) -> anyhow::Result<()
     for (commit, path) in entries.split('\0').filter_map(submodule) {
         let source = repository.join(path);
         if !source.join(".git").exists() {
-            bail!("the submodule {path} is not here: git submodule update --init --recursive");
+            bail!("the submodule {path} is missing: git submodule update --init --recursive");
         }
         check_out(&source, &clone.join(path), commit)
             .with_context(|| format!("the submodule {path}"))?;
@@ -314,14 +322,16 @@ fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
+/// The clone that a tree is in.
+fn clone_of(tree: &Tree) -> Option<&Path> {
+    let name = clone_name(tree.record.commit.as_ref()?, tree.record.variant);
+    let mut around = tree.folder.ancestors();
+    around.find(|folder| folder.ends_with(&name))
+}
+
 /// The file beside a clone that says which command built it.
 fn stamp(tree: &Tree) -> Option<PathBuf> {
-    let name = clone_name(tree.record.commit.as_ref()?, tree.record.variant);
-    let clone = tree
-        .folder
-        .ancestors()
-        .find(|folder| folder.ends_with(&name))?;
-    Some(clone.with_extension(BUILT))
+    Some(clone_of(tree)?.with_extension(BUILT))
 }
 
 /// A shell's script that runs its argument and ends it, and all that it started, where
@@ -362,7 +372,7 @@ fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<Option<
     drop(attended);
     if !status.success() {
         return Ok(Some(format!(
-            "it does not build: '{build}' ended with {status}"
+            "the build failed: '{build}' ended with {status}"
         )));
     }
     if let Some(path) = stamp {

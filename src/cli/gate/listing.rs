@@ -92,7 +92,7 @@ fn single(
         name: name.to_owned(),
         base: Some(workload(entry, entry.command.clone(), base)),
         head: Some(workload(entry, entry.command.clone(), head)),
-        metric: metric.cloned().unwrap_or(Metric::Wall),
+        metric: metric.cloned().unwrap_or_else(Metric::wall),
         with_cpu: metric.is_none(),
         min_effect: entry.min_effect,
     }

@@ -12,6 +12,8 @@ use pinwise_workload::{Command, Sweep};
 pub(super) struct Candidate {
     pub(super) name: Option<String>,
     pub(super) command: Command,
+    /// With what belongs to it.
+    pub(super) options: WorkloadArgs,
 }
 
 pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Command> {
@@ -23,10 +25,10 @@ pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Res
 }
 
 /// The one command of an experiment that has no more.
-pub(super) fn command_of(args: &ExperimentArgs) -> anyhow::Result<Command> {
-    match Written::of(args) {
-        Written::Words(words) => one_command(None, words, &args.workload),
-        Written::Lines([line]) => one_command(Some(line), &[], &args.workload),
+pub(super) fn command_of(args: &ExperimentArgs, terminal: &Terminal) -> anyhow::Result<Candidate> {
+    let command = match Written::from_args(args) {
+        Written::Words(words) => one_command(None, words, &args.workload, terminal)?,
+        Written::Lines([line]) => one_command(Some(line), &[], &args.workload, terminal)?,
         Written::Lines(lines) => {
             let many = lines.len();
             if lines.iter().any(|line| line.contains(char::is_whitespace)) {
@@ -35,10 +37,18 @@ pub(super) fn command_of(args: &ExperimentArgs) -> anyhow::Result<Command> {
             let line = shell_words::join(lines);
             bail!("one command, not {many}: write it last, after --, as in: -- {line}")
         }
+    };
+    for word in command.argv() {
+        Sweep::fill(word, &[])?;
     }
+    Ok(Candidate {
+        name: None,
+        command,
+        options: args.workload.for_command((0, 1), &[])?,
+    })
 }
 
-/// What stands on the command line beside the options.
+/// The command line without the options.
 #[derive(Clone, Copy)]
 enum Written<'a> {
     /// Commands, a line each; one or more.
@@ -50,7 +60,7 @@ enum Written<'a> {
 impl<'a> Written<'a> {
     /// Words without blanks of which the first is a program and another is none
     /// are one command with its arguments, as one writes it in a shell.
-    fn of(args: &'a ExperimentArgs) -> Self {
+    fn from_args(args: &'a ExperimentArgs) -> Self {
         let lines = args.lines.as_slice();
         let has_blanks = |line: &String| line.contains(char::is_whitespace);
         match lines {
@@ -58,7 +68,7 @@ impl<'a> Written<'a> {
             [first, rest @ ..]
                 if is_program(first)
                     && !lines.iter().any(has_blanks)
-                    && !rest.iter().all(is_program) =>
+                    && !rest.iter().all(|word| is_program(word)) =>
             {
                 Self::Words(lines)
             }
@@ -68,8 +78,8 @@ impl<'a> Written<'a> {
 }
 
 /// Is it a program that could be run here?
-fn is_program(word: &String) -> bool {
-    find_program(std::slice::from_ref(word), &[]).is_some()
+pub(in crate::cli) fn is_program(word: &str) -> bool {
+    find_program(&[word.to_owned()], &[]).is_some()
 }
 
 /// The one command of an experiment: a line, or arguments.
@@ -77,20 +87,27 @@ pub(in crate::cli) fn one_command(
     line: Option<&str>,
     argv: &[String],
     args: &WorkloadArgs,
+    terminal: &Terminal,
 ) -> anyhow::Result<Command> {
-    match (line, argv) {
-        (Some(line), _) => parse_line(line, args),
+    let command = match (line, argv) {
+        (Some(line), _) => parse_line(line, args)?,
         (None, []) => {
-            bail!("there is no command; write it last, after --, as in: -- ./prog")
+            bail!("no command; write it last, after --, as in: -- ./prog")
         }
-        (None, argv) if args.shell().is_some() => parse_line(&argv.join(" "), args),
-        (None, argv) => Ok(Command::from_argv(argv.to_vec())?),
-    }
+        (None, argv) if args.shell().is_some() => parse_line(&argv.join(" "), args)?,
+        (None, argv) => Command::from_argv(argv.to_vec())?,
+    };
+    warn_of_shell_syntax(&command, line, args, terminal);
+    Ok(command)
 }
 
-pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
+pub(super) fn candidates(
+    args: &CompareArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Vec<Candidate>> {
     let sweeps = args.sweeps()?;
-    let written = Written::of(&args.experiment);
+    let options = &args.experiment.workload;
+    let written = Written::from_args(&args.experiment);
     let commands = match written {
         Written::Lines(lines) if lines.len() > 1 || !args.names.is_empty() => lines,
         _ => &args.commands,
@@ -107,11 +124,7 @@ pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
         .map(|(index, line)| (args.names.get(index).cloned(), line.clone()))
         .collect();
     if lines.is_empty() && sweeps.is_empty() {
-        let command = command_of(&args.experiment)?;
-        return Ok(vec![Candidate {
-            name: None,
-            command,
-        }]);
+        return Ok(vec![command_of(&args.experiment, terminal)?]);
     }
     if lines.is_empty() {
         let line = match written {
@@ -121,22 +134,38 @@ pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
         };
         lines.push((None, line));
     }
+    let written = lines.iter().map(|(_, line)| line.as_str());
+    let texts: Vec<&str> = written.chain(options.texts()).collect();
+    Sweep::check_used(&sweeps, &texts).context("--parameter")?;
+    let choices = Sweep::combinations(&sweeps).context("--parameter")?;
     let mut candidates = Vec::new();
-    for (name, line) in &lines {
-        for (choice, line) in Sweep::expand(&sweeps, line).context("--parameter")? {
-            let label = match (name, choice.is_empty(), lines.len()) {
-                (Some(name), true, _) => name.clone(),
-                (Some(name), false, _) => format!("{name} {choice}"),
-                (None, false, 1) => choice,
+    for (position, (name, line)) in lines.iter().enumerate() {
+        for choice in &choices {
+            let line = Sweep::fill(line, choice)?;
+            let name = match (name, choice.is_empty(), lines.len()) {
+                (Some(name), ..) => full_name(name, choice)?,
+                (None, false, 1) => Sweep::label(choice),
                 (None, _, _) => line.clone(),
             };
+            let command = parse_line(&line, options)?;
+            warn_of_shell_syntax(&command, Some(&line), options, terminal);
             candidates.push(Candidate {
-                name: Some(label),
-                command: parse_line(&line, &args.experiment.workload)?,
+                name: Some(name),
+                command,
+                options: options.for_command((position, lines.len()), choice)?,
             });
         }
     }
     Ok(candidates)
+}
+
+/// With the values in it, or else behind it.
+fn full_name(name: &str, choice: &[(&str, &str)]) -> anyhow::Result<String> {
+    let filled = Sweep::fill(name, choice).context("--name")?;
+    Ok(match choice.is_empty() || filled != name {
+        true => filled,
+        false => format!("{name} {}", Sweep::label(choice)),
+    })
 }
 
 fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
@@ -155,17 +184,18 @@ fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(in crate::cli) fn warn_of_shell_characters(
+/// `line`: as the command was written, where no shell has read it.
+pub(in crate::cli) fn warn_of_shell_syntax(
     command: &Command,
+    line: Option<&str>,
     args: &WorkloadArgs,
     terminal: &Terminal,
 ) {
     if args.shell().is_none()
-        && let Some(mark) = command.shell_characters()
+        && let Some(syntax) = command.shell_syntax(line)
     {
         terminal.warn(&format!(
-            "'{mark}' is passed to {} as it is; for a shell to act on it, add --shell",
-            command.program()
+            "'{syntax}' is a shell's syntax, and none runs this command; add --shell sh"
         ));
     }
 }

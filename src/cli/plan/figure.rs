@@ -15,7 +15,7 @@ pub(super) fn are_builds(arms: &[ArmPlan]) -> bool {
     !is_same_command
         && one.place == other.place
         && one.binding == other.binding
-        && one.host == other.host
+        && one.settings == other.settings
 }
 
 /// What is compared: what was asked for, else the figure of the recipe or kernel.
@@ -28,7 +28,7 @@ pub(super) fn metric(
         (Some(text), _) => text.parse().context("--metric")?,
         (None, Some(recipe)) => recipe.metric.clone(),
         (None, None) if is_kernel => METRIC.parse()?,
-        (None, None) => Metric::Wall,
+        (None, None) => Metric::wall(),
     })
 }
 

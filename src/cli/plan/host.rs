@@ -1,16 +1,46 @@
-//! The ledger for arms that change the whole host.
+//! The ledger for arms that change the host, or have cgroups of their own.
 
-use super::{interrupts, what_if};
+use anyhow::{Context, bail};
+
+use super::{groups, interrupts, what_if};
 use crate::cli::args::CompareArgs;
 use pinwise_machine::linux::{Ledger, LedgerOptions};
 
-/// The ledger for what arms change of the whole host, opened before the machine
+/// The ledger for what arms change, opened before the machine
 /// is; `None` where they change nothing.
 pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Result<Option<Ledger>> {
-    if args.what_if.real {
-        return what_if::ledger(&args.what_if, machine, args.trace, options()?).map(Some);
+    let of_host = match args.what_if.real {
+        true => Some(what_if::ledger(
+            &args.what_if,
+            machine,
+            args.trace,
+            options()?,
+        )?),
+        false => interrupt_ledger(&args.interrupts.irqs, machine)?,
+    };
+    let is_here = machine == "local";
+    if !args.companions.companions.is_empty() && !is_here {
+        bail!("--beside starts commands on this host: omit it with --machine {machine}");
     }
-    interrupt_ledger(&args.interrupts.irqs, machine)
+    if args.scheduling.are_given() && !is_here {
+        bail!(
+            "--policy and --nice are of this host's scheduler: omit them with --machine {machine}"
+        );
+    }
+    if !args.groups.are_given() {
+        return Ok(of_host);
+    }
+    if !is_here {
+        bail!(
+            "--limit and --exclusive make cgroups of this host: omit them with --machine {machine}"
+        );
+    }
+    let mut ledger = match of_host {
+        Some(ledger) => ledger,
+        None => Ledger::open(own_options()?).context("--limit, --exclusive")?,
+    };
+    groups::check(&args.groups, &mut ledger)?;
+    Ok(Some(ledger))
 }
 
 /// The ledger for `--irq`; `None` where it is not given.
@@ -46,7 +76,7 @@ pub(in crate::cli) fn own_options() -> anyhow::Result<LedgerOptions> {
 fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
     let text = std::env::var("PINWISE_FAULT").ok();
     let parsed = text.map(|text| text.parse().map_err(anyhow::Error::msg));
-    anyhow::Context::context(parsed.transpose(), "PINWISE_FAULT")
+    parsed.transpose().context("PINWISE_FAULT")
 }
 
 #[cfg(not(debug_assertions))]

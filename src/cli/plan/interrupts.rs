@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use super::make_unique;
 use crate::cli::args::CompareArgs;
 use crate::cli::terminal::Terminal;
-use pinwise_machine::HostSetting;
+use pinwise_machine::RunSetting;
 use pinwise_machine::linux::{Ledger, LedgerOptions, discover, read_host_facts, read_interrupts};
 use pinwise_placement::{InterruptCpus, InterruptPlace, InterruptWish};
 use pinwise_record::{Finding, Severity};
@@ -72,7 +72,7 @@ fn parse(text: &str) -> anyhow::Result<Setting> {
     let wishes: Vec<InterruptWish> = wishes.collect::<Result<_, _>>()?;
     let mut devices = BTreeSet::new();
     if let Some(again) = wishes.iter().find(|wish| !devices.insert(&wish.device)) {
-        bail!("{} has a place already", again.device);
+        bail!("{} is given twice", again.device);
     }
     Ok(Setting {
         name: text.to_owned(),
@@ -112,7 +112,7 @@ pub(super) fn ledger(
     let (mut topology, _) = discover()?;
     read_interrupts(&mut topology);
     let moved = all(settings, &topology)?;
-    let ledger = Ledger::open(options).context("--irq")?;
+    let mut ledger = Ledger::open(options).context("--irq")?;
     ledger
         .check_setting(&moved)
         .context("--irq (it needs root, and a host or container that lets interrupts be moved)")?;
@@ -120,7 +120,7 @@ pub(super) fn ledger(
 }
 
 /// Everything that may be moved.
-fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<HostSetting> {
+fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<RunSetting> {
     let mut moved = InterruptCpus::default();
     for wish in settings.iter().flat_map(|setting| &setting.wishes) {
         let anywhere = InterruptWish {
@@ -133,7 +133,7 @@ fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<HostSetting>
         let found = anywhere.realise(topology, &topology.online);
         moved.extend(found.with_context(|| format!("--irq {wish}"))?);
     }
-    Ok(HostSetting::Interrupts(moved))
+    Ok(RunSetting::Interrupts(moved))
 }
 
 /// The arms with every setting of `--irq`, where there is one.
@@ -163,10 +163,10 @@ fn crossed(
         let first = arms.len();
         for setting in settings {
             let moved = setting.realise(&topology, &arm.place.cpus)?;
-            let host = HostSetting::Interrupts(moved.clone());
+            let host = RunSetting::Interrupts(moved.clone());
             if let Some(same) = arms[first..]
                 .iter_mut()
-                .find(|other| other.host.as_ref() == Some(&host))
+                .find(|other| other.settings.last() == Some(&host))
             {
                 terminal.note(&format!(
                     "{} moves interrupts as {} does here: merged.",
@@ -182,7 +182,7 @@ fn crossed(
                 },
                 is_default: arm.is_default && moved.is_empty(),
                 // Every arm goes the same way, those that move none, too.
-                host: Some(host),
+                settings: arm.settings.iter().cloned().chain([host]).collect(),
                 ..arm.clone()
             });
         }
@@ -195,10 +195,12 @@ fn crossed(
 pub(in crate::cli) fn moved(arms: &[ArmPlan]) -> Option<Finding> {
     let mut words = Vec::new();
     for arm in arms {
-        if let Some(HostSetting::Interrupts(moved)) = &arm.host
-            && !moved.is_empty()
-        {
-            words.push(format!("{}: {moved}", arm.name));
+        for setting in &arm.settings {
+            if let RunSetting::Interrupts(moved) = setting
+                && !moved.is_empty()
+            {
+                words.push(format!("{}: {moved}", arm.name));
+            }
         }
     }
     let words = (!words.is_empty()).then(|| words.join("; "))?;

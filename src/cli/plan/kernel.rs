@@ -5,9 +5,9 @@ use anyhow::{Context, bail};
 use clap::Parser;
 
 use super::candidates::Candidate;
-use crate::cli::args::{CompareArgs, KernelArgs, SplitChoice};
+use crate::cli::args::{CompareArgs, KernelArgs, SplitChoice, WorkloadArgs};
 use crate::cli::kernel::{found, isas, program};
-use crate::cli::one_line;
+use crate::cli::parser_words::one_line;
 use pinwise_kernels::work::Isa;
 use pinwise_machine::CommandRunner;
 use pinwise_placement::Placement;
@@ -20,7 +20,7 @@ use pinwise_workload::Workload;
 /// Units of work a thread without `--work`: about 100 ms.
 const WORK_A_THREAD: usize = 10;
 
-/// What stands in quotes after `--kernel`: the arguments of `pinwise bench kernel`.
+/// The text in quotes after `--kernel`: the arguments of `pinwise bench kernel`.
 #[derive(Debug, Parser)]
 #[command(name = "--kernel", disable_help_flag = true)]
 struct Line {
@@ -117,7 +117,7 @@ fn more(options: &KernelArgs) -> Vec<String> {
 
 impl Asked {
     /// One command for each instruction set.
-    pub(super) fn candidates(&self) -> anyhow::Result<Vec<Candidate>> {
+    pub(super) fn candidates(&self, options: &WorkloadArgs) -> anyhow::Result<Vec<Candidate>> {
         let mut candidates = Vec::new();
         for isa in &self.isas {
             let call = Call {
@@ -127,6 +127,7 @@ impl Asked {
             candidates.push(Candidate {
                 name: (self.isas.len() > 1).then(|| isa.name().to_owned()),
                 command: call.command()?,
+                options: options.for_command((0, 1), &[])?,
             });
         }
         Ok(candidates)

@@ -21,7 +21,7 @@ pub(super) fn crossed(
     }
     if topology.usable_memory_nodes().len() < 2 {
         bail!(
-            "--memory: there is nothing to compare: this process may use the memory of one NUMA node only"
+            "--memory: nothing to compare: this process may use the memory of one NUMA node only"
         );
     }
     for wish in &wishes {

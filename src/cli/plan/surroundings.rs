@@ -1,19 +1,48 @@
 //! How the commands run: environment, helpers, time-out, threads.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, bail};
 
 use super::candidates::parse_line;
 use crate::cli::args::WorkloadArgs;
+use crate::cli::subject;
 use crate::cli::values::parse_variable;
 use pinwise_machine::{Busy, CommandRunner, Output, Request};
 use pinwise_study::compare::RunFailure;
 use pinwise_topology::Topology;
-use pinwise_workload::{Command, SuccessRule, Workload, thread_variables};
+use pinwise_workload::{Command, Metric, SuccessRule, Sweep, Workload, thread_variables};
+
+/// What `--output` says; the metric may need the output itself.
+pub(in crate::cli) fn output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
+    let wanted = match text {
+        "pipe" => Output::Keep,
+        text => subject::output(text).unwrap_or_else(|_| Output::Files(PathBuf::from(text))),
+    };
+    if let Output::Files(folder) = &wanted {
+        if Sweep::fill(text, &[]).is_err() {
+            bail!("--output {text}: parameters have no place in it; files are named after arms");
+        }
+        if !folder.is_dir() && !text.ends_with('/') {
+            bail!(
+                "--output {text}: each run gets two files in a folder; write {text}/ to make one"
+            );
+        }
+    }
+    if metric.needs_output() {
+        if !matches!(wanted, Output::Discard | Output::Keep) {
+            bail!("--output {text}: the metric reads the output; omit --output");
+        }
+        return Ok(Output::Keep);
+    }
+    Ok(wanted)
+}
 
 pub(in crate::cli) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result<Workload> {
-    let helper = |option: &str, line: &Option<String>| -> anyhow::Result<Option<Command>> {
-        let parse = |line: &String| parse_line(line, args).with_context(|| option.to_owned());
-        line.as_ref().map(parse).transpose()
+    let helper = |option: &'static str, lines: &[String]| match lines {
+        [] => Ok(None),
+        [line] => parse_line(line, args).context(option).map(Some),
+        _ => bail!("{option} is given {} times for 1 command", lines.len()),
     };
     let mut environment = Vec::new();
     for text in &args.environment {
@@ -26,8 +55,8 @@ pub(in crate::cli) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow
     }
     Ok(Workload {
         prepare: helper("--prepare", &args.prepare)?,
-        cleanup: helper("--cleanup", &args.cleanup)?,
-        input: args.input.clone(),
+        conclude: helper("--conclude", &args.conclude)?,
+        input: args.input_file().cloned(),
         environment,
         timeout: args.timeout,
         success: if args.ignore_failure {
@@ -64,22 +93,16 @@ pub(in crate::cli) fn busy(
         machine.run_helper("prepare", prepare)?;
     }
     let run = machine.run(&Request {
-        workload,
-        cpus: &topology.allowed,
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
         count_threads_closely: true,
-        bound: None,
-        host: None,
+        ..Request::new(workload, &topology.allowed)
     })?;
-    if let Some(cleanup) = &workload.cleanup {
-        machine.run_helper("cleanup", cleanup)?;
+    if let Some(conclude) = &workload.conclude {
+        machine.run_helper("conclude", conclude)?;
     }
-    if let Some(failure) = RunFailure::of(&run, workload) {
+    if let Some(failure) = RunFailure::from_run(&run, workload) {
         bail!("{failure}");
     }
-    Ok(match Busy::of(&run) {
+    Ok(match Busy::from_run(&run) {
         Some(busy) => (busy.threads(), busy.words()),
         None => (
             1,

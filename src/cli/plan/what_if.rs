@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 
 use super::candidates::Candidate;
 use crate::cli::args::WhatIfArgs;
-use pinwise_machine::HostSetting;
+use pinwise_machine::RunSetting;
 use pinwise_machine::linux::{Ledger, LedgerOptions, discover};
 use pinwise_placement::{Placement, Realised, Wish};
 use pinwise_record::{Finding, Severity};
@@ -31,7 +31,7 @@ pub(super) fn smaller(args: &WhatIfArgs, topology: &Topology) -> anyhow::Result<
         let place = placement.realise(topology).with_context(about)?;
         if place.cpus == topology.allowed {
             bail!(
-                "--what-if {text}: this machine is no larger than that (CPUs {})",
+                "--what-if {text}: this machine is not larger than that (CPUs {})",
                 topology.allowed
             );
         }
@@ -60,7 +60,7 @@ fn placement(text: &str) -> anyhow::Result<Placement> {
         "smt-off" => Wish::OnePerCore,
         "one-node" => Wish::One(Level::Numa, 0),
         "one-package" => Wish::One(Level::Package, 0),
-        _ => bail!("no such machine; there are smt-off, cpus=N, one-node, one-package"),
+        _ => bail!("no such machine; known are smt-off, cpus=N, one-node, one-package"),
     }))
 }
 
@@ -83,7 +83,12 @@ pub(super) fn arms(
                 same_as: Vec::new(),
                 is_default: false,
                 binding: None,
-                host: machine.offline.clone().map(HostSetting::Offline),
+                settings: machine
+                    .offline
+                    .clone()
+                    .map(RunSetting::Offline)
+                    .into_iter()
+                    .collect(),
             });
         }
     }
@@ -132,7 +137,7 @@ pub(super) fn ledger(
         bail!("--real switches CPUs of this host: omit it with --machine {machine}");
     }
     if is_traced {
-        bail!("--real: its runs are not traced; omit --trace");
+        bail!("--real: its runs cannot be traced; omit --trace");
     }
     let (topology, _) = discover()?;
     if topology.allowed != topology.online {
@@ -143,9 +148,9 @@ pub(super) fn ledger(
         );
     }
     let machines = smaller(args, &topology)?;
-    let ledger = Ledger::open(options).context("--real")?;
+    let mut ledger = Ledger::open(options).context("--real")?;
     for machine in machines {
-        let off = HostSetting::Offline(machine.offline.unwrap_or_default());
+        let off = RunSetting::Offline(machine.offline.unwrap_or_default());
         ledger.check_setting(&off).with_context(|| {
             format!(
                 "--real, {} (it needs root, and a host or container that lets CPUs be switched)",
@@ -195,8 +200,8 @@ mod tests {
             format!("{:#}", refused.err().unwrap())
         };
         for (machine, words) in [
-            ("smt-off", "no larger"),
-            ("cpus=4", "no larger"),
+            ("smt-off", "not larger"),
+            ("cpus=4", "not larger"),
             ("cpus=0", "not a number of CPUs"),
             ("cpus=9", "9 CPUs"),
             ("two-nodes", "smt-off, cpus=N"),

@@ -5,12 +5,15 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use crate::cli::args::{Global, ProfileDiffArgs};
+use crate::cli::ending::keep_and_show;
 use crate::cli::files::Named;
 use crate::cli::opening::needed_store;
+use crate::cli::opening::open_store;
 use crate::cli::outputs::check_outputs;
+use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, files};
-use pinwise_record::{PROFILE_SCHEMA, ProfileDiff, ProfileRecord};
+use pinwise_record::{Kind, ProfileDiff, ProfileRecord};
 use pinwise_store::{Store, records_back};
 
 /// Records that `last~N` looks through.
@@ -28,24 +31,22 @@ pub(super) fn diff(
         ("AFTER", Path::new(&args.after)),
     ];
     check_outputs(global, &json, &inputs)?;
-    let before = named(global, &args.before)?;
-    let after = named(global, &args.after)?;
-    let record = ProfileDiff::between(&before, &after)?;
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&pinwise_report::profile_diff(
-            &record,
-            args.top,
-            terminal.palette(),
-        ))?;
-    }
-    files::write_json(args.export_json.as_deref(), &record)?;
-    Ok(Exit::Done)
+    let before = load_profile(global, &args.before)?;
+    let after = load_profile(global, &args.after)?;
+    let store = open_store(global)?;
+    let mut record = ProfileDiff::between(&before, &after)?;
+    (record.id, record.started) = name_and_time();
+    let show = || {
+        terminal.show(&record, |record, palette| {
+            pinwise_report::profile_diff(record, args.top, palette)
+        })?;
+        files::write_json(args.export_json.as_deref(), &record)
+    };
+    keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
 /// The profile that an argument names: a file, or a record of the store.
-fn named(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
+fn load_profile(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
     let path = Path::new(text);
     if path.is_file() {
         let content = files::read_file(path).with_context(|| text.to_owned())?;
@@ -55,7 +56,7 @@ fn named(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("json"))
     {
-        bail!("{text}: there is no such file");
+        bail!("{text}: no such file");
     }
     let store = needed_store(global)?;
     let id = match records_back(text) {
@@ -73,7 +74,7 @@ fn profile_before(store: &Store, text: &str, back: usize) -> anyhow::Result<Stri
     let entries = store.list(MOST_LISTED)?;
     let mut profiles = entries
         .iter()
-        .filter(|entry| entry.schema == PROFILE_SCHEMA);
+        .filter(|entry| entry.schema == Kind::Profile.schema());
     let many = profiles.clone().count();
     let found = profiles.nth(back).map(|entry| entry.id.clone());
     found.with_context(|| {

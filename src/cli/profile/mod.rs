@@ -9,10 +9,12 @@ use anyhow::{Context, bail};
 use super::args::{Global, ProfileAction, ProfileArgs, ProfileView};
 use super::ending::{keep_and_show, unless_interrupted};
 use super::files::Named;
+use super::machine::open_machine;
+use super::opening::open_store;
 use super::outputs::check_outputs;
 use super::plan::name_and_time;
 use super::terminal::Terminal;
-use super::{Exit, export, files, open_machine, open_store};
+use super::{Exit, export, files};
 use crate::cli::subject::{self, Started};
 use pinwise_machine::linux::random_seed;
 use pinwise_machine::{Machine, Output, Subject};
@@ -153,7 +155,7 @@ fn of_process(
 /// What times are divided by.
 fn units(args: &ProfileArgs) -> anyhow::Result<Units> {
     if let Some(text) = &args.units {
-        return given(text).with_context(|| format!("--units '{text}'"));
+        return parse_units(text).with_context(|| format!("--units '{text}'"));
     }
     let Some(text) = &args.metric else {
         return Ok(match args.pid {
@@ -164,7 +166,7 @@ fn units(args: &ProfileArgs) -> anyhow::Result<Units> {
     let metric: Metric = text.parse().context("--metric")?;
     if !metric.needs_output() || metric.better() == Better::Lower {
         bail!(
-            "--metric '{text}' is a cost, not an amount of work: name a count of what was done, such as 'regex:([0-9]+) items higher'"
+            "--metric '{text}' is a cost, not an amount of work: give a count of work, such as 'regex:([0-9]+) items higher'"
         );
     }
     Ok(Units::Metric {
@@ -174,7 +176,7 @@ fn units(args: &ProfileArgs) -> anyhow::Result<Units> {
 }
 
 /// Reads `1200` or `1200:request`.
-fn given(text: &str) -> anyhow::Result<Units> {
+fn parse_units(text: &str) -> anyhow::Result<Units> {
     let (count, name) = text.split_once(':').unwrap_or((text, "unit"));
     let count: f64 = count
         .trim()
@@ -194,7 +196,7 @@ fn given(text: &str) -> anyhow::Result<Units> {
 fn output(args: &ProfileArgs, units: &Units) -> anyhow::Result<Output> {
     match (args.sampling.output.as_str(), units) {
         ("inherit", Units::Metric { .. }) => {
-            bail!("--output inherit: --metric reads the output, which must be kept for it")
+            bail!("--output inherit: --metric needs the output itself")
         }
         (_, Units::Metric { .. }) => Ok(Output::Keep),
         (other, _) => subject::output(other),

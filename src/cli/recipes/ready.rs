@@ -5,7 +5,7 @@ use anyhow::Context;
 
 use super::{locate, parse, text_of};
 use crate::cli::args::CompareArgs;
-use crate::cli::temporary_folder;
+use crate::cli::surroundings::temporary_folder;
 use crate::cli::terminal::Terminal;
 use pinwise_kernels::Scratch;
 use pinwise_machine::{CommandRunner, MachineError};
@@ -14,7 +14,7 @@ use pinwise_workload::{Chosen, Command, Metric, Recipe, Workload};
 /// A recipe that can be run.
 pub(in crate::cli) struct Ready {
     /// What is run, by what was chosen; one at least.
-    pub(in crate::cli) workloads: Vec<(Option<String>, Workload)>,
+    pub(in crate::cli) workloads: Vec<(Chosen, Workload)>,
     /// The recipe's figure.
     pub(in crate::cli) metric: Metric,
     /// The unit of that figure, where its metric has none.
@@ -47,7 +47,7 @@ pub(in crate::cli) fn open(
         .context("the folder's name is not UTF-8")?;
     let workloads = choices.iter().map(|chosen| {
         let workload = recipe.workload(chosen, path, &programs)?;
-        Ok((chosen.label.clone(), workload))
+        Ok((chosen.clone(), workload))
     });
     let workloads = workloads.collect::<anyhow::Result<_>>()?;
     // What makes the input takes one value of each parameter.
@@ -81,11 +81,11 @@ fn simulated(recipe: &Recipe, choices: &[Chosen]) -> anyhow::Result<Ready> {
             recipe: Some(recipe.name.clone()),
             ..Workload::new(command)
         };
-        Ok((chosen.label.clone(), workload))
+        Ok((chosen.clone(), workload))
     });
     Ok(Ready {
         workloads: workloads.collect::<anyhow::Result<_>>()?,
-        metric: Metric::Wall,
+        metric: Metric::wall(),
         unit: String::new(),
         stop: None,
         folder: None,

@@ -6,12 +6,14 @@ mod threads;
 
 use super::args::{Global, SearchArgs, SearchResultArgs};
 use super::files::{write_file, write_json};
+use super::machine::open_machine;
 use super::opening::needed_store;
+use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
 use super::plan::seed_or_new;
 use super::terminal::Terminal;
 use super::watch::Watch;
-use super::{Exit, export, open_machine, open_store};
+use super::{Exit, export};
 use pinwise_machine::{CommandRunner, Host, MachineError};
 use pinwise_record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
 use pinwise_study::is_interrupt;
@@ -25,6 +27,7 @@ pub(super) fn search(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     check_outputs(global, &files(&args.results), &args.workload.inputs())?;
+    check_store(global)?;
     let past = match &args.resume {
         Some(id) => Some(begun(global, id)?),
         None => None,
@@ -78,7 +81,7 @@ fn interrupted(terminal: &Terminal) -> Exit {
     Exit::Interrupted
 }
 
-/// A search goes on only where it began: elsewhere its runs mean nothing.
+/// A search resumes only where it began: elsewhere its runs mean nothing.
 fn check_machine(past: &SearchRecord, machine: &mut dyn Host) -> anyhow::Result<()> {
     let (topology, _) = machine.topology()?;
     let here = HostRecord::new(machine.label(), machine.is_simulated(), &topology);
@@ -98,7 +101,7 @@ fn check_machine(past: &SearchRecord, machine: &mut dyn Host) -> anyhow::Result<
     }
     if here.shape_hash != past.host.shape_hash || here.allowed != past.host.allowed {
         anyhow::bail!(
-            "--resume {id}: that search had CPUs {} of a machine of shape {}, now there are {} of {}; begin another",
+            "--resume {id}: that search had CPUs {} of a machine of shape {}, now there are {} of {}; start a new one",
             past.host.allowed,
             past.host.shape_hash,
             here.allowed,
@@ -201,5 +204,5 @@ fn how_to_go_on(record: &SearchRecord) -> String {
         Some(Stopped::Runs) => " --max-runs N",
         _ => "",
     };
-    format!("pinwise search{machine} --resume {id}{budget} goes on.")
+    format!("Continue with: pinwise search{machine} --resume {id}{budget}")
 }

@@ -9,7 +9,6 @@ use super::threads;
 use crate::cli::args::SearchArgs;
 use crate::cli::plan;
 use crate::cli::terminal::Terminal;
-use crate::cli::values::BudgetChoice;
 use pinwise_machine::CommandRunner;
 use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped};
 use pinwise_study::search::SearchPlan;
@@ -49,11 +48,10 @@ pub(super) fn fresh(
 ) -> anyhow::Result<SearchPlan> {
     let metric = metric(args.metric.as_deref().unwrap_or("wall"))?;
     let options = &args.workload;
-    let command = plan::one_command(args.line.as_deref(), &args.argv, options)?;
-    plan::warn_of_shell_characters(&command, options, terminal);
+    let command = plan::one_command(args.line.as_deref(), &args.argv, options, terminal)?;
     let workload = plan::workload(&command, options)?;
     let output = plan::output(&options.output, &metric)?;
-    let effort = effort(args)?.unwrap_or(Effort {
+    let effort = effort(args).unwrap_or(Effort {
         runs: Some(USUAL_RUNS),
         time: None,
         pairs: args.confirm.unwrap_or(USUAL_PAIRS),
@@ -92,17 +90,10 @@ fn metric(text: &str) -> anyhow::Result<Metric> {
 }
 
 /// The budget that was given; `None` without any.
-fn effort(args: &SearchArgs) -> anyhow::Result<Option<Effort>> {
+fn effort(args: &SearchArgs) -> Option<Effort> {
     let pairs = args.confirm.unwrap_or(USUAL_PAIRS);
-    let (time, runs) = match (args.budget, args.max_runs) {
-        (None, None) => return Ok(None),
-        (Some(BudgetChoice::Runs(_)), Some(_)) => {
-            bail!("--budget and --max-runs both give a number of runs: omit one")
-        }
-        (Some(BudgetChoice::Runs(runs)), None) | (None, Some(runs)) => (None, Some(runs)),
-        (Some(BudgetChoice::Time(time)), runs) => (Some(time), runs),
-    };
-    Ok(Some(Effort { runs, time, pairs }))
+    let (time, runs) = (args.budget, args.max_runs);
+    (time.is_some() || runs.is_some()).then_some(Effort { runs, time, pairs })
 }
 
 /// With one number of threads `os-default` runs with it, too; with several it
@@ -115,12 +106,14 @@ fn team(
     terminal: &Terminal,
 ) -> anyhow::Result<Team> {
     let cpus = topology.allowed.len();
-    let names_threads = workload.command.names_threads();
+    let names_threads = workload.names_threads();
     let Some(text) = &args.threads else {
         if names_threads {
-            bail!("--threads: the command has {{threads}}; say how many, such as --threads 1..max");
+            bail!(
+                "--threads: {{threads}} stands for a number; give some, such as --threads 1..max"
+            );
         }
-        let counted = counted(workload, topology, machine, terminal)?;
+        let counted = count_threads(workload, topology, machine, terminal)?;
         return Ok(Team {
             searched: vec![counted],
             of_default: counted,
@@ -135,7 +128,7 @@ fn team(
     let most = searched.last().copied().unwrap_or(1);
     let is_counted = searched.len() > 1 && !names_threads;
     let of_default = match is_counted {
-        true => counted(workload, topology, machine, terminal)?,
+        true => count_threads(workload, topology, machine, terminal)?,
         false => most,
     };
     Ok(Team {
@@ -147,7 +140,7 @@ fn team(
 }
 
 /// The threads that the program as it is keeps busy, at most one for each CPU.
-fn counted(
+fn count_threads(
     workload: &Workload,
     topology: &Topology,
     machine: &mut dyn CommandRunner,
@@ -158,7 +151,7 @@ fn counted(
     Ok(threads.clamp(1, topology.allowed.len().max(1)))
 }
 
-/// A search that goes on, perhaps with a larger budget.
+/// A resumed search, perhaps with a larger budget.
 pub(super) fn resumed(
     args: &SearchArgs,
     past: &SearchRecord,
@@ -170,7 +163,7 @@ pub(super) fn resumed(
         time: planned.budget_s.and_then(duration),
         pairs: planned.confirmation_pairs,
     };
-    let mut effort = effort(args)?.unwrap_or(before);
+    let mut effort = effort(args).unwrap_or(before);
     effort.pairs = args.confirm.unwrap_or(before.pairs);
     check_goes_on(past, before, effort)?;
     let workload = workload_of(past)?;
@@ -182,7 +175,8 @@ pub(super) fn resumed(
     }
     let metric = metric(&past.metric.name)?;
     let output = match planned.output.as_str() {
-        "" | "keep" => plan::output("discard", &metric)?,
+        "" => plan::output("discard", &metric)?,
+        "keep" => plan::output("pipe", &metric)?,
         other => plan::output(other, &metric)?,
     };
     Ok(SearchPlan {
@@ -235,17 +229,17 @@ fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Re
         None | Some(Stopped::Interrupted) => Ok(()),
         Some(Stopped::Runs) if more_runs => Ok(()),
         Some(Stopped::Budget) if more_time => Ok(()),
-        Some(Stopped::Runs) => bail!(
-            "--resume {id}: that search used up its runs; give it more with --max-runs or --budget"
-        ),
+        Some(Stopped::Runs) => {
+            bail!("--resume {id}: that search used up its runs; give it more with --max-runs")
+        }
         Some(Stopped::Budget) => {
             bail!("--resume {id}: that search used up its time; give it more with --budget")
         }
         Some(Stopped::Precision) => bail!(
-            "--resume {id}: that search found its answer (pinwise record show {id}); begin another without --resume"
+            "--resume {id}: that search is finished (pinwise record show {id}); start a new one without --resume"
         ),
         Some(Stopped::Failed) => bail!(
-            "--resume {id}: the command of that search failed (pinwise record show {id}); begin another without --resume"
+            "--resume {id}: the command of that search failed (pinwise record show {id}); start a new one without --resume"
         ),
     }
 }
@@ -262,7 +256,7 @@ pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workl
     let command = Command::from_argv(record.command.clone()).with_context(bad)?;
     Ok(Workload {
         prepare: helper(&given.prepare)?,
-        cleanup: helper(&given.cleanup)?,
+        conclude: helper(&given.conclude)?,
         verify: helper(&given.verify)?,
         recipe: given.recipe.clone(),
         input: given.input.as_ref().map(PathBuf::from),

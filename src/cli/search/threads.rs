@@ -12,7 +12,7 @@ pub(super) fn parse(text: &str, cpus: usize) -> anyhow::Result<Vec<usize>> {
                 last => number(text, last, cpus)?,
             };
             if first > last {
-                bail!("--threads '{text}': the range ends before it begins");
+                bail!("--threads '{text}': the range is reversed");
             }
             ladder(first, last)
         }
@@ -33,7 +33,7 @@ fn number(text: &str, word: &str, cpus: usize) -> anyhow::Result<usize> {
     }
     let bad = || {
         format!(
-            "--threads '{text}': write a number from 1, numbers such as 4,8,16, or a range such as 1..16 or 1..max"
+            "--threads '{text}': write a number from 1, a list such as 4,8,16, or a range such as 1..16 or 1..max"
         )
     };
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());

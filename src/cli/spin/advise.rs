@@ -6,9 +6,13 @@ use anyhow::{Context, bail};
 
 use super::predict::own_cpus;
 use super::processor;
+use crate::cli::Exit;
 use crate::cli::args::{Global, SpinAdviseArgs};
+use crate::cli::ending::keep_and_show;
+use crate::cli::machine::open_machine;
+use crate::cli::opening::open_store;
+use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, open_machine};
 use pinwise_machine::linux::random_seed;
 use pinwise_study::spin::advise::{self as advising, AdvicePlan};
 
@@ -28,7 +32,7 @@ pub(super) fn advise(
         None => processor::here(machine.as_mut(), args.processor.ghz)?,
     };
     let cpus = match args.cpus {
-        Some(0) => bail!("--cpus 0: a machine has 1 CPU at least"),
+        Some(0) => bail!("--cpus 0: a machine has at least 1 CPU"),
         Some(cpus) => cpus,
         None => own_cpus(machine.as_mut())?.first().copied().unwrap_or(1),
     };
@@ -38,8 +42,10 @@ pub(super) fn advise(
         time: TIME,
         is_other,
     };
-    let record = advising::run(&plan, machine.as_mut())?
-        .context("neither wake-ups nor switches could be measured here: there is nothing to hold spinning against")?;
-    terminal.show(&record, pinwise_report::spin_advice)?;
-    Ok(Exit::Done)
+    let store = open_store(global)?;
+    let mut record = advising::run(&plan, machine.as_mut())?
+        .context("neither wake-ups nor context switches could be measured here, so there is nothing to compare spinning with")?;
+    (record.id, record.started) = name_and_time();
+    let show = || terminal.show(&record, pinwise_report::spin_advice);
+    keep_and_show(store, &record, terminal, show, Exit::Done)
 }

@@ -6,11 +6,13 @@ use anyhow::bail;
 
 use crate::cli::args::{Global, SpinAttachArgs};
 use crate::cli::ending::{keep_and_show, unless_interrupted};
+use crate::cli::machine::open_machine;
+use crate::cli::opening::open_store;
 use crate::cli::outputs::check_outputs;
 use crate::cli::plan::name_and_time;
 use crate::cli::subject::{self, Started};
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, files, open_machine, open_store};
+use crate::cli::{Exit, files};
 use pinwise_machine::{Machine, Subject};
 use pinwise_record::{SpinAttachRecord, TraceSource};
 use pinwise_study::spin::attach::{AttachPlan, attach as watch};
@@ -30,7 +32,7 @@ pub(super) fn attach(
     let store = open_store(global)?;
     let made = match args.pid {
         Some(pid) => of_process(args, pid, machine.as_mut()),
-        None if args.argv.is_empty() => bail!("say what to look at: -- COMMAND, or --pid PID"),
+        None if args.argv.is_empty() => bail!("say what to sample: -- COMMAND, or --pid PID"),
         None => of_command(args, machine.as_mut()),
     };
     let Some(mut record) = unless_interrupted(made, terminal)? else {
@@ -42,24 +44,25 @@ pub(super) fn attach(
         files::write_json(args.sampling.export_json.as_deref(), &record)
     };
     match keep_and_show(store, &record, terminal, show, Exit::Done)? {
-        Exit::Done => judged(args, &record, terminal),
+        Exit::Done => judge(args, &record, terminal),
         exit => Ok(exit),
     }
 }
 
-fn judged(
+fn judge(
     args: &SpinAttachArgs,
     record: &SpinAttachRecord,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if !matches!(record.exit, None | Some(0)) {
-        return Ok(Exit::Error);
+    let exit = Exit::of_command(record.exit);
+    if exit != Exit::Done {
+        return Ok(exit);
     }
     let Some(most) = args.max_spin else {
         return Ok(Exit::Done);
     };
     let Some(share) = record.spin_share else {
-        bail!("--max-spin: whether it spins could not be seen");
+        bail!("--max-spin: could not determine whether it spins");
     };
     if share <= most {
         return Ok(Exit::Done);

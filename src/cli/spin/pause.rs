@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use anyhow::bail;
 
+use crate::cli::Exit;
 use crate::cli::args::{Global, SpinPauseArgs};
 use crate::cli::ending::keep_and_show;
+use crate::cli::machine::open_machine;
+use crate::cli::opening::open_store;
 use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
 use crate::cli::values::allowed_cpus;
-use crate::cli::{Exit, open_machine, open_store};
 use pinwise_machine::linux::random_seed;
 use pinwise_record::SpinPauseRecord;
 use pinwise_spin::prediction::Limits;

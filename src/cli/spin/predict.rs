@@ -3,9 +3,13 @@
 use anyhow::{Context, bail};
 
 use super::processor;
+use crate::cli::Exit;
 use crate::cli::args::{Global, SpinPredictArgs};
+use crate::cli::ending::keep_and_show;
+use crate::cli::machine::open_machine;
+use crate::cli::opening::open_store;
+use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, open_machine};
 use pinwise_machine::Host;
 use pinwise_machine::linux::random_seed;
 use pinwise_record::ProcessorRecord;
@@ -39,14 +43,16 @@ pub(super) fn predict(
             (processor, cpus)
         }
     };
-    let record = predicting::run(&PredictionPlan {
+    let store = open_store(global)?;
+    let mut record = predicting::run(&PredictionPlan {
         algorithms,
         processor,
         from,
         cpus,
     });
-    terminal.show(&record, pinwise_report::spin_prediction)?;
-    Ok(Exit::Done)
+    (record.id, record.started) = name_and_time();
+    let show = || terminal.show(&record, pinwise_report::spin_prediction);
+    keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
 /// The processor, where one is named, and the one moved from.
@@ -86,7 +92,7 @@ fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
         number
             .filter(|number| (1..=MOST_CPUS).contains(number))
             .with_context(|| {
-                format!("--cpus '{text}': '{part}' is no number from 1 to {MOST_CPUS}")
+                format!("--cpus '{text}': '{part}' is not a number from 1 to {MOST_CPUS}")
             })
     };
     let mut found = Vec::new();

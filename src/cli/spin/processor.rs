@@ -67,7 +67,7 @@ pub(super) fn here(machine: &mut dyn Prober, ghz: Option<f64>) -> anyhow::Result
     if let Some(ghz) = ghz {
         let ghz = within("--ghz", ghz, LARGEST_GHZ)?;
         let Some(cycles) = processor.pause_cycles else {
-            bail!("--ghz: cycles could not be measured here, so the clock changes nothing");
+            bail!("--ghz: cycles could not be measured here, so it has no effect");
         };
         processor = Processor::of_cycles(cycles, ghz);
     }

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use crate::cli::Exit;
 use crate::cli::args::{Global, SpinReplayArgs};
 use crate::cli::ending::{keep_and_show, unless_interrupted};
+use crate::cli::machine::open_machine;
+use crate::cli::opening::open_store;
 use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, open_machine, open_store};
 use pinwise_machine::linux::random_seed;
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::chips::chip;
@@ -55,8 +57,7 @@ fn plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
     let experiment = experiment(&args.experiment)?;
     if experiment == Experiment::Contend && args.realtime {
         bail!(
-            "--realtime: threads that contend run at normal priority; one that spins would never \
-             let the holder on its CPU go on"
+            "--realtime: contending threads must run at normal priority; a spinning one would starve the holder on its CPU"
         );
     }
     if let Some(many) = args.threads.iter().find(|&&count| count > MOST_THREADS) {
@@ -91,7 +92,7 @@ fn experiment(name: &str) -> anyhow::Result<Experiment> {
             .into_iter()
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         let nearest = nearest.map_or("", Experiment::name);
-        format!("--experiment '{name}': there is none of that name; did you mean {nearest}?")
+        format!("--experiment '{name}': no such experiment; did you mean {nearest}?")
     })
 }
 
@@ -118,8 +119,7 @@ fn delays(text: &str, experiment: Experiment, hold: Duration) -> anyhow::Result<
     }
     if experiment == Experiment::ProducerConsumer && longest >= hold {
         bail!(
-            "--delays {text}: who comes {longest:?} after a lock was taken that is held for \
-             {hold:?} has nothing to wait for (--hold makes that longer)"
+            "--delays {text}: a waiter that arrives after {longest:?} has nothing to wait for: the lock is held for {hold:?} (see --hold)"
         );
     }
     Ok(delays)
@@ -130,7 +130,7 @@ fn delays(text: &str, experiment: Experiment, hold: Duration) -> anyhow::Result<
 fn times(text: &str) -> Result<Vec<Duration>, String> {
     let one = |text: &str| {
         let time = humantime::parse_duration(text);
-        time.map_err(|_| format!("'{text}' is no time; write 2ms, 500us or 1..9ms"))
+        time.map_err(|_| format!("'{text}' is not a time; write 2ms, 500us or 1..9ms"))
     };
     let Some((from, to)) = text.split_once("..") else {
         return Ok(vec![one(text)?]);
@@ -144,7 +144,7 @@ fn times(text: &str) -> Result<Vec<Duration>, String> {
     };
     let (to, step) = (one(to)?, one(&format!("1{unit}"))?);
     if from > to {
-        return Err("it runs backwards; write the shorter time first".to_owned());
+        return Err("the range is reversed; write the shorter time first".to_owned());
     }
     let all = std::iter::successors(Some(from), |time| time.checked_add(step));
     Ok(all
@@ -187,10 +187,10 @@ mod tests {
     #[test]
     fn wrong_delays_are_named_with_what_is_wrong() {
         for (text, words) in [
-            ("9..1ms", "backwards"),
-            ("1..9", "no time"),
-            ("", "no time"),
-            ("1ms,", "no time"),
+            ("9..1ms", "reversed"),
+            ("1..9", "not a time"),
+            ("", "not a time"),
+            ("1ms,", "not a time"),
             ("10ms", "nothing to wait for"),
             ("1..999999999us", "more than 1000"),
         ] {

@@ -8,9 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use crate::cli::Exit;
 use crate::cli::args::{Global, SpinScanArgs, UnknownGap};
+use crate::cli::ending::keep_and_show;
+use crate::cli::machine::open_machine;
+use crate::cli::opening::open_store;
+use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, open_machine};
 use pinwise_code::Arch;
 use pinwise_code::elf::{self, Binary};
 use pinwise_machine::{Probe, Prober};
@@ -43,6 +47,7 @@ pub(super) fn scan(
     args: &SpinScanArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    let store = open_store(global)?;
     let mut chips = chips(args)?;
     if args.here {
         chips.push(here(open_machine(global, 0, false)?.as_mut())?);
@@ -71,11 +76,13 @@ pub(super) fn scan(
     let mut record = assemble(binaries, chips, Question { cpus, limit });
     record.skipped = skipped;
     print_skipped(&record, terminal)?;
-    terminal.show(&record, pinwise_report::spin_scan)?;
-    Ok(match record.passed {
+    (record.id, record.started) = name_and_time();
+    let exit = match record.passed {
         Some(false) => Exit::GateFailed,
         _ => Exit::Done,
-    })
+    };
+    let show = || terminal.show(&record, pinwise_report::spin_scan);
+    keep_and_show(store, &record, terminal, show, exit)
 }
 
 /// Of many files some may be scripts or damaged; where none can be read,
@@ -110,13 +117,13 @@ fn chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
     for name in named {
         let chip = chip(name).context("--cpu")?;
         if found.iter().all(|one| one.id != chip.id) {
-            found.push(listed(chip));
+            found.push(describe_chip(chip));
         }
     }
     Ok(found)
 }
 
-fn listed(chip: &Chip) -> ScanChip {
+fn describe_chip(chip: &Chip) -> ScanChip {
     ScanChip {
         id: chip.id.to_owned(),
         // The table has PAUSE only.
@@ -150,7 +157,7 @@ fn read(path: &Path) -> anyhow::Result<Binary> {
     let written = found.blocks().saturating_mul(512);
     if found.len() > SPARSE_FROM && found.len() / SPARSE_TIMES > written {
         bail!(
-            "a sparse file: {} MB, of which {} are written; no linker makes such",
+            "a sparse file: {} MB, of which {} are written; not made by a linker",
             found.len() >> 20,
             written >> 20
         );

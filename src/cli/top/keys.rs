@@ -70,7 +70,7 @@ pub(super) fn press(view: &mut View, record: &TopRecord, key: KeyEvent, reach: R
             view.prompt = Some(Prompt {
                 kind: PromptKind::Filter,
                 text: view.filter.clone(),
-                outlook: "Enter takes it, Esc shows all".to_owned(),
+                outlook: "Enter applies it, Esc shows all".to_owned(),
             });
         }
         KeyCode::Char('?' | 'h') | KeyCode::F(1) => view.shows_help = true,
@@ -126,7 +126,7 @@ fn moved(view: &mut View, record: &TopRecord, code: KeyCode, reach: Reach) {
 fn ask_where(view: &mut View, record: &TopRecord) -> Action {
     let arranged = view.arranged(record);
     let Some(thread) = arranged.get(view.chosen_row(&arranged)) else {
-        view.message = Some("there is no thread to be pinned".to_owned());
+        view.message = Some("no thread to pin".to_owned());
         return Action::Nothing;
     };
     let (tid, name) = (thread.thread, thread.name.clone().unwrap_or_default());

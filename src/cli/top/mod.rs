@@ -16,8 +16,9 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 
 use super::args::{Format, Global, TopArgs, TopSort};
+use super::machine::open_machine;
 use super::terminal::{Terminal, variable};
-use super::{Exit, open_machine, restore};
+use super::{Exit, restore};
 use pinwise_machine::linux::{Pins, random_seed};
 use pinwise_machine::{Listener, MachineError, Subject, TraceOrder, Traced, Tracer};
 use pinwise_record::{TopRecord, TraceTier};
@@ -76,7 +77,7 @@ fn read_arguments(args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Option<
     let tier = args.tier.as_deref().map(str::parse::<Tier>).transpose();
     let tier = tier.map_err(|error| anyhow!("--tier {error}"))?;
     if let Some(pid) = args.pid.filter(|pid| *pid <= 0) {
-        bail!("--pid {pid}: the number of a process is above 0");
+        bail!("--pid {pid}: a process id is 1 or more");
     }
     if !INTERVALS.contains(&args.interval) {
         bail!("--interval must lie between 50ms and 1h");
@@ -201,7 +202,7 @@ fn watch<L: Listener>(
     }
     match refused {
         Some(error) => Err(error.into()),
-        None => bail!("there is no way of tracing this machine"),
+        None => bail!("this machine cannot be traced"),
     }
 }
 

@@ -58,8 +58,8 @@ pub(super) fn cpus(text: &str, topology: &Topology) -> Result<CpuSet, String> {
 pub(super) fn outlook(text: &str, topology: &Topology, now: Option<&str>) -> String {
     match cpus(text, topology) {
         Ok(cpus) => match now {
-            Some(now) => format!("CPUs {cpus}; now {now}. Enter pins it, Esc leaves it"),
-            None => "the thread has ended; Esc leaves".to_owned(),
+            Some(now) => format!("CPUs {cpus}; now {now}. Enter pins it, Esc cancels"),
+            None => "the thread has ended; Esc cancels".to_owned(),
         },
         Err(reason) => reason,
     }
@@ -92,7 +92,7 @@ mod tests {
         check("one-core", Ok("0-1"));
         check("", Err("0-3,8"));
         check("8", Err("no CPU 8"));
-        check("3-1", Err("backwards"));
+        check("3-1", Err("reversed"));
         check("1x", Err("1x"));
         check("nowhere", Err("nowhere"));
         check("one-core/mem=bind", Err("/mem="));
@@ -102,6 +102,6 @@ mod tests {
     #[test]
     fn the_outlook_says_what_would_change() {
         let message = outlook("one-core", &machine(), Some("0-7"));
-        assert_eq!(message, "CPUs 0-1; now 0-7. Enter pins it, Esc leaves it");
+        assert_eq!(message, "CPUs 0-1; now 0-7. Enter pins it, Esc cancels");
     }
 }

@@ -95,7 +95,7 @@ fn give_back(pins: Option<Pins>, terminal: &Terminal) {
     };
     let count = pins.count();
     if pins.are_kept() {
-        terminal.note(&format!("{count} pinned threads stay where they are"));
+        terminal.note(&format!("{count} threads stay pinned"));
         return;
     }
     let mut undone = 0;
@@ -234,9 +234,7 @@ impl Session {
             Ok(cpus) => match pins.pin(thread, &cpus) {
                 Err(error) => error.to_string(),
                 Ok(granted) if granted == cpus => {
-                    format!(
-                        "thread {thread} may use CPUs {granted}; u undoes it, and so does leaving"
-                    )
+                    format!("thread {thread} may use CPUs {granted}; u or quitting undoes it")
                 }
                 Ok(granted) => {
                     format!(
@@ -251,7 +249,7 @@ impl Session {
     fn undo(&mut self) {
         let undone = self.pins.as_mut().and_then(Pins::undo);
         self.view.message = Some(match undone {
-            None => "there is no pin to be undone".to_owned(),
+            None => "no pin to undo".to_owned(),
             Some((thread, true)) => format!("thread {thread} has its old mask again"),
             Some((thread, false)) => {
                 format!("thread {thread} ended, or its mask was changed since: left as it is")
@@ -266,8 +264,8 @@ impl Session {
         let are_kept = !pins.are_kept();
         pins.keep(are_kept);
         self.view.message = Some(match are_kept {
-            true => "pins stay when pinwise leaves".to_owned(),
-            false => "pins are undone when pinwise leaves".to_owned(),
+            true => "pins stay when pinwise quits".to_owned(),
+            false => "pins are undone when pinwise quits".to_owned(),
         });
     }
 

@@ -2,18 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use super::read_machine;
-use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, files};
 use pinwise_record::{TopologyDiff, TopologyRecord};
 
 pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
-    if terminal.format() == Format::Xml {
-        bail!("--format xml describes one machine: a diff is text or json");
-    }
     let names = [a, b].map(|path| path.display().to_string());
     let (of_a, of_b) = (record_of("A", a)?, record_of("B", b)?);
     let found = TopologyDiff::between([&names[0], &names[1]], &of_a, &of_b);

@@ -1,13 +1,15 @@
 //! `topology --measure`.
 
 use super::show;
+use crate::cli::Exit;
 use crate::cli::args::{Global, TopologyArgs};
 use crate::cli::ending::keep_and_show;
+use crate::cli::machine::open_machine;
 use crate::cli::maps;
+use crate::cli::opening::open_store;
 use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, open_machine, open_store};
 use pinwise_machine::linux::{self, boot_id, random_seed};
 use pinwise_record::SurveyRecord;
 use pinwise_study::probe::{self, Observer, ProbePlan, Step};
@@ -37,8 +39,6 @@ pub(super) fn measure(
         watch: args.watch,
         wiring_only: args.wiring_only,
         survey: SurveyRecord {
-            id,
-            started,
             boot_id: (global.machine == "local").then(boot_id).flatten(),
             seed,
             ..SurveyRecord::default()
@@ -56,6 +56,7 @@ pub(super) fn measure(
         line.finish();
     }
     let mut outcome = outcome?;
+    (outcome.record.id, outcome.record.started) = (id, started);
     linux::name_models(&mut outcome.topology);
     if global.machine == "local" {
         linux::read_interrupts(&mut outcome.topology);
@@ -72,7 +73,7 @@ pub(super) fn measure(
     let show = || show(&outcome.topology, &outcome.record, terminal);
     let exit = match outcome.is_interrupted {
         true => {
-            terminal.warn("interrupted: what was measured by then is shown");
+            terminal.warn("interrupted: showing partial results");
             Exit::Interrupted
         }
         false => Exit::Done,

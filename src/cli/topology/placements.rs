@@ -17,7 +17,7 @@ pub(super) fn placements(
         bail!("--format xml describes a machine: placements are text or json");
     }
     let threads = match asked {
-        Some(threads) => vec![checked(threads, topology).context("--placements")?],
+        Some(threads) => vec![check_threads(threads, topology).context("--placements")?],
         None => typical_counts(topology),
     };
     if threads.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn placements(
     Ok(Exit::Done)
 }
 
-fn checked(threads: usize, topology: &Topology) -> anyhow::Result<usize> {
+fn check_threads(threads: usize, topology: &Topology) -> anyhow::Result<usize> {
     let cpus = topology.allowed.len();
     if threads == 0 || threads > cpus {
         bail!("{threads} threads cannot have a CPU each: write a number from 1 to {cpus}");

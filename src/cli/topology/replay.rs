@@ -2,18 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
-use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, files};
 use pinwise_record::ReplayRecord;
 use pinwise_wiring::{Evidence, PairMatrix, infer};
 
 pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
-    if terminal.format() == Format::Xml {
-        bail!("--format: replay prints text or json; it has a matrix, but no machine to describe");
-    }
     let shown = file.display();
     let text = files::read_file(file).with_context(|| format!("topology replay {shown}"))?;
     let matrix = PairMatrix::from_csv(&text).with_context(|| format!("topology replay {shown}"))?;

@@ -149,7 +149,7 @@ impl Sink {
         let (format, usual) = match format {
             "perfetto" => (Format::Perfetto, "pinwise.pftrace"),
             "csv" => (Format::Csv, "pinwise.csv"),
-            _ => bail!("--export {export}: there are perfetto and csv, each with :FILE or without"),
+            _ => bail!("--export {export}: write perfetto or csv, each with or without :FILE"),
         };
         let path = path.unwrap_or(usual).to_owned();
         if ["", "-"].contains(&path.as_str()) {

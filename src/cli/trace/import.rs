@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use crate::cli::args::{Global, TraceImportArgs};
+use crate::cli::opening::open_store;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, open_store, topology};
+use crate::cli::{Exit, topology};
 use pinwise_record::{HostRecord, TraceSource};
 use pinwise_sched::import::{Facts, Import, Imported, Whom};
 use pinwise_sched::{Event, EventKind};
@@ -27,12 +28,12 @@ pub(super) fn import(
     let facts = import.facts().clone();
     let (machine, topology) = machine(global, args, terminal)?;
     let store = open_store(global)?;
-    let mut book = TraceRecorder::new(&topology, facts.scope);
+    let mut recorder = TraceRecorder::new(&topology, facts.scope);
     let mut cpus = CpuSet::new();
     let whom = args.pid.map_or(Whom::Default, Whom::Process);
     let imported = import.read(whom, &mut |events| {
         note_cpus(events, &mut cpus);
-        book.take(events);
+        recorder.take(events);
         sinks.take(events);
     });
     let imported = imported.with_context(named)?;
@@ -48,7 +49,7 @@ pub(super) fn import(
         notes: notes(imported, &facts, &topology, &cpus, args),
         tags: args.files.tags.clone(),
     };
-    super::finish(book.close(about), store, sinks, &args.files, terminal)
+    super::finish(recorder.close(about), store, sinks, &args.files, terminal)
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
@@ -59,7 +60,7 @@ fn open(path: &Path) -> anyhow::Result<File> {
         bail!("it is a directory (perf record --threads makes one); record without --threads");
     }
     if !kind.is_file() {
-        bail!("it is no file that can be read twice; write it to a file first");
+        bail!("not a regular file; save it to a file first");
     }
     Ok(file)
 }
@@ -119,7 +120,7 @@ fn notes(
     let others = cpus.difference(&topology.online);
     if !others.is_empty() {
         notes.push(format!(
-            "The trace has CPUs {others} that the machine it is read as has not; give the right one with --topology."
+            "The trace has CPUs {others}, which this machine does not have; give the right one with --topology."
         ));
     }
     let online = topology.online.len();
@@ -127,7 +128,7 @@ fn notes(
         && recorded as usize != online
     {
         notes.push(format!(
-            "The trace was made on {recorded} CPUs; it is read as a machine of {online}: give the right one with --topology."
+            "The trace was recorded on {recorded} CPUs but is read as a machine with {online}: give the right one with --topology."
         ));
     }
     let is_foreign = facts.host.is_some() && facts.host != topology.identity.hostname;
@@ -136,7 +137,7 @@ fn notes(
         && let Some(host) = &facts.host
     {
         notes.push(format!(
-            "The trace was made on '{}', another machine; --topology names what that one is like.",
+            "The trace was recorded on another machine, '{}'; describe it with --topology.",
             pinwise_report::visible(host)
         ));
     }
@@ -144,7 +145,7 @@ fn notes(
         && args.pid.is_none()
     {
         notes.push(format!(
-            "It is about the command that perf started, thread {root} and what that started."
+            "It covers the command that perf started (thread {root}) and its descendants."
         ));
     }
     notes

@@ -11,10 +11,12 @@ use anyhow::bail;
 use super::args::{Global, TraceAction, TraceArgs, TraceFiles};
 use super::ending::{keep_and_show, unless_interrupted};
 use super::files::Named;
+use super::machine::open_machine;
+use super::opening::open_store;
 use super::outputs::check_outputs;
 use super::plan::name_and_time;
 use super::terminal::Terminal;
-use super::{Exit, files as text_files, open_machine, open_store};
+use super::{Exit, files as text_files};
 use crate::cli::subject::{self, Started};
 use export::Sinks;
 use pinwise_machine::linux::{random_seed, read_interrupts};
@@ -134,6 +136,7 @@ fn of_command(
         calibration: calibration(args),
         interrupts: named.as_ref(),
         leaves_daemons: true,
+        keeps_interrupted: true,
         tags: args.files.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)
@@ -159,6 +162,7 @@ fn of_running(
         calibration: calibration(args),
         interrupts: named.as_ref(),
         leaves_daemons: true,
+        keeps_interrupted: true,
         tags: args.files.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)

@@ -5,18 +5,19 @@ import java.util.concurrent.atomic.AtomicReference;
  * Threads that take a lock by compareAndSet, or by tickets, without a hint. Usage: CasLock SECONDS cas|ticket
  *
  * The owner sleeps, so that nearly all CPU time is that of the waiters, however busy the machine is. Prints "warm"
- * when the lock has been taken 200 times, which is when its code has long been compiled.
+ * when the lock has been taken 200 times, which is when its code has long been compiled. The main thread prints it:
+ * a branch that the lock's code takes for the first time would send that code back to the interpreter.
  */
 public class CasLock {
   static final AtomicReference<Thread> owner = new AtomicReference<>();
   static final AtomicLong next = new AtomicLong();
   static final AtomicLong served = new AtomicLong();
   static long sum;
-  static int taken;
+  static volatile int taken;
 
   static void work() throws InterruptedException {
     for (int i = 0; i < 20_000; i++) sum += i * sum;
-    if (++taken == 200) System.out.println("warm");
+    taken++;
     Thread.sleep(1);
   }
 
@@ -52,6 +53,8 @@ public class CasLock {
       });
       threads[i].start();
     }
+    while (taken < 200) Thread.sleep(1);
+    System.out.println("warm");
     for (Thread thread : threads) thread.join();
     System.out.println(sum);
   }

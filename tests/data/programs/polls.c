@@ -1,4 +1,4 @@
-// Waits without a hint, and work that looks like them. Usage: polls WHAT SECONDS
+// A wait that yields, and work that looks like waits. Usage: polls WHAT SECONDS
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -26,21 +26,8 @@ static double now(void) {
   return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-#if defined(__x86_64__)
-static inline uint64_t ticks(void) { return __builtin_ia32_rdtsc(); }
-#else
-static inline uint64_t ticks(void) {
-  uint64_t value;
-  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
-  return value;
-}
-#endif
-
 #define FUNCTION __attribute__((noinline))
-FUNCTION void wait_for_ring(void) {
-  while (ring.tail == ring.head) {}
-}
-// As the receive functions of network drivers that nothing comes in at.
+// As the receive functions of network drivers.
 FUNCTION unsigned burst(struct ring *r, void **out, unsigned n) {
   uint32_t head = r->head, ready = r->tail - head;
   if (ready == 0) return 0;
@@ -49,25 +36,11 @@ FUNCTION unsigned burst(struct ring *r, void **out, unsigned n) {
   r->head = head + n;
   return n;
 }
-FUNCTION void wait_for_burst(void) {
-  void *out[8];
-  while (!stop) {
-    unsigned n = burst(&ring, out, 8);
-    for (unsigned i = 0; i < n; i++) sink += (uint64_t)(uintptr_t)out[i];
-  }
-}
-FUNCTION void wait_for_ticks(uint64_t end) {
-  while (ticks() < end) {}
-}
-FUNCTION void wait_for_time(double end) {
-  while (now() < end) {}
-}
 FUNCTION void wait_politely(void) {
   while (!stop) sched_yield();
 }
 
-// Work: a queue that is never empty, a checksum of one buffer over and over,
-// and work that often asks what time it is.
+// Work: a queue that is never empty, and work that often asks what time it is.
 FUNCTION void drain(void) {
   void *out[8];
   while (!stop) {
@@ -75,15 +48,6 @@ FUNCTION void drain(void) {
     unsigned n = burst(&ring, out, 8);
     for (unsigned i = 0; i < n; i++) sink += (uint64_t)(uintptr_t)out[i];
   }
-}
-FUNCTION uint32_t checksum(const unsigned char *at, int length) {
-  uint32_t sum = 1;
-  for (int i = 0; i < length; i++) sum = sum * 31 + at[i];
-  return sum;
-}
-FUNCTION void sum_up(void) {
-  static unsigned char bytes[4096];
-  while (!stop) sink = checksum(bytes, sizeof bytes);
 }
 FUNCTION void work_by_the_clock(double end) {
   uint64_t sum = 1;
@@ -102,19 +66,11 @@ static void *ender(void *seconds) {
 int main(int argc, char **argv) {
   if (argc < 3) return 2;
   const char *what = argv[1];
-  double seconds = atof(argv[2]), start = now();
-  uint64_t before = ticks();
-  usleep(20000);
-  double rate = (ticks() - before) / (now() - start);
+  double seconds = atof(argv[2]);
   pthread_t thread;
   pthread_create(&thread, NULL, ender, argv[2]);
-  if (!strcmp(what, "ring")) wait_for_ring();
-  if (!strcmp(what, "burst")) wait_for_burst();
-  if (!strcmp(what, "ticks")) wait_for_ticks(ticks() + seconds * rate);
-  if (!strcmp(what, "time")) wait_for_time(now() + seconds);
   if (!strcmp(what, "yield")) wait_politely();
   if (!strcmp(what, "drain")) drain();
-  if (!strcmp(what, "checksum")) sum_up();
   if (!strcmp(what, "clock")) work_by_the_clock(now() + seconds);
   pthread_join(thread, NULL);
   return 0;

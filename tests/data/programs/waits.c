@@ -2,12 +2,16 @@
 //
 // Whoever is waited for never comes: main ends the program.
 #define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -204,6 +208,23 @@ FUNCTION void try_locks(void) {
   while (pthread_spin_trylock(&lock)) {}
 }
 
+FUNCTION void epoll_empty(void) {
+  struct epoll_event event = {.events = EPOLLIN};
+  int queue = epoll_create1(0), never = eventfd(0, 0);
+  epoll_ctl(queue, EPOLL_CTL_ADD, never, &event);
+  while (epoll_wait(queue, &event, 1, 0) == 0) {}
+}
+FUNCTION void poll_empty(void) {
+  struct pollfd never = {.fd = eventfd(0, 0), .events = POLLIN};
+  while (poll(&never, 1, 0) == 0) {}
+}
+FUNCTION void receive_empty(void) {
+  int ends[2];
+  char byte;
+  socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
+  while (recv(ends[0], &byte, 1, MSG_DONTWAIT) < 0) {}
+}
+
 static const struct { const char *name; void (*wait)(void); } ALL[] = {
     {"ttas", ttas}, {"tas", tas}, {"cmpxchg", cmpxchg}, {"backoff", backoff},
     {"ticket", ticket}, {"ticket_pause", ticket_pause}, {"mcs", mcs}, {"clh", clh},
@@ -213,7 +234,8 @@ static const struct { const char *name; void (*wait)(void); } ALL[] = {
     {"until_ticks", until_ticks}, {"count_up", count_up}, {"count_down", count_down},
     {"look_rarely", look_rarely}, {"count_attempts", count_attempts},
     {"empty_polls", empty_polls}, {"table_polls", table_polls},
-    {"try_locks", try_locks},
+    {"try_locks", try_locks}, {"epoll_empty", epoll_empty}, {"poll_empty", poll_empty},
+    {"receive_empty", receive_empty},
 };
 
 static void *start(void *wait) {

@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -198,6 +201,22 @@ FUNCTION void prime(void) {
   sink = found;
 }
 
+FUNCTION void events(void) {
+  struct epoll_event event = {.events = EPOLLIN};
+  int queue = epoll_create1(0), source = eventfd(0, EFD_NONBLOCK);
+  uint64_t value = 1;
+  epoll_ctl(queue, EPOLL_CTL_ADD, source, &event);
+  while (write(source, &value, sizeof value) > 0 && epoll_wait(queue, &event, 1, 0) == 1)
+    if (read(source, &value, sizeof value) < 0) break;
+}
+FUNCTION void datagrams(void) {
+  int ends[2];
+  char packet[64] = "";
+  socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
+  while (send(ends[1], packet, sizeof packet, 0) > 0)
+    recv(ends[0], packet, sizeof packet, MSG_DONTWAIT);
+}
+
 static const struct { const char *name; void (*work)(void); } ALL[] = {
     {"copy", copy}, {"zero", zero}, {"length", length}, {"compare", compare},
     {"chase", chase}, {"ring_of_one", ring_of_one}, {"lookup", lookup},
@@ -205,6 +224,7 @@ static const struct { const char *name; void (*work)(void); } ALL[] = {
     {"fibonacci", fibonacci}, {"collatz", collatz}, {"random_numbers", random_numbers},
     {"timed", timed}, {"statistics", statistics}, {"sequence", sequence},
     {"bits", bits}, {"polynomial", polynomial},
+    {"events", events}, {"datagrams", datagrams},
     {"greatest", greatest}, {"first_of", first_of}, {"prime", prime},
 };
 

@@ -3,53 +3,10 @@
 
 use super::Stage;
 
-/// A machine with siblings that add a quarter to most kernels and cost others
-/// something; and one without.
-const SMT: &str = r#"topology = "package:1 l3:1(size=32MB) core:4 l1d:1(size=32KB) pu:2"
-[scheduler]
-policy = "core-first"
-smt_throughput = 1.25
-[noise]
-sd = 0.01
-"#;
-
-fn stage() -> Stage {
-    let stage = Stage::new();
-    stage.write("smt.toml", SMT);
-    stage.write(
-        "costs.toml",
-        &format!("{SMT}[workload.fibonacci]\nbase_s = 1.0\nsmt_throughput = 0.9\n"),
-    );
-    stage.write(
-        "plain.toml",
-        "topology = \"core:4 pu:1\"\n[noise]\nsd = 0.01\n",
-    );
-    stage
-}
-
-#[test]
-fn threads_times_placements_and_what_siblings_add() {
-    let line = "bench fibonacci --machine sim:smt.toml --seed 1";
-    stage().snapshot("bench-smt", line);
-}
-
-#[test]
-fn a_machine_without_siblings() {
-    let stage = stage();
-    stage.snapshot(
-        "bench-no-smt",
-        "bench --suite smt --machine sim:plain.toml --seed 1",
-    );
-    stage.snapshot(
-        "bench-scaling",
-        "bench fibonacci --machine sim:plain.toml --seed 1 --place spread --place cpu:0 --threads 1,2,4 --max-runs 10",
-    );
-}
-
 #[test]
 fn siblings_that_cost() {
     let line = "--format json bench fibonacci --machine sim:costs.toml --seed 1";
-    let ran = stage().succeed(line);
+    let ran = Stage::new().succeed(line);
     let record: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let said = record["conclusions"].to_string();
     assert!(said.contains("On all cores, SMT costs"), "{said}");
@@ -60,7 +17,7 @@ fn siblings_that_cost() {
 /// intervals on 30 machines, with the allowance of three deviations.
 #[test]
 fn the_yield_of_a_known_machine_comes_out() {
-    let stage = stage();
+    let stage = Stage::new();
     let truth = 0.25;
     let (mut held, mut all) = (0, 0);
     for seed in 0..30 {
@@ -84,7 +41,7 @@ fn the_yield_of_a_known_machine_comes_out() {
 
 #[test]
 fn a_bench_is_stored_shown_and_exported() {
-    let stage = stage();
+    let stage = Stage::new();
     let line = "bench fibonacci --machine sim:plain.toml --seed 1 --max-runs 8";
     let shown = stage.succeed(line);
     assert_eq!(stage.succeed("record show last").out, shown.out);
@@ -106,24 +63,8 @@ fn a_bench_is_stored_shown_and_exported() {
 }
 
 #[test]
-fn a_seed_repeats_a_bench() {
-    let stage = stage();
-    let figures = |seed: u32| {
-        let line = format!("bench fibonacci --machine sim:plain.toml --seed {seed} --max-runs 8");
-        let record = stage.json(&line);
-        record["kernels"][0]["cells"].clone()
-    };
-    assert_eq!(figures(5), figures(5));
-    assert_ne!(figures(5), figures(6));
-}
-
-#[test]
 fn kernels_as_arms_of_compare() {
-    let stage = stage();
-    stage.snapshot(
-        "compare-kernel",
-        "compare --machine sim:smt.toml --seed 3 --kernel 'fibonacci --threads 4' --max-runs 15",
-    );
+    let stage = Stage::new();
     let record = stage.json(
         "compare --machine sim:smt.toml --seed 1 --kernel 'fibonacci --threads 2 --work 30 --split dynamic' --place os-default --place one-core --max-runs 8",
     );
@@ -137,63 +78,10 @@ fn kernels_as_arms_of_compare() {
     );
 }
 
-#[test]
-fn what_bench_and_kernels_refuse() {
-    let stage = stage();
-    let lines = [
-        "bench",
-        "bench fibonaci",
-        "bench fibonacci --suite smt",
-        "bench --suite speed",
-        "bench fibonacci --threads 0",
-        "bench fibonacci --threads 4..1",
-        "bench fibonacci --threads many",
-        "bench fibonacci --threads 1",
-        "bench fibonacci --work 0",
-        "bench fibonacci --place nowhere",
-        "bench fibonacci --place cpu:9",
-        "bench fibonacci --isa v9",
-        "bench fibonacci --isa v3",
-        "bench fibonacci --isa v1,native",
-        "bench --suite smt --threads 1..2",
-        "bench --suite all --place cpu:0",
-        "bench fibonacci --export-hyperfine x.json",
-        "bench jitter",
-        "bench jitter --cpus 9",
-        "bench jitter --cpus x",
-        "bench jitter --cpus ''",
-        "bench jitter --for 0s",
-        "bench jitter --for 5",
-        "bench jitter --threshold 100ns",
-        "bench jitter --threshold small",
-        "bench jitter fibonacci",
-        "compare --kernel fibonaci",
-        "compare --kernel ''",
-        "compare --kernel 'fibonacci --threads 0'",
-        "compare --kernel 'fibonacci --seconds 1s'",
-        "compare --kernel 'fibonacci --size 5'",
-        "compare --kernel 'fibonacci --frobnicate'",
-        "compare --kernel --list",
-        "compare --kernel fibonacci --isa v1,native",
-        "compare --kernel 'fibonacci --isa v1' --isa v2",
-        "compare --kernel fibonacci -- prog",
-        "compare --isa v1 -- prog",
-    ]
-    .map(|line| format!("{line} --machine sim:plain.toml"));
-    // What stands behind -- is the command's.
-    let lines = lines.map(|line| match line.split_once(" -- prog ") {
-        Some((start, machine)) => format!("{start} {machine} -- prog"),
-        None => line,
-    });
-    super::refusals::refused(&stage, "bench", lines);
-    let kept = stage.json("record history");
-    assert!(kept["records"].as_array().unwrap().is_empty());
-}
-
 /// One short run for real: the kernel's own figures arrive.
 #[test]
 fn a_real_kernel() {
-    let stage = stage();
+    let stage = Stage::new();
     let record =
         stage.json("bench fibonacci --threads 1,2 --work 2 --max-runs 2 --warmup 0 --budget 1m");
     let kernel = &record["kernels"][0];

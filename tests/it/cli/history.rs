@@ -1,6 +1,6 @@
 //! What was stored: listed, shown again, found by a part of its name.
 
-use super::{Stage, check};
+use super::Stage;
 
 /// A store with three records.
 fn filled() -> Stage {
@@ -30,13 +30,20 @@ fn the_newest_comes_first() {
 }
 
 #[test]
-fn a_record_is_shown_as_it_was_printed() {
+fn a_record_is_shown_whole_and_as_it_was_printed() {
     let stage = Stage::new();
     let line = "compare --machine sim:share.toml --seed 1 --max-runs 12 -- prog";
-    let printed = stage.succeed(line);
+    let answer = stage.succeed(line);
+    let last = answer.out.lines().last();
+    assert!(
+        last.is_some_and(|line| line.starts_with("→ Run: ")),
+        "{answer}"
+    );
+    let printed = stage.succeed(&format!("-v {line}"));
     let shown = stage.succeed("record show last");
     assert_eq!(printed.out, shown.out);
     assert!(shown.err.is_empty(), "{shown}");
+    assert!(answer.out.lines().count() < shown.out.lines().count());
 }
 
 #[test]
@@ -76,7 +83,7 @@ fn records_are_found_by_their_beginning() {
 #[test]
 fn an_empty_store_and_no_store() {
     let stage = Stage::new();
-    let all: String = [
+    let lines = [
         "record",
         "history",
         "record history --format json",
@@ -86,15 +93,8 @@ fn an_empty_store_and_no_store() {
         "record history --store none",
         "record history --store ./missing.db",
         "record history --store missing",
-    ]
-    .iter()
-    .map(|line| {
-        let ran = stage.run(line);
-        ran.check_form();
-        ran.to_string()
-    })
-    .collect();
-    check("empty-store", &all);
+    ];
+    stage.transcript("empty-store", &lines);
     // Without a store the experiment is printed all the same.
     let line = "compare --machine sim:slow.toml --seed 1 --max-runs 8 --store none -- prog";
     stage.succeed(line);

@@ -124,32 +124,3 @@ fn strings_of_a_record_do_not_become_markup() {
     assert_eq!(data["records"][0]["record"], record);
     assert_eq!(data["records"][0]["entry"]["tags"][0], hostile);
 }
-
-#[test]
-fn what_cannot_be_reported_is_refused() {
-    let stage = Stage::new();
-    stage.json(&format!("{LINE} -- prog"));
-    stage.write("newer.json", "{\"schema\":\"pinwise.comparison/99\"}");
-    stage.write("cut.json", "{\"schema\":\"pinwise.compar");
-    stage.write("other.json", "{\"results\":[]}");
-    for (line, words) in [
-        ("record report nosuch", "no record has the id 'nosuch'"),
-        ("record report newer.json", "a newer pinwise reads it"),
-        ("record report cut.json", "damaged"),
-        ("record report other.json", "unknown schema"),
-        ("record report missing.json", "missing.json"),
-        (
-            "record report last -o no/such/folder.html",
-            "no/such/folder.html",
-        ),
-        (
-            "compare --machine sim:slow.toml --report no/such.html -- prog",
-            "--report",
-        ),
-    ] {
-        let ran = stage.run(line);
-        assert_eq!(ran.status, 2, "{line}");
-        assert!(ran.err.contains(words), "{line}: {}", ran.err);
-        assert_eq!(ran.err.trim_end().lines().count(), 1, "{}", ran.err);
-    }
-}

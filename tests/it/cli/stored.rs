@@ -52,20 +52,29 @@ fn the_history_is_narrowed() {
     assert_eq!(tagged["tags"], serde_json::json!(["nightly"]));
     assert_eq!(tagged["figures"][1]["name"], "cpu:0");
     assert_eq!(tagged["subject"], "comparison · prog --fast · wall");
-    let text: String = [
+    let lines = [
         "record history --tag nightly",
         "record history --limit 1",
         "record history --text no-such-word",
         "record history --kind comparision",
-    ]
-    .iter()
-    .map(|line| {
-        let ran = stage.run(line);
-        ran.check_form();
-        ran.to_string()
-    })
-    .collect();
-    check("history-narrowed", &text);
+    ];
+    stage.transcript("history-narrowed", &lines);
+}
+
+#[test]
+fn predictions_and_scans_are_stored() {
+    let stage = Stage::new();
+    stage.succeed("spin predict -a go_mutex --cpu skylake-sp --cpus 4");
+    stage.succeed("spin scan --cpu skylake-sp /bin/true");
+    let listed = stage.json("record history");
+    let of = |at: usize, field: &str| listed["records"][at][field].as_str().unwrap().to_owned();
+    assert_eq!(of(0, "title"), "spin scan /bin/true");
+    assert_eq!(of(0, "schema"), "pinwise.spin-scan/1");
+    assert_eq!(of(1, "title"), "spin predict on Skylake-SP/X");
+    let verdict = of(1, "verdict");
+    assert!(verdict.starts_with("go_mutex spins longest"), "{verdict}");
+    let shown = stage.succeed("record show last~1").out;
+    assert!(shown.contains("\nRecord "), "{shown}");
 }
 
 #[test]
@@ -101,6 +110,14 @@ fn defaults_of_the_user_are_read_from_a_file() {
     let output = run("places = [\"os-default\", \"cpu:0\", \"cpu:1\"]\n");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("cpu:1") && text.contains("cpu:0"), "{text}");
+    // Written for another machine: they are one and the same here.
+    let output = run("places = [\"cpu:0\", \"cpu:0\"]\n");
+    assert_eq!(output.status.code(), Some(0));
+    let note = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        note.contains("places of config.toml do not differ on this machine"),
+        "{note}"
+    );
     let output = run("\nplaces = [\"nowhere\"]\n");
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
@@ -112,9 +129,19 @@ fn defaults_of_the_user_are_read_from_a_file() {
 }
 
 #[test]
+fn one_placement_alone_is_compared_with_the_default() {
+    let stage = Stage::new();
+    let record = stage.json("compare --machine sim:slow.toml --max-runs 8 --place cpu:0 -- prog");
+    let arms = record["arms"].as_array().unwrap().iter();
+    let names: Vec<&str> = arms.map(|arm| arm["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["os-default", "cpu:0"]);
+    assert_eq!(record["baseline"], "os-default");
+}
+
+#[test]
 fn tags_are_changed_and_reported() {
     let stage = filled();
-    let text: String = [
+    let lines = [
         "record tag last",
         "record tag last --add nightly --add 'before upgrade'",
         "record tag last --add nightly --remove no-such",
@@ -123,15 +150,8 @@ fn tags_are_changed_and_reported() {
         "record tag last --add \"a\tb\"",
         "record tag none --add x",
         "record tag",
-    ]
-    .iter()
-    .map(|line| {
-        let ran = stage.run(line);
-        ran.check_form();
-        ran.to_string()
-    })
-    .collect();
-    check("tag", &text);
+    ];
+    stage.transcript("tag", &lines);
     assert_eq!(
         ids(&stage, "record history --tag 'before upgrade'").len(),
         1
@@ -246,22 +266,15 @@ fn records_are_removed_only_when_told_to() {
     let all = ids(&stage, "record history");
     stage.snapshot("prune", "record prune --kind comparison --keep 1");
     assert_eq!(ids(&stage, "record history"), all);
-    let text: String = [
+    let lines = [
         "record",
         "prune",
         "record prune --yes",
         "record prune --older-than 12w",
         "record prune --older-than old",
         "record prune --untagged --tag x",
-    ]
-    .iter()
-    .map(|line| {
-        let ran = stage.run(line);
-        ran.check_form();
-        ran.to_string()
-    })
-    .collect();
-    check("prune-refused", &text);
+    ];
+    stage.transcript("prune-refused", &lines);
     let would = stage.json("record prune --kind comparison --keep 1");
     assert_eq!(would["records"], serde_json::json!([all[2]]));
     assert_eq!(would["removed"], false);
@@ -270,4 +283,21 @@ fn records_are_removed_only_when_told_to() {
     assert_eq!(ids(&stage, "record history"), all[..2]);
     stage.succeed("record prune --untagged --yes");
     assert!(ids(&stage, "record history").is_empty());
+}
+
+#[test]
+fn records_are_listed_exported_and_removed_in_those_words() {
+    let stage = filled();
+    let all = ids(&stage, "record list");
+    assert_eq!(all, ids(&stage, "record history"));
+    let csv = stage.succeed("record export last~1 --format csv");
+    assert!(csv.out.starts_with("arm,"), "{csv}");
+    let would = stage.succeed(&format!("record rm {}", all[1]));
+    assert!(would.out.contains("Would remove 1 of 3"), "{would}");
+    stage.succeed("record remove last~1 last --yes");
+    assert_eq!(ids(&stage, "record ls"), all[2..]);
+    let other = stage.run("record rm nothing --yes");
+    assert_eq!(other.status, 2, "{other}");
+    let version = stage.succeed("version");
+    assert!(version.out.starts_with("pinwise "), "{version}");
 }

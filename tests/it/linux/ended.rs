@@ -44,6 +44,28 @@ fn run_hands_the_streams_over() {
     assert_eq!((ended.out.as_str(), ended.err.as_str()), (sent, "beside\n"));
 }
 
+/// As under `nohup`: it goes on, and ends well.
+#[test]
+fn what_its_parent_ignores_an_experiment_ignores() {
+    let trial = Trial::new();
+    let both = ["0.05", "0.06"].map(|length| format!("echo run >> runs; sleep {length}"));
+    let inner = [
+        "compare",
+        "--max-runs",
+        "8",
+        "--shell=sh",
+        &both[0],
+        &both[1],
+    ];
+    let outer = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"];
+    let mut child = trial.pinwise_within(&outer, &inner).spawn().unwrap();
+    trial.wait_for_lines("runs", 2, &mut child);
+    signal(&child, "HUP");
+    let ended = finish(child);
+    assert!(ended.status.success(), "{}{}", ended.out, ended.err);
+    assert_eq!(trial.lines("runs"), 18, "8 blocks and a warm-up");
+}
+
 /// The command takes pinwise's place, so that whoever started it can signal it.
 #[test]
 fn run_is_replaced_by_the_command() {
@@ -99,7 +121,7 @@ fn first_process_of_a_container_measures() {
 /// A signal to an experiment that has run a while, in the middle of a run.
 fn interrupted(trial: &Trial, name: &str) -> Ended {
     let mut child = trial
-        .pinwise(&[&SHORT[..], &["--shell", "--", RUNS_THEN_HANGS]].concat())
+        .pinwise(&[&SHORT[..], &["--shell=sh", "--", RUNS_THEN_HANGS]].concat())
         .spawn()
         .unwrap();
     trial.wait_for_lines("hanging", 1, &mut child);
@@ -134,13 +156,41 @@ fn a_signal_ends_an_experiment_with_what_it_has() {
     }
 }
 
+/// As `perf record` does.
+#[test]
+fn a_signal_ends_a_trace_or_profile_of_a_command_with_what_it_has() {
+    let line = "setsid sleep 1000 & i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; \
+        echo >> busy; while :; do :; done";
+    for watch in [
+        &["trace", "--no-cost"][..],
+        &["profile"],
+        &["spin", "attach"],
+    ] {
+        for name in ["INT", "TERM"] {
+            let trial = Trial::new();
+            let arguments = [watch, &["--", "sh", "-c", line]].concat();
+            let mut child = trial.pinwise(&arguments).spawn().unwrap();
+            trial.wait_for_lines("busy", 1, &mut child);
+            signal(&child, name);
+            let ended = finish(child);
+            let seen = format!("{watch:?} {name}: {}{}", ended.out, ended.err);
+            assert_eq!(ended.status.code(), Some(130), "{seen}");
+            let record = trial.stored();
+            let notes = record["notes"].to_string();
+            assert!(notes.contains("because it was interrupted"), "{seen}");
+            assert_eq!(record["exit"], 130, "{seen}");
+            trial.leaves_no_process();
+        }
+    }
+}
+
 #[test]
 fn a_signal_before_the_first_run_is_over_leaves_nothing() {
     let trial = Trial::new();
     // No --place: the first run counts threads, outside the experiment.
     let line = "setsid sleep 1000 & echo >> hanging; sleep 1000";
     let mut child = trial
-        .pinwise(&["compare", "--shell", "--", line])
+        .pinwise(&["compare", "--shell=sh", "--", line])
         .spawn()
         .unwrap();
     trial.wait_for_lines("hanging", 1, &mut child);
@@ -152,7 +202,7 @@ fn a_signal_before_the_first_run_is_over_leaves_nothing() {
 
 #[test]
 fn a_signal_while_preparing_leaves_nothing() {
-    for option in ["--prepare", "--cleanup"] {
+    for option in ["--prepare", "--conclude"] {
         let trial = Trial::new();
         let line = "setsid sleep 1000 & echo >> hanging; sleep 1000";
         let mut child = trial
@@ -164,7 +214,7 @@ fn a_signal_while_preparing_leaves_nothing() {
                 option,
                 line,
             ])
-            .args(["--shell", "--", "true"])
+            .args(["--shell=sh", "--", "true"])
             .spawn()
             .unwrap();
         trial.wait_for_lines("hanging", 1, &mut child);
@@ -180,7 +230,7 @@ fn a_signal_while_preparing_leaves_nothing() {
 fn a_server_started_by_prepare_is_spared_and_then_ended() {
     let trial = Trial::new();
     let ended = trial.compare(&[
-        "--shell",
+        "--shell=sh",
         "--prepare",
         "[ -e server ] || { setsid sleep 1000 & echo $! > server; }",
         "--",

@@ -52,14 +52,14 @@ fn interrupts_are_moved_for_the_runs_of_their_arm() {
             "2",
             "--warmup",
             "0",
-            "--shell",
+            "--shell=sh",
             "sh",
             &line,
         ],
     );
     ended.succeeded();
     assert!(
-        ended.err.contains("--irq moves interrupts"),
+        ended.err.contains("--irq moves this host's interrupts"),
         "{}",
         ended.err
     );

@@ -6,75 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use super::trial::signal;
 use crate::support::{json, pinwise, run, skipped, texts};
-
-/// One line on standard error, status 2, nothing on standard output.
-#[track_caller]
-fn check_refused(arguments: &[&str], message: &[&str]) {
-    let output = run(arguments);
-    let (out, err) = texts(&output);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
-    assert_eq!((out.as_str(), err.lines().count()), ("", 1), "{err}");
-    for message in message {
-        assert!(err.contains(message), "{arguments:?}: {err}");
-    }
-}
-
-#[test]
-fn what_cannot_be_is_refused_in_one_line() {
-    check_refused(
-        &["bench", "kernel", "read", "--size", "1000000GiB"],
-        &["--size", "read would need", "MiB are available"],
-    );
-    check_refused(
-        &[
-            "bench",
-            "kernel",
-            "chase",
-            "--size",
-            "100GiB",
-            "--threads",
-            "4096",
-        ],
-        &["--size", "are available"],
-    );
-    check_refused(
-        &["bench", "kernel", "cache-l1", "--size", "1"],
-        &["--size 1:", "from 4096"],
-    );
-    check_refused(
-        &[
-            "bench",
-            "kernel",
-            "triad",
-            "--size",
-            "1MiB",
-            "--threads",
-            "200",
-        ],
-        &["--size 1048576", "200 threads"],
-    );
-    check_refused(
-        &["bench", "kernel", "producer-consumer", "--threads", "3"],
-        &["--threads 3", "multiple of 2"],
-    );
-    check_refused(
-        &["bench", "kernel", "copy", "--threads", "0"],
-        &["--threads"],
-    );
-    check_refused(
-        &["bench", "kernel", "chase", "--isa", "v3"],
-        &["--isa v3", "baseline only"],
-    );
-    check_refused(
-        &["bench", "kernel", "tree", "--folder", "/proc/nothing"],
-        &["/proc/nothing", "No such file"],
-    );
-    check_refused(
-        &["bench", "kernel", "tree", "--size", "15TiB", "--work", "1"],
-        &["--size"],
-    );
-}
 
 #[test]
 fn bytes_are_counted_and_the_loop_is_named() {
@@ -163,14 +96,6 @@ fn copying(folder: &Path) -> Child {
     let _ = child.kill();
     let _ = child.wait();
     panic!("it does not copy");
-}
-
-fn signal(child: &Child, signal: &str) {
-    let status = Command::new("kill")
-        .args(["-s", signal, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::trial::{Trial, finish, runs_of, signal};
 
-/// `cargo xtask bench` kills it at 200.
+/// Few, for time's sake.
 const MOMENTS: u64 = 12;
 
 /// Every run leaves a line at its start and one at its end; the run after the
@@ -42,15 +42,8 @@ fn killed_at(seed: u64) -> usize {
     let line = command(short_runs);
     let mut child = trial
         .pinwise(&["compare", "--quiet", "--placebo", "--place", "os-default"])
-        .args([
-            "--warmup",
-            "1",
-            "--max-runs",
-            "1000",
-            "--shell",
-            "--",
-            &line,
-        ])
+        .args(["--warmup", "1", "--max-runs", "1000"])
+        .args(["--shell=sh", "--", &line])
         .spawn()
         .unwrap();
     if started > 0 {
@@ -110,7 +103,7 @@ fn the_next_experiment_uses_the_same_store() {
     let line = command(5);
     let mut child = trial
         .pinwise(&["compare", "--quiet", "--placebo", "--place", "os-default"])
-        .args(["--shell", "--", &line])
+        .args(["--shell=sh", "--", &line])
         .spawn()
         .unwrap();
     trial.wait_for_lines("started", 6, &mut child);

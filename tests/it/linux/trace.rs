@@ -11,7 +11,7 @@ mod running;
 
 use serde_json::{Value, json};
 
-use crate::support::{has_program, skipped};
+use crate::support::{has_program, skipped, words};
 use inner::Order;
 
 /// Tiers that see every switch.
@@ -47,12 +47,13 @@ pub(super) fn number(seen: &Value, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("{name}: {seen}"))
 }
 
-/// Is `figure` within a thousandth of `truth`, or two of it?
+/// Is `figure` within three thousandths of `truth`, or two of it? Beside others the
+/// kernel has been seen to leave out seven switches of 4,608.
 #[track_caller]
 fn assert_close(figure: u64, truth: u64, what: &str) {
     let far = figure.abs_diff(truth);
     assert!(
-        far <= (truth / 1000).max(2),
+        far <= (3 * truth / 1000).max(2),
         "{what}: {figure}, in truth {truth}"
     );
 }
@@ -289,13 +290,6 @@ fn as_nobody(test: &str) -> Option<Vec<String>> {
         skipped(test, "it needs setpriv, and to be run as root");
         return None;
     }
-    let words = [
-        "setpriv",
-        "--reuid",
-        "65534",
-        "--regid",
-        "65534",
-        "--clear-groups",
-    ];
-    Some(words.map(str::to_owned).to_vec())
+    let words = words("setpriv --reuid 65534 --regid 65534 --clear-groups");
+    Some(words.into_iter().map(str::to_owned).collect())
 }

@@ -199,9 +199,7 @@ pub(super) const SHORT: [&str; 7] = [
 
 /// Sends a signal by its name.
 pub(super) fn signal(child: &Child, name: &str) {
-    let line = format!("kill -{name} {}", child.id());
-    let status = Command::new("sh").args(["-c", &line]).status().unwrap();
-    assert!(status.success(), "{line}");
+    crate::support::signal(child.id(), name);
 }
 
 /// Waits for pinwise and for the ends of its streams, which nothing that it

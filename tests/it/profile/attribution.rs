@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::{Stage, number};
-use crate::support::{has_program, skipped};
+use crate::support::{has_program, skipped, words};
 
 /// One thread computes while the other waits for it at a barrier.
 const BARRIERS: &str = r"
@@ -82,15 +82,7 @@ fn a_neighbour_makes_a_memory_bound_kernel_wait() {
         return;
     };
     let program = env!("CARGO_BIN_EXE_pinwise");
-    let kernel = [
-        "--store",
-        "none",
-        "bench",
-        "kernel",
-        "chase",
-        "--threads",
-        "1",
-    ];
+    let kernel = words("--store none bench kernel chase --threads 1");
     let profile = || {
         let command = ["profile", "--place", "cpu:0", "--", program];
         stage.json(&[&command, &kernel[..], &["--work", "10", "--size", "64MiB"]].concat())

@@ -201,7 +201,7 @@ fn a_damaged_file_in_the_spool_keeps_nothing_else_back() {
     assert_eq!(ids(&store), ["b"]);
     let message = place.message();
     assert!(
-        message.len() == 1 && message[0].contains("a.record waits still"),
+        message.len() == 1 && message[0].contains("a.record still undelivered"),
         "{message:?}"
     );
     assert_eq!(place.waiting(), ["a.record"]);

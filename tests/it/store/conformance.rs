@@ -216,9 +216,12 @@ fn many_records_are_kept_together_and_passed_one_by_one() {
 fn what_is_no_record_is_refused() {
     check("store::what_is_no_record_is_refused", |place| {
         let mut store = place.open();
+        let mut nameless = serde_json::to_value(comparison("one")).unwrap();
+        nameless.as_object_mut().unwrap().remove("id");
         for body in [
             "",
             "{",
+            &nameless.to_string(),
             "[]",
             "{\"schema\":\"pinwise.comparison/1\"}",
             "{\"schema\":\"pinwise.comparison/99\",\"id\":\"1\"}",

@@ -1,9 +1,29 @@
 //! What filters find, against a plain look at every line.
 
+use pinwise_record::{Comparison, Entry, Kind, Record, StoredRecord};
 use pinwise_store::{Filter, Listed, Store};
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::{Place, comparison, places};
+
+/// A comparison whose line says that a newer pinwise wrote it.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct Newer(Comparison);
+
+impl Record for Newer {
+    const KIND: Kind = Kind::Comparison;
+}
+
+impl StoredRecord for Newer {
+    fn entry(&self) -> Entry {
+        Entry {
+            schema: "pinwise.comparison/9".to_owned(),
+            ..self.0.entry()
+        }
+    }
+}
 
 /// Records that differ in all that a filter looks at.
 fn filled(place: &Place) -> Store {
@@ -18,11 +38,9 @@ fn filled(place: &Place) -> Store {
         record.host.machine.hostname = Some(host.to_owned());
         let tags: &[&str] = [&[], &["nightly"][..], &["\u{c4}GIR", "x"]][number % 7 % 3];
         record.tags = tags.iter().map(|&tag| tag.to_owned()).collect();
-        if number % 4 == 0 {
-            record.schema = "pinwise.comparison/9".to_owned();
-        }
-        match number % 2 {
-            0 => store.begin(&record).unwrap(),
+        match number % 4 {
+            0 => store.keep(&Newer(record)).unwrap(),
+            2 => store.begin(&record).unwrap(),
             _ => store.keep(&record).unwrap(),
         }
     }

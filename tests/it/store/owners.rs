@@ -3,7 +3,7 @@
 use super::server::{Server, execute, select};
 use super::{Place, comparison};
 
-/// A database with the users anna, who makes the tables, and bert.
+/// A database with the users anna, who owns it and makes the tables, and bert.
 struct Shared {
     _server: Server,
     url: String,
@@ -18,7 +18,7 @@ impl Shared {
         let name = url.split(['/', '?']).nth(3).unwrap().to_owned();
         execute(
             &url,
-            &format!("CREATE USER anna; CREATE USER bert; GRANT CREATE ON DATABASE {name} TO anna"),
+            &format!("CREATE USER anna; CREATE USER bert; ALTER DATABASE {name} OWNER TO anna"),
         );
         let of = |user: &str| Place::database(url.replace("postgres@", &format!("{user}@")));
         let (anna, bert) = (of("anna"), of("bert"));
@@ -52,7 +52,7 @@ fn others_may_read_a_record_and_not_change_it() {
 
     let change = |_: &[String]| vec!["mine".to_owned()];
     let error = store.retag("hers", change).unwrap_err().to_string();
-    assert!(error.contains("anna's"), "{error}");
+    assert!(error.contains("database user anna,"), "{error}");
     assert_eq!(store.retag("his", change).unwrap().after, ["mine"]);
     let ids = ["hers", "his"].map(str::to_owned);
     let removed = store.remove(&ids).unwrap();
@@ -65,7 +65,10 @@ fn others_may_read_a_record_and_not_change_it() {
     let error = store.keep(&other).err().map(|error| error.to_string());
     let waits = shared.bert.message().join("\n");
     let message = error.unwrap_or(waits);
-    assert!(message.contains("another database user's"), "{message}");
+    assert!(
+        message.contains("belongs to another database user"),
+        "{message}"
+    );
     assert!(!store.create(&other).unwrap());
     assert_eq!(shared.anna.open().load("hers").unwrap(), before);
     // Who made the tables has no more rights to the rows of others.
@@ -110,4 +113,140 @@ fn past_the_store_others_cannot_change_a_record_either() {
     assert_eq!(store.load("hers").unwrap(), before);
     let tags = select(&shared.url, "SELECT count(*) FROM pinwise.tag");
     assert_eq!(tags, ["0"]);
+}
+
+/// What the store says to the superuser of this database.
+fn refusal_of(url: &str) -> Option<String> {
+    let refused = Place::database(url.to_owned()).try_open().err();
+    refused.map(|error| error.to_string())
+}
+
+#[test]
+fn whoever_makes_the_tables_first_cannot_run_code_as_later_users() {
+    let test = "store::whoever_makes_the_tables_first_cannot_run_code_as_later_users";
+    let Some(server) = Server::own(test) else {
+        return;
+    };
+    let url = server.database();
+    let name = url.split(['/', '?']).nth(3).unwrap();
+    execute(
+        &url,
+        &format!("CREATE USER mallory; GRANT CREATE ON DATABASE {name} TO mallory"),
+    );
+    let mallory = url.replace("postgres@", "mallory@");
+    Place::database(mallory.clone()).open();
+    execute(
+        &mallory,
+        "CREATE FUNCTION pinwise.plant() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN ALTER ROLE mallory SUPERUSER; RETURN NEW; END $$;
+         CREATE TRIGGER plant BEFORE INSERT ON pinwise.record
+            FOR EACH ROW EXECUTE FUNCTION pinwise.plant();
+         GRANT ALL ON SCHEMA pinwise TO PUBLIC;
+         GRANT ALL ON ALL TABLES IN SCHEMA pinwise TO PUBLIC",
+    );
+    let place = Place::database(url.clone());
+    if let Ok(mut store) = place.try_open() {
+        store.keep(&comparison("one")).unwrap();
+    }
+    let rights = "SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'";
+    assert_eq!(select(&url, rights), ["f"]);
+    let error = refusal_of(&url).unwrap();
+    assert!(
+        error.contains("schema pinwise belongs to mallory") && !error.contains('\n'),
+        "{error}"
+    );
+}
+
+/// What somebody may leave in the schema, how it is removed, and what a refusal names.
+const PLANTS: [(&str, &str, &str); 13] = [
+    (
+        "ALTER SCHEMA pinwise OWNER TO mallory",
+        "ALTER SCHEMA pinwise OWNER TO postgres",
+        "the schema pinwise belongs to mallory",
+    ),
+    (
+        "ALTER TABLE pinwise.tag OWNER TO mallory",
+        "ALTER TABLE pinwise.tag OWNER TO postgres",
+        "belongs to mallory",
+    ),
+    (
+        "GRANT CREATE ON SCHEMA pinwise TO mallory",
+        "REVOKE CREATE ON SCHEMA pinwise FROM mallory",
+        "(REVOKE CREATE ON schema pinwise FROM mallory;",
+    ),
+    (
+        "GRANT ALL ON pinwise.run TO PUBLIC",
+        "REVOKE ALL ON pinwise.run FROM PUBLIC",
+        "(REVOKE TRIGGER ON table pinwise.run FROM PUBLIC;",
+    ),
+    (
+        "CREATE TRIGGER plant BEFORE INSERT ON pinwise.tag
+                FOR EACH ROW EXECUTE FUNCTION other.plant()",
+        "DROP TRIGGER plant ON pinwise.tag",
+        "trigger plant on pinwise.tag",
+    ),
+    (
+        "CREATE RULE plant AS ON INSERT TO pinwise.tag DO ALSO SELECT other.same('x')",
+        "DROP RULE plant ON pinwise.tag",
+        "rule plant on pinwise.tag",
+    ),
+    (
+        "CREATE POLICY plant ON pinwise.tag USING (other.same(name) = name)",
+        "DROP POLICY plant ON pinwise.tag",
+        "policy plant on pinwise.tag",
+    ),
+    (
+        "ALTER TABLE pinwise.line ALTER words SET DEFAULT other.same('x')",
+        "ALTER TABLE pinwise.line ALTER words DROP DEFAULT",
+        "default of column words of pinwise.line",
+    ),
+    (
+        "ALTER TABLE pinwise.line ALTER words TYPE other.txt",
+        "ALTER TABLE pinwise.line ALTER words TYPE TEXT COLLATE \"C\"",
+        "type of column words of pinwise.line",
+    ),
+    (
+        "ALTER TABLE pinwise.tag ADD CONSTRAINT plant CHECK (other.same(name) = name)",
+        "ALTER TABLE pinwise.tag DROP CONSTRAINT plant",
+        "check plant on pinwise.tag",
+    ),
+    (
+        "CREATE INDEX plant ON pinwise.tag (other.same(name))",
+        "DROP INDEX pinwise.plant",
+        "index pinwise.plant",
+    ),
+    (
+        "CREATE FUNCTION pinwise.upper(BIGINT) RETURNS TEXT LANGUAGE sql AS 'SELECT $1::text'",
+        "DROP FUNCTION pinwise.upper",
+        "function pinwise.upper",
+    ),
+    (
+        "CREATE OPERATOR pinwise.|| (LEFTARG = BIGINT, RIGHTARG = BIGINT, FUNCTION = int8pl)",
+        "DROP OPERATOR pinwise.|| (BIGINT, BIGINT)",
+        "operator pinwise.||",
+    ),
+];
+
+#[test]
+fn code_that_others_left_in_the_schema_is_refused_until_it_is_gone() {
+    let test = "store::code_that_others_left_in_the_schema_is_refused_until_it_is_gone";
+    let Some(server) = Server::own(test) else {
+        return;
+    };
+    let url = server.database();
+    execute(
+        &url,
+        "CREATE USER mallory; CREATE SCHEMA other; CREATE DOMAIN other.txt AS TEXT;
+         CREATE FUNCTION other.same(TEXT) RETURNS TEXT IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+         CREATE FUNCTION other.plant() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RETURN NEW; END $$",
+    );
+    Place::database(url.clone()).open();
+    for (plant, remove, words) in PLANTS {
+        execute(&url, plant);
+        let error = refusal_of(&url).unwrap_or_default();
+        assert!(error.contains(words), "{plant}: {error}");
+        execute(&url, remove);
+        assert_eq!(refusal_of(&url), None, "{remove}");
+    }
 }

@@ -138,7 +138,7 @@ fn a_server_cannot_keep_the_client_computing() {
         assert!(matches!(error, StoreError::Refused { .. }), "{error}");
         let error = error.to_string();
         assert!(
-            error.contains("iteration count") && error.contains("is it the server"),
+            error.contains("iteration count") && error.contains("is it the right server"),
             "{error}"
         );
         assert!(!error.contains('\n'), "{error}");

@@ -89,6 +89,7 @@ fn a_user_without_rights_is_refused() {
     let refused = |url: String| Place::database(url).try_open().unwrap_err().to_string();
     let error = refused(as_user("guest"));
     assert!(error.contains("refuses: permission denied"), "{error}");
+    assert!(error.contains("too few rights"), "{error}");
     assert!(error.contains("postgres://guest@/test_"), "{error}");
     let error = refused(as_user("nobody-here"));
     assert!(

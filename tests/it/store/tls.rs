@@ -4,12 +4,13 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use pinwise_store::StoreError;
 
 use super::Place;
 use super::server::{Server, execute, select};
-use crate::support::{pinwise, skipped, texts};
+use crate::support::{PATIENCE, pinwise, skipped, texts};
 
 /// Who comes by which method; what is asked for over the socket is not proved.
 const HBA: &str = "\
@@ -77,15 +78,19 @@ impl Stage {
     fn is_encrypted(&self, user_and_host: &str, parameters: &str) -> Result<bool, StoreError> {
         let place = Place::database(self.url(user_and_host, parameters));
         let _store = place.try_open()?;
-        let found = select(
-            &self.socket,
-            "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
-             WHERE application_name = 'pinwise'",
-        );
-        match &found.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["t"] => Ok(true),
-            ["f"] => Ok(false),
-            other => panic!("{other:?}"),
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let found = select(
+                &self.socket,
+                "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+                 WHERE application_name = 'pinwise'",
+            );
+            match &found.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["t"] => return Ok(true),
+                ["f"] => return Ok(false),
+                // The server may not have noticed yet that the last one has gone.
+                other => assert!(Instant::now() < until, "{other:?}"),
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::programs::{cargo, output, step, target};
 const MOST_BYTES: u64 = 10 << 20;
 
 /// Crates that are not published.
-const OURS: [&str; 3] = ["pinwise-capi", "pinwise-fuzz", "xtask"];
+const OURS: [&str; 4] = ["pinwise-capi", "pinwise-fuzz", "lab", "xtask"];
 
 /// Packs all crates and looks whether the page is in the one that embeds it.
 ///

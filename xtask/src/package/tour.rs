@@ -33,7 +33,7 @@ pub(super) fn run(made: &Made) -> Result<()> {
         eprintln!("SKIPPED: clean roots: no Debian package was made for this machine");
         return Ok(());
     };
-    if let Some(why) = refused() {
+    if let Some(why) = find_refusal() {
         eprintln!("SKIPPED: clean roots: {why}");
         return Ok(());
     }
@@ -55,7 +55,7 @@ pub(super) fn run(made: &Made) -> Result<()> {
 }
 
 /// Why roots cannot be entered here.
-fn refused() -> Option<String> {
+fn find_refusal() -> Option<String> {
     for program in ["dpkg", "unshare", "mount", "chroot"] {
         if find(program).is_none() {
             return Some(format!("no {program} in PATH"));

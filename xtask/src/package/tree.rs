@@ -1,5 +1,6 @@
 //! Which file goes where in an installed tree.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,7 +41,7 @@ pub(super) fn command(
         let name = entry?.file_name();
         let into = share.join("man/man1").join(&name);
         copy(&pages.join(&name), &into)?;
-        packed(&into)?;
+        compress(&into)?;
     }
     let completions = documents.join("completions");
     for (file, into) in [
@@ -61,9 +62,24 @@ pub(super) fn command(
         copy(&completions.join(file), &share.join(into))?;
     }
     let folder = share.join("doc/pinwise");
-    copy(&root().join("README.md"), &folder.join("README.md"))?;
+    let readme = root().join("README.md");
+    let text = std::fs::read_to_string(&readme).with_context(|| readme.display().to_string())?;
+    copy(&readme, &folder.join("README.md"))?;
+    for file in linked_files(&text) {
+        copy(&root().join(file), &folder.join(file))?;
+    }
     write(&folder.join("record-fields.md"), &records::tables()?)?;
     legal(&folder, third_parties)
+}
+
+/// The files that a document links to.
+fn linked_files(markdown: &str) -> BTreeSet<&str> {
+    let links = markdown.split("](").skip(1);
+    let targets = links.filter_map(|rest| rest.split_once([')', '#']));
+    let files = targets.map(|(target, _)| target.trim());
+    files
+        .filter(|file| !file.is_empty() && !file.contains(':'))
+        .collect()
 }
 
 /// Licences, notices and what changed.
@@ -83,11 +99,11 @@ pub(super) fn legal(folder: &Path, third_parties: &str) -> Result<()> {
     if let Some(path) = rust_notices()? {
         let into = folder.join("COPYRIGHT-rust-library.html");
         copy(&path, &into)?;
-        packed(&into)?;
+        compress(&into)?;
     }
     let changes = folder.join("changelog");
     copy(&root().join("CHANGELOG.md"), &changes)?;
-    packed(&changes)
+    compress(&changes)
 }
 
 /// Notices of Rust's standard library, as its toolchains have them.
@@ -155,9 +171,22 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Compresses a file without a name or a time in it.
-fn packed(path: &Path) -> Result<()> {
+fn compress(path: &Path) -> Result<()> {
     let mut gzip = Command::new("gzip");
     let status = gzip.args(["-9n", "--force"]).arg(path).status()?;
     anyhow::ensure!(status.success(), "gzip {} failed", path.display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::linked_files;
+
+    #[test]
+    fn linked_files_are_named_once_and_without_places_in_them() {
+        let text =
+            "[a](docs/a.md#x), [b](#b), ![c](docs/c.png) [d](https://d.org/), [a](docs/a.md)";
+        let files: Vec<&str> = linked_files(text).into_iter().collect();
+        assert_eq!(files, ["docs/a.md", "docs/c.png"]);
+    }
 }

@@ -81,8 +81,11 @@ pub(super) const fn is_hint(word: u32) -> bool {
     let is_yield_or_wfe = matches!(word, 0xd503_203f | 0xd503_205f);
     let is_isb = word & 0xffff_f0ff == 0xd503_30df;
     let is_sb = word == 0xd503_30ff;
-    let is_wfet = word & 0xffff_ffe0 == 0xd503_1000;
-    is_yield_or_wfe || is_isb || is_sb || is_wfet
+    is_yield_or_wfe || is_isb || is_sb || is_wfet(word)
+}
+
+const fn is_wfet(word: u32) -> bool {
+    word & 0xffff_ffe0 == 0xd503_1000
 }
 
 /// MRS of `CNTVCT_EL0` or `CNTVCTSS_EL0`.
@@ -92,7 +95,7 @@ const fn reads_clock(word: u32) -> bool {
 
 /// As an assembler would have it, with absolute targets.
 pub(super) fn text(word: u32, address: u64) -> Option<String> {
-    if word & 0xffff_ffe0 == 0xd503_1000 {
+    if is_wfet(word) {
         return Some(format!("wfet x{}", word & 31));
     }
     let bytes = word.to_le_bytes();
@@ -139,6 +142,7 @@ fn register(word: u32, low: u32) -> u8 {
 pub(super) fn operation(word: u32, address: u64) -> Operation {
     let mut operation = Operation::idle(address, LENGTH, flow(word, address));
     operation.is_hint = is_hint(word);
+    operation.has_deadline = is_wfet(word);
     operation.reads_clock = reads_clock(word);
     match field(word, 25, 4) {
         0b1000 | 0b1001 => immediate_arithmetic(word, &mut operation),

@@ -3,10 +3,7 @@
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
-use crate::launcher::LaunchError;
-
-/// Longest words of Slurm that are reported, characters.
-const LONGEST_WORDS: usize = 400;
+use crate::launcher::{self, LaunchError};
 
 /// Variables by which a user's or a site's shell changes what the commands do.
 /// What pinwise says on the command line wins over most; these filter, wait, or
@@ -101,7 +98,7 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<Said, LaunchEr
     })?;
     let words = one_line(&String::from_utf8_lossy(&ended.stderr), program);
     let words = match words.is_empty() {
-        true => format!("{}, without a word", ended.status),
+        true => format!("{}, without output", ended.status),
         false => words,
     };
     Ok(Said {
@@ -112,28 +109,12 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<Said, LaunchEr
 }
 
 /// What Slurm said, in one line: `sbatch: error: ` before each line says
-/// nothing, and control characters are shown, not obeyed.
+/// nothing.
 pub(super) fn one_line(text: &str, program: &str) -> String {
     let prefix = format!("{program}: ");
-    let lines = text.lines().map(|line| {
+    launcher::one_line(text.lines().map(|line| {
         let line = line.trim();
         let line = line.strip_prefix(&prefix).unwrap_or(line);
         line.strip_prefix("error: ").unwrap_or(line)
-    });
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    let mut words = plain(&lines.join("; "));
-    if let Some((end, _)) = words.char_indices().nth(LONGEST_WORDS) {
-        words.truncate(end);
-        words.push('…');
-    }
-    words
-}
-
-/// A text in which control characters are written out.
-pub(super) fn plain(text: &str) -> String {
-    let shown = text.chars().map(|c| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    });
-    shown.collect()
+    }))
 }

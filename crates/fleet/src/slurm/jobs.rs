@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::call::plain;
 use crate::hostlist;
-use crate::launcher::{JobState, LaunchError, Stage};
+use crate::launcher::{JobState, LaunchError, Stage, plain};
 use pinwise_record::FleetJob;
 
 /// `squeue --format`: id, state in full, nodes, name, reason. Name and reason
@@ -102,11 +101,11 @@ fn parse_line(line: &str, name: &str) -> Option<Option<Listed>> {
     else {
         return Some(None);
     };
-    let reported = match reason {
+    let words = match reason {
         "None" | "" => plain(state),
         reason => format!("{} ({})", plain(state), plain(reason)),
     };
-    listed(id, state, nodes, reported).map(Some)
+    parse_job(id, state, nodes, words).map(Some)
 }
 
 /// What `sacct --noheader --parsable2 --allocations --format ACCOUNTED`
@@ -130,18 +129,18 @@ pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<Listed>, Lau
             "None assigned" => "",
             nodes => nodes,
         };
-        found.push(listed(id, bare, nodes, plain(state)).ok_or_else(strange)?);
+        found.push(parse_job(id, bare, nodes, plain(state)).ok_or_else(strange)?);
     }
     Ok(found)
 }
 
-fn listed(id: &str, state: &str, nodes: &str, words: String) -> Option<Listed> {
+fn parse_job(id: &str, state: &str, nodes: &str, words: String) -> Option<Listed> {
     let job = id.split('_').next().unwrap_or(id);
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     if !is_number(job) {
         return None;
     }
-    // The tasks of an array that wait may stand in one line: 12_[3-8].
+    // Waiting tasks of an array may share a line: 12_[3-8].
     let is_task = |c: char| c.is_ascii_alphanumeric() || "_[]-,%+.".contains(c);
     if !id.chars().all(is_task) {
         return None;
@@ -188,7 +187,7 @@ pub(super) fn states(
                 job: job.id.clone(),
                 node: job.node.clone(),
                 stage: Stage::Unknown,
-                words: "Slurm does not know this job any more".to_owned(),
+                words: "Slurm no longer knows this job".to_owned(),
                 restarts: 0,
             });
             continue;

@@ -15,11 +15,11 @@ mod slurm_tests;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use self::call::{call, plain};
+use self::call::call;
 use self::jobs::Listed;
 use super::files::{Folder, How, Readers};
 use super::folder::FolderError;
-use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted};
+use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted, plain};
 use pinwise_format::shell;
 use pinwise_record::FleetJob;
 

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::call::plain;
 use crate::hostlist;
-use crate::launcher::{Choice, LaunchError, Wanted};
+use crate::launcher::{Choice, LaunchError, Wanted, plain};
 
 /// `sinfo --format`: name, state in full, partition, features, reason. The
 /// reason is an administrator's text and stands last.
@@ -129,7 +128,7 @@ fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, Launch
     let fitting = fitting_of(wanted, &chosen)?;
     let fits: BTreeSet<&str> = fitting.iter().map(|node| node.name.as_str()).collect();
     let others = names.iter().filter(|name| !fits.contains(name.as_str()));
-    let why = "not in the partition, or without the features, that were asked for";
+    let why = "not in the requested partition, or without the requested features";
     let others: Vec<String> = others.map(|name| format!("{name}: {why}")).collect();
     let mut named = sorted_out(fitting)?;
     named.left_out.extend(others);
@@ -153,7 +152,7 @@ fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, Lau
     if fitting.len() < count {
         let there = fitting.len();
         return Err(LaunchError::Wanted(format!(
-            "--nodes {count}: only {there} nodes fit what was asked for"
+            "--nodes {count}: only {there} nodes match the request"
         )));
     }
     Ok(choice)
@@ -229,7 +228,7 @@ fn sorted_out(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
     }
     if choice.nodes.is_empty() {
         let why = match choice.left_out.is_empty() {
-            true => "none fits what was asked for".to_owned(),
+            true => "none matches the request".to_owned(),
             false => choice.left_out.join("; "),
         };
         return Err(LaunchError::Wanted(format!("no node is usable: {why}")));

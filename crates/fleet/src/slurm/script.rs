@@ -28,7 +28,7 @@ pub(super) fn job_name(fleet: &str) -> String {
 
 /// The script of all jobs of a fleet.
 pub(super) fn script(task: &Task) -> Result<String, LaunchError> {
-    let folder = shell::word(checked(&task.folder)?);
+    let folder = shell::word(check_folder(&task.folder)?);
     let fleet = &task.fleet;
     Ok(format!(
         r#"#!/bin/sh
@@ -60,7 +60,7 @@ pub(super) type Job = (Option<String>, Vec<String>);
 /// The options of each job: its node, where it is bound to one, and the words
 /// behind `sbatch`.
 pub(super) fn jobs(task: &Task, wanted: &Wanted, choice: &Choice) -> Result<Vec<Job>, LaunchError> {
-    let folder = checked(&task.folder)?;
+    let folder = check_folder(&task.folder)?;
     let common = common(task, wanted, folder);
     let job = |node: Option<&String>, size: &[String]| {
         let mut words = common.clone();
@@ -140,9 +140,9 @@ fn clock(seconds: u64) -> String {
     )
 }
 
-/// A folder that can stand in a script and in a name of Slurm's, in which `\`
+/// A folder that can be written in a script and in a name of Slurm's, in which `\`
 /// switches patterns off.
-fn checked(folder: &Path) -> Result<&str, LaunchError> {
+fn check_folder(folder: &Path) -> Result<&str, LaunchError> {
     let path = folder.to_str().filter(|path| {
         let is_odd = |c: char| c.is_control() || c == '\\';
         path.starts_with('/') && !path.contains(is_odd)

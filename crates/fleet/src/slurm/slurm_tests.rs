@@ -125,7 +125,7 @@ fn nodes_that_do_not_fit_are_named() {
     both.constraint = Some("f3".to_owned());
     let choice = choose(&both).unwrap();
     assert_eq!(choice.nodes, names(&["n3"]));
-    assert!(choice.left_out[0].starts_with("n1: not in the partition"));
+    assert!(choice.left_out[0].starts_with("n1: not in the requested partition"));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn slurm_is_not_asked_for_more_nodes_than_there_are() {
     let choice = choose(&wanted(4)).unwrap();
     assert_eq!((choice.count, choice.nodes.len()), (4, 0));
     let error = choose(&wanted(5)).unwrap_err();
-    assert_eq!(error, "--nodes 5: only 4 nodes fit what was asked for");
+    assert_eq!(error, "--nodes 5: only 4 nodes match the request");
     let mut unknown = of_partition("nope");
     unknown.count = Some(5);
     assert_eq!(
@@ -169,16 +169,16 @@ fn jobs_are_reported_by_node_with_slurms_words() {
     ]);
     let listed = jobs::parse(SQUEUE, NAME).unwrap();
     let states = jobs::states(&of, &listed, &jobs::parse_restarts(RESTARTS));
-    let reported = |state: &JobState| {
+    let line = |state: &JobState| {
         let node = state.node.as_deref().unwrap_or("-");
         format!(
             "{} {node} {:?} {} {}",
             state.job, state.stage, state.restarts, state.words
         )
     };
-    let reported: Vec<String> = states.iter().map(reported).collect();
+    let lines: Vec<String> = states.iter().map(line).collect();
     assert_eq!(
-        reported,
+        lines,
         [
             "10 n1 Ended 0 COMPLETED",
             "11 n1 Failed 0 FAILED (NonZeroExitCode)",
@@ -188,9 +188,9 @@ fn jobs_are_reported_by_node_with_slurms_words() {
             "13_1 - Queued 1 PENDING (JobArrayTaskLimit)",
             "13_2 n2 Running 0 RUNNING",
             // A job of another name: the number was given anew.
-            "14 n4 Unknown 0 Slurm does not know this job any more",
+            "14 n4 Unknown 0 Slurm no longer knows this job",
             "15 n4 Failed 0 NODE_FAIL (NodeDown)",
-            "4711 n3 Unknown 0 Slurm does not know this job any more",
+            "4711 n3 Unknown 0 Slurm no longer knows this job",
         ]
     );
 }

@@ -1,6 +1,6 @@
 //! Placeholders and what is put in for them.
 
-/// Names of placeholders, and what they stand for.
+/// Names of placeholders, and their values.
 pub const PLACEHOLDERS: [(&str, &str); 15] = [
     ("node", "the node"),
     ("fleet", "the fleet's id"),
@@ -11,9 +11,9 @@ pub const PLACEHOLDERS: [(&str, &str); 15] = [
     ),
     ("folder", "the fleet's folder"),
     ("program", "the executable in it"),
-    ("command", "what the node runs, as one command line"),
+    ("command", "the command that the node runs, as one line"),
     ("argv", "the same as a list of words"),
-    ("log", "the file for what it prints"),
+    ("log", "the file for its output"),
     ("script", "the file of [submit] script"),
     ("job", "the job's id (in [status] and [cancel])"),
     ("time", "--time as HH:MM:SS"),
@@ -35,7 +35,7 @@ pub enum Quoting {
     Json,
 }
 
-/// What placeholders stand for.
+/// The values of placeholders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Values {
     pub(super) node: String,

@@ -33,7 +33,9 @@ use fill::{Values, fill};
 use super::files::{Folder, How, Readers};
 use super::folder::FolderError;
 use super::hostlist;
-use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted, is_job_id};
+use super::launcher::{
+    Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted, is_job_id, one_line,
+};
 use super::node_folder::NodeFolder;
 use pinwise_record::FleetJob;
 
@@ -133,7 +135,7 @@ impl Template {
         }
         if wanted.is_array {
             return Err(LaunchError::Wanted(format!(
-                "--array: the launcher {} starts one job a node; omit it",
+                "--array: the launcher {} starts one job per node; omit it",
                 self.name
             )));
         }
@@ -159,7 +161,7 @@ impl Launcher for Template {
             (None, count, _) => {
                 let option = if count.is_some() { "--nodes: " } else { "" };
                 return Err(LaunchError::Wanted(format!(
-                    "{option}the launcher {} knows no nodes: name them with --nodelist",
+                    "{option}launcher {} cannot list nodes; pass --nodelist",
                     self.name
                 )));
             }
@@ -282,7 +284,7 @@ impl Template {
         let out = done.succeeded(&self.name)?;
         let strange = || LaunchError::Strange {
             program: self.name.clone(),
-            words: run::in_one_line(&out),
+            words: one_line(out.lines()),
         };
         let job = self.job.as_ref().ok_or_else(strange)?;
         let found = { out.lines() }.find_map(|line| job.captures(line.trim_end()));
@@ -300,10 +302,10 @@ impl Template {
             if let Some(found) = pattern.captures(answer) {
                 let words = found.get(1).or(found.get(0));
                 let words = words.map_or("", |words| words.as_str());
-                return (*stage, run::in_one_line(words));
+                return (*stage, one_line(words.lines()));
             }
         }
-        (Stage::Unknown, run::in_one_line(answer))
+        (Stage::Unknown, one_line(answer.lines()))
     }
 }
 

@@ -122,7 +122,7 @@ impl Template {
         })
     }
 
-    /// Does a placeholder stand in what submits?
+    /// Does the submit command contain a placeholder?
     pub(super) fn uses(&self, placeholder: &str) -> bool {
         let texts = [&self.submit, &self.script];
         let seconds = placeholder == "time";
@@ -150,7 +150,7 @@ impl Source<'_> {
         match crate::hostlist::is_plain(name) {
             true => Ok(name.clone()),
             false => {
-                let reason = "name: it has to be of letters, digits, -, _ and .";
+                let reason = "name: use letters, digits, -, _ and . only";
                 Err(self.error(value, reason.to_owned()))
             }
         }
@@ -167,7 +167,7 @@ impl Source<'_> {
         };
         let text = value.get_ref();
         if text.trim().is_empty() || text.contains('\0') {
-            let reason = "it is empty, or holds a NUL byte".to_owned();
+            let reason = "it is empty, or contains a NUL byte".to_owned();
             return Err(self.error(value, reason));
         }
         for piece in pieces(text) {
@@ -199,7 +199,7 @@ impl Source<'_> {
             .size_limit(LARGEST_REGEX)
             .multi_line(true)
             .build();
-        built.map_err(|error| self.error(value, format!("no regular expression: {error}")))
+        built.map_err(|error| self.error(value, format!("not a regular expression: {error}")))
     }
 
     fn job(&self, submit: &Spanned<RawSubmit>) -> Result<Option<Regex>, TomlError> {
@@ -214,7 +214,7 @@ impl Source<'_> {
                 Ok(Some(regex))
             }
             (Some(command), None) => {
-                let reason = "job is missing: how the id stands in what the command prints";
+                let reason = "job is missing: the pattern of the job's id in the command's output";
                 Err(self.error(command, reason.to_owned()))
             }
             (None, Some(value)) => {

@@ -5,10 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use crate::launcher::LaunchError;
-
-/// Characters of a program's words that are reported.
-const MOST_CHARACTERS: usize = 400;
+use crate::launcher::{LaunchError, one_line};
 
 /// What a command printed and how it ended.
 #[derive(Debug)]
@@ -29,7 +26,7 @@ impl Finished {
         let words = String::from_utf8_lossy(&self.0.stderr);
         let words = match words.trim() {
             "" => format!("its command failed: {}", self.0.status),
-            words => in_one_line(words),
+            words => one_line(words.lines()),
         };
         Err(LaunchError::Refused {
             program: launcher.to_owned(),
@@ -52,16 +49,6 @@ pub(super) fn shell(launcher: &str, line: &str) -> Result<Finished, LaunchError>
         what: format!("the shell for {launcher}"),
         reason,
     })
-}
-
-/// Lines as one, within bounds.
-pub(super) fn in_one_line(text: &str) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty())
-        .collect();
-    lines.join("; ").chars().take(MOST_CHARACTERS).collect()
 }
 
 /// Works on items, N at a time, and passes on each result as it comes. After

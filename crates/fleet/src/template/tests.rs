@@ -89,7 +89,7 @@ fn mistakes_are_reported_with_their_place() {
     check(
         "name = \"x\"\n[submit]\ncommand = \"a\"\njob = '('",
         "4:7",
-        "no regular expression",
+        "not a regular expression",
     );
     check(
         "name = \"x\"\n[submit]\ncommand = \"go {nodes}\"\njob = '(a)'",

@@ -18,7 +18,7 @@ pub struct Laps<const N: usize>([u64; N]);
 impl<const N: usize> Laps<N> {
     /// Times that were taken elsewhere.
     #[must_use]
-    pub const fn of(ticks: [u64; N]) -> Self {
+    pub const fn from_ticks(ticks: [u64; N]) -> Self {
         Self(ticks)
     }
 
@@ -65,7 +65,7 @@ mod tests {
 
     #[track_caller]
     fn check(laps: [u64; 5], stopped: bool, median: f64) {
-        let (clock, laps) = (Clock::system(), Laps::of(laps));
+        let (clock, laps) = (Clock::system(), Laps::from_ticks(laps));
         assert_eq!(laps.stopped(&clock), stopped, "{laps:?}");
         assert!((laps.median_ns(&clock) - median).abs() < 1e-9);
     }

@@ -86,7 +86,7 @@ impl Line {
             *lap = now.wrapping_sub(last);
             last = now;
         }
-        Some(Laps::of(laps))
+        Some(Laps::from_ticks(laps))
     }
 
     /// Swaps `from` for the next number, as soon as it stands there.

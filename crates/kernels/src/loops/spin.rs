@@ -18,38 +18,75 @@ pub const PAUSES: u32 = 256;
 /// the x86-64 rows of `InstLatx64` and on arm64's cores.
 pub const CHAIN: u32 = 16_384;
 
+/// Instructions with a register `rounds`, which counts down.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! rounds {
+    ($rounds:expr; $($instruction:expr),+ $(; $($operands:tt)+)?) => {
+        // SAFETY: only the named registers and the flags change.
+        unsafe {
+            std::arch::asm!(
+                $($instruction,)+
+                $($($operands)+)?
+                rounds = inout(reg) $rounds => _,
+                options(nomem, nostack)
+            );
+        }
+    };
+}
+
+/// Goes back to `2` while rounds are left.
+#[cfg(target_arch = "x86_64")]
+macro_rules! next_round {
+    () => {
+        "dec {rounds:e}\njnz 2b"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! next_round {
+    () => {
+        "subs {rounds:w}, {rounds:w}, #1\nb.ne 2b"
+    };
+}
+
+/// Adds a register to another.
+#[cfg(target_arch = "x86_64")]
+macro_rules! add {
+    ($sum:literal, $term:literal) => {
+        concat!("add {", $sum, "}, {", $term, "}")
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! add {
+    ($sum:literal, $term:literal) => {
+        concat!("add {", $sum, "}, {", $sum, "}, {", $term, "}")
+    };
+}
+
+/// Multiplications of twelve registers with a thirteenth. All start at zero: no
+/// denormal, no exception.
+#[cfg(target_arch = "x86_64")]
+macro_rules! multiply {
+    ($zero:literal, $multiply:literal, $after:literal) => {
+        rounds!(
+            384u32; ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12", $zero, ".endr", ".p2align 5", "2:",
+            ".rept 2", ".irp r,0,1,2,3,4,5,6,7,8,9,10,11", $multiply, ".endr", ".endr",
+            next_round!(), $after;
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _,
+        )
+    };
+}
+
 /// Executes [`PAUSES`] spin-wait hints: PAUSE on x86, ISB on arm64 (what Rust,
 /// browsers and databases use there: YIELD is a no-operation on most of its cores).
 #[inline(always)]
 pub fn pause() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: only the named register and the flags change.
-    unsafe {
-        std::arch::asm!(
-            "2:",
-            ".rept 64",
-            "pause",
-            ".endr",
-            "dec {rounds:e}",
-            "jnz 2b",
-            rounds = inout(reg) PAUSES / 64 => _,
-            options(nomem, nostack)
-        );
-    }
+    rounds!(PAUSES / 64; "2:", ".rept 64", "pause", ".endr", next_round!());
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: only the named register and the flags change.
-    unsafe {
-        std::arch::asm!(
-            "2:",
-            ".rept 64",
-            "isb",
-            ".endr",
-            "subs {rounds:w}, {rounds:w}, #1",
-            "b.ne 2b",
-            rounds = inout(reg) PAUSES / 64 => _,
-            options(nomem, nostack)
-        );
-    }
+    rounds!(PAUSES / 64; "2:", ".rept 64", "isb", ".endr", next_round!());
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     for _ in 0..PAUSES {
         std::hint::spin_loop();
@@ -62,19 +99,7 @@ pub const HAS_YIELD: bool = cfg!(target_arch = "aarch64");
 /// Executes [`PAUSES`] YIELDs on arm64, and nothing elsewhere.
 pub fn yield_hint() {
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: only the named register and the flags change.
-    unsafe {
-        std::arch::asm!(
-            "2:",
-            ".rept 64",
-            "yield",
-            ".endr",
-            "subs {rounds:w}, {rounds:w}, #1",
-            "b.ne 2b",
-            rounds = inout(reg) PAUSES / 64 => _,
-            options(nomem, nostack)
-        );
-    }
+    rounds!(PAUSES / 64; "2:", ".rept 64", "yield", ".endr", next_round!());
 }
 
 /// Does the CPU have TPAUSE and UMWAIT (leaf 7, ECX bit 5: WAITPKG)?
@@ -145,38 +170,11 @@ pub fn monitored_wait() {
 /// cores add small constants at renaming, in no time.
 #[inline(always)]
 pub fn chain() {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: only the named registers and the flags change.
-    unsafe {
-        std::arch::asm!(
-            "2:",
-            ".rept 64",
-            "add {sum}, {term}",
-            ".endr",
-            "dec {rounds:e}",
-            "jnz 2b",
-            sum = inout(reg) 1u64 => _,
-            term = in(reg) 3u64,
-            rounds = inout(reg) CHAIN / 64 => _,
-            options(nomem, nostack)
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: only the named registers and the flags change.
-    unsafe {
-        std::arch::asm!(
-            "2:",
-            ".rept 64",
-            "add {sum}, {sum}, {term}",
-            ".endr",
-            "subs {rounds:w}, {rounds:w}, #1",
-            "b.ne 2b",
-            sum = inout(reg) 1u64 => _,
-            term = in(reg) 3u64,
-            rounds = inout(reg) CHAIN / 64 => _,
-            options(nomem, nostack)
-        );
-    }
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    rounds!(
+        CHAIN / 64; "2:", ".rept 64", add!("sum", "term"), ".endr", next_round!();
+        sum = inout(reg) 1u64 => _, term = in(reg) 3u64,
+    );
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         let mut sum = 1u64;
@@ -191,30 +189,8 @@ pub fn chain() {
 #[inline(always)]
 pub fn count() {
     const ROUNDS: u32 = 8192;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: only the named register and the flags change.
-    unsafe {
-        std::arch::asm!(
-            ".p2align 5",
-            "2:",
-            "dec {rounds:e}",
-            "jnz 2b",
-            rounds = inout(reg) ROUNDS => _,
-            options(nomem, nostack)
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: only the named register and the flags change.
-    unsafe {
-        std::arch::asm!(
-            ".p2align 5",
-            "2:",
-            "subs {rounds:w}, {rounds:w}, #1",
-            "b.ne 2b",
-            rounds = inout(reg) ROUNDS => _,
-            options(nomem, nostack)
-        );
-    }
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    rounds!(ROUNDS; ".p2align 5", "2:", next_round!());
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     for round in 0..ROUNDS {
         std::hint::black_box(round);
@@ -226,60 +202,17 @@ pub fn count() {
 #[inline(always)]
 pub fn integers() {
     const ROUNDS: u32 = 512;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: only the named registers and the flags change.
-    unsafe {
-        std::arch::asm!(
-            ".p2align 5",
-            "2:",
-            ".rept 8",
-            "add {a}, {t}",
-            "add {b}, {t}",
-            "add {c}, {t}",
-            "add {d}, {t}",
-            "add {e}, {t}",
-            "add {f}, {t}",
-            "add {g}, {t}",
-            "add {h}, {t}",
-            ".endr",
-            "dec {rounds:e}",
-            "jnz 2b",
-            a = inout(reg) 1u64 => _, b = inout(reg) 2u64 => _,
-            c = inout(reg) 3u64 => _, d = inout(reg) 4u64 => _,
-            e = inout(reg) 5u64 => _, f = inout(reg) 6u64 => _,
-            g = inout(reg) 7u64 => _, h = inout(reg) 8u64 => _,
-            t = in(reg) 9u64,
-            rounds = inout(reg) ROUNDS => _,
-            options(nomem, nostack)
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: only the named registers and the flags change.
-    unsafe {
-        std::arch::asm!(
-            ".p2align 5",
-            "2:",
-            ".rept 8",
-            "add {a}, {a}, {t}",
-            "add {b}, {b}, {t}",
-            "add {c}, {c}, {t}",
-            "add {d}, {d}, {t}",
-            "add {e}, {e}, {t}",
-            "add {f}, {f}, {t}",
-            "add {g}, {g}, {t}",
-            "add {h}, {h}, {t}",
-            ".endr",
-            "subs {rounds:w}, {rounds:w}, #1",
-            "b.ne 2b",
-            a = inout(reg) 1u64 => _, b = inout(reg) 2u64 => _,
-            c = inout(reg) 3u64 => _, d = inout(reg) 4u64 => _,
-            e = inout(reg) 5u64 => _, f = inout(reg) 6u64 => _,
-            g = inout(reg) 7u64 => _, h = inout(reg) 8u64 => _,
-            t = in(reg) 9u64,
-            rounds = inout(reg) ROUNDS => _,
-            options(nomem, nostack)
-        );
-    }
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    rounds!(
+        ROUNDS; ".p2align 5", "2:", ".rept 8", add!("a", "t"), add!("b", "t"), add!("c", "t"),
+        add!("d", "t"), add!("e", "t"), add!("f", "t"), add!("g", "t"), add!("h", "t"), ".endr",
+        next_round!();
+        a = inout(reg) 1u64 => _, b = inout(reg) 2u64 => _,
+        c = inout(reg) 3u64 => _, d = inout(reg) 4u64 => _,
+        e = inout(reg) 5u64 => _, f = inout(reg) 6u64 => _,
+        g = inout(reg) 7u64 => _, h = inout(reg) 8u64 => _,
+        t = in(reg) 9u64,
+    );
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         let mut sums = [1u64, 2, 3, 4, 5, 6, 7, 8];
@@ -294,127 +227,34 @@ pub fn integers() {
 /// numbers where the CPU has them, else multiplications of two.
 #[inline(always)]
 pub fn floats() {
+    // FMA includes AVX and its registers in use by the system.
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("fma") {
-        fused();
+        multiply!(
+            "vpxor xmm\\r, xmm\\r, xmm\\r",
+            "vfmadd231pd ymm\\r, ymm12, ymm12",
+            "vzeroupper"
+        );
     } else {
-        multiplied();
+        multiply!("xorps xmm\\r, xmm\\r", "mulpd xmm\\r, xmm12", "");
     }
+    // v8 to v15 are the caller's.
     #[cfg(target_arch = "aarch64")]
-    fused();
+    rounds!(
+        384u32; ".irp r,0,1,2,3,4,5,6,7,16,17,18,19,20", "movi v\\r\\().2d, #0", ".endr",
+        ".p2align 5", "2:", ".irp r,0,1,2,3,4,5,6,7,16,17,18,19,0,1,2,3,4,5,6,7,16,17,18,19",
+        "fmla v\\r\\().2d, v20.2d, v20.2d", ".endr", next_round!();
+        out("v0") _, out("v1") _, out("v2") _, out("v3") _,
+        out("v4") _, out("v5") _, out("v6") _, out("v7") _,
+        out("v16") _, out("v17") _, out("v18") _, out("v19") _,
+        out("v20") _,
+    );
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         let mut products = [1.0f64, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7];
         for _ in 0..2048 {
             products = std::hint::black_box(products.map(|product| product * 1.0));
         }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn fused() {
-    const ROUNDS: u32 = 384;
-    // SAFETY: called where FMA is there, which includes AVX and its registers
-    // in use by the system; only the named registers and the flags change.
-    // All start at zero: no denormal, no exception.
-    unsafe {
-        std::arch::asm!(
-            "vpxor xmm0, xmm0, xmm0", "vpxor xmm1, xmm1, xmm1",
-            "vpxor xmm2, xmm2, xmm2", "vpxor xmm3, xmm3, xmm3",
-            "vpxor xmm4, xmm4, xmm4", "vpxor xmm5, xmm5, xmm5",
-            "vpxor xmm6, xmm6, xmm6", "vpxor xmm7, xmm7, xmm7",
-            "vpxor xmm8, xmm8, xmm8", "vpxor xmm9, xmm9, xmm9",
-            "vpxor xmm10, xmm10, xmm10", "vpxor xmm11, xmm11, xmm11",
-            "vpxor xmm12, xmm12, xmm12",
-            ".p2align 5",
-            "2:",
-            ".rept 2",
-            "vfmadd231pd ymm0, ymm12, ymm12", "vfmadd231pd ymm1, ymm12, ymm12",
-            "vfmadd231pd ymm2, ymm12, ymm12", "vfmadd231pd ymm3, ymm12, ymm12",
-            "vfmadd231pd ymm4, ymm12, ymm12", "vfmadd231pd ymm5, ymm12, ymm12",
-            "vfmadd231pd ymm6, ymm12, ymm12", "vfmadd231pd ymm7, ymm12, ymm12",
-            "vfmadd231pd ymm8, ymm12, ymm12", "vfmadd231pd ymm9, ymm12, ymm12",
-            "vfmadd231pd ymm10, ymm12, ymm12", "vfmadd231pd ymm11, ymm12, ymm12",
-            ".endr",
-            "dec {rounds:e}",
-            "jnz 2b",
-            "vzeroupper",
-            rounds = inout(reg) ROUNDS => _,
-            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
-            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-            out("xmm12") _,
-            options(nomem, nostack)
-        );
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn multiplied() {
-    const ROUNDS: u32 = 384;
-    // SAFETY: SSE2 is in every x86-64 CPU; only the named registers and the
-    // flags change. All start at zero: no denormal, no exception.
-    unsafe {
-        std::arch::asm!(
-            "xorps xmm0, xmm0", "xorps xmm1, xmm1", "xorps xmm2, xmm2",
-            "xorps xmm3, xmm3", "xorps xmm4, xmm4", "xorps xmm5, xmm5",
-            "xorps xmm6, xmm6", "xorps xmm7, xmm7", "xorps xmm8, xmm8",
-            "xorps xmm9, xmm9", "xorps xmm10, xmm10", "xorps xmm11, xmm11",
-            "xorps xmm12, xmm12",
-            ".p2align 5",
-            "2:",
-            ".rept 2",
-            "mulpd xmm0, xmm12", "mulpd xmm1, xmm12", "mulpd xmm2, xmm12",
-            "mulpd xmm3, xmm12", "mulpd xmm4, xmm12", "mulpd xmm5, xmm12",
-            "mulpd xmm6, xmm12", "mulpd xmm7, xmm12", "mulpd xmm8, xmm12",
-            "mulpd xmm9, xmm12", "mulpd xmm10, xmm12", "mulpd xmm11, xmm12",
-            ".endr",
-            "dec {rounds:e}",
-            "jnz 2b",
-            rounds = inout(reg) ROUNDS => _,
-            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
-            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-            out("xmm12") _,
-            options(nomem, nostack)
-        );
-    }
-}
-
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-fn fused() {
-    const ROUNDS: u32 = 384;
-    // SAFETY: only the named registers and the flags change; vector registers
-    // are part of the architecture. All start at zero.
-    unsafe {
-        std::arch::asm!(
-            "movi v0.2d, #0", "movi v1.2d, #0", "movi v2.2d, #0",
-            "movi v3.2d, #0", "movi v4.2d, #0", "movi v5.2d, #0",
-            "movi v6.2d, #0", "movi v7.2d, #0", "movi v16.2d, #0",
-            "movi v17.2d, #0", "movi v18.2d, #0", "movi v19.2d, #0",
-            "movi v20.2d, #0",
-            ".p2align 5",
-            "2:",
-            ".rept 2",
-            "fmla v0.2d, v20.2d, v20.2d", "fmla v1.2d, v20.2d, v20.2d",
-            "fmla v2.2d, v20.2d, v20.2d", "fmla v3.2d, v20.2d, v20.2d",
-            "fmla v4.2d, v20.2d, v20.2d", "fmla v5.2d, v20.2d, v20.2d",
-            "fmla v6.2d, v20.2d, v20.2d", "fmla v7.2d, v20.2d, v20.2d",
-            "fmla v16.2d, v20.2d, v20.2d", "fmla v17.2d, v20.2d, v20.2d",
-            "fmla v18.2d, v20.2d, v20.2d", "fmla v19.2d, v20.2d, v20.2d",
-            ".endr",
-            "subs {rounds:w}, {rounds:w}, #1",
-            "b.ne 2b",
-            rounds = inout(reg) ROUNDS => _,
-            out("v0") _, out("v1") _, out("v2") _, out("v3") _,
-            out("v4") _, out("v5") _, out("v6") _, out("v7") _,
-            out("v16") _, out("v17") _, out("v18") _, out("v19") _,
-            out("v20") _,
-            options(nomem, nostack)
-        );
     }
 }
 

@@ -23,8 +23,11 @@ const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
 
 /// Single files.
-const FILES: [&str; 15] = [
+const FILES: [&str; 18] = [
     "sys/devices/system/cpu/online",
+    "sys/devices/system/cpu/isolated",
+    "sys/devices/system/cpu/nohz_full",
+    "sys/fs/cgroup/cpuset.cpus.isolated",
     "sys/devices/cpu_core/cpus",
     "sys/devices/cpu_atom/cpus",
     "sys/devices/cpu_lowpower/cpus",
@@ -42,12 +45,15 @@ const FILES: [&str; 15] = [
 ];
 
 /// Files of each CPU.
-const CPU_FILES: [&str; 13] = [
+const CPU_FILES: [&str; 16] = [
     "online",
+    "acpi_cppc/highest_perf",
     "cpu_capacity",
+    "cpufreq/amd_pstate_prefcore_ranking",
     "cpufreq/cpuinfo_max_freq",
     "regs/identification/midr_el1",
     "topology/core_id",
+    "topology/physical_package_id",
     "topology/core_cpus",
     "topology/core_cpus_list",
     "topology/thread_siblings",
@@ -59,7 +65,14 @@ const CPU_FILES: [&str; 13] = [
 ];
 
 /// Files of each cache.
-const CACHE_FILES: [&str; 5] = ["level", "type", "size", "shared_cpu_map", "shared_cpu_list"];
+const CACHE_FILES: [&str; 6] = [
+    "id",
+    "level",
+    "type",
+    "size",
+    "shared_cpu_map",
+    "shared_cpu_list",
+];
 
 /// Why a folder holds no machine.
 #[derive(Debug, thiserror::Error)]
@@ -112,14 +125,14 @@ pub fn name_models(topology: &mut Topology) {
 /// `fsroot`, or in its only subfolder.
 ///
 /// # Errors
-/// [`CaptureReadError`] where there is no such folder.
+/// [`CaptureReadError`] where no such folder.
 pub fn capture_folder(folder: &Path) -> Result<Capture, CaptureReadError> {
     let root = find_root(folder).ok_or_else(|| CaptureReadError {
         path: folder.display().to_string(),
         reason: if folder.is_dir() {
-            "there is no sys/devices/system/cpu in it".to_owned()
+            "it contains no sys/devices/system/cpu".to_owned()
         } else {
-            "there is no such folder".to_owned()
+            "no such folder".to_owned()
         },
     })?;
     let mut reader = Reader {
@@ -197,7 +210,7 @@ impl Reader {
     }
 
     /// Folders of devices are reached by links, which say where a device is: they
-    /// are kept as they stand.
+    /// are kept as they are.
     fn read_devices(&mut self) {
         self.read_folders(NVIDIA_DIR, &["information"]);
         for address in names(&self.root.join(PCI_DIR)) {
@@ -251,8 +264,19 @@ impl Reader {
 
     fn read_nodes(&mut self) {
         for name in self.numbered(NODE_DIR, "node") {
+            let dir = format!("{NODE_DIR}/{name}");
             for file in ["cpumap", "cpulist", "meminfo"] {
-                self.read_wanted(&format!("{NODE_DIR}/{name}"), file);
+                self.read_wanted(&dir, file);
+            }
+            for class in ["access0", "access1"] {
+                let dir = format!("{dir}/{class}/initiators");
+                for file in ["read_bandwidth", "read_latency"] {
+                    self.read_wanted(&dir, file);
+                }
+                for initiator in self.numbered(&dir, "node") {
+                    let path = format!("{dir}/{initiator}");
+                    self.read_link(&path, &path);
+                }
             }
         }
     }

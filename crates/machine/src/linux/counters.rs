@@ -19,7 +19,11 @@ use std::time::Duration;
 
 use perf_event_open_sys::bindings as perf;
 
+use super::trace::Target;
+use super::trace::permission::{self, Attempt};
 use super::{ring, sys};
+use pinwise_sched::Refusal;
+use pinwise_workload::Counts;
 
 /// A hardware counter may cost this much per context switch.
 const CHEAP: Duration = Duration::from_micros(2);
@@ -45,28 +49,6 @@ pub(super) struct Counters {
     instructions: Option<OwnedFd>,
     /// Asked for, whatever they cost.
     are_wanted: bool,
-}
-
-/// Totals at a moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Totals {
-    pub(super) migrations: Option<u64>,
-    pub(super) cycles: Option<u64>,
-    pub(super) instructions: Option<u64>,
-}
-
-impl Totals {
-    /// What was added since `before`.
-    pub(super) fn since(self, before: Self) -> Self {
-        let difference = |now: Option<u64>, then: Option<u64>| {
-            now.zip(then).map(|(now, then)| now.saturating_sub(then))
-        };
-        Self {
-            migrations: difference(self.migrations, before.migrations),
-            cycles: difference(self.cycles, before.cycles),
-            instructions: difference(self.instructions, before.instructions),
-        }
-    }
 }
 
 impl Counters {
@@ -117,8 +99,8 @@ impl Counters {
         }
     }
 
-    pub(super) fn totals(&self) -> Totals {
-        Totals {
+    pub(super) fn totals(&self) -> Counts {
+        Counts {
             migrations: self.migrations.as_ref().and_then(read),
             cycles: self.cycles.as_ref().and_then(read),
             instructions: self.instructions.as_ref().and_then(read),
@@ -137,6 +119,14 @@ impl Counters {
         set_running(&hardware, false);
         with.is_ok_and(|with| with.saturating_sub(without) / PROBE_SWITCHES <= CHEAP)
     }
+}
+
+/// Why what needs no hardware cannot be counted, which is tried: settings do not know
+/// of filters. `None` where it can.
+#[must_use]
+pub fn perf_refusal() -> Option<Refusal> {
+    let error = open(Counted::Migrations).err()?;
+    Some(permission::refusal(Attempt::Own(Target::Child), &error))
 }
 
 fn open(counted: Counted) -> io::Result<OwnedFd> {

@@ -6,8 +6,11 @@
 use std::path::Path;
 
 use super::capture::{names, read_text};
+use super::isolation::read_isolation;
+use super::scheduling::SchedExt;
 use super::sys;
-use pinwise_topology::CpuSet;
+use crate::jitter::Isolation;
+use pinwise_sched::Refusal;
 
 /// Settings and state of a host; `None` where the system does not report it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,10 +33,15 @@ pub struct HostFacts {
     pub aslr: Option<u32>,
     /// `kernel.perf_event_paranoid`.
     pub perf_paranoid: Option<i32>,
+    /// Why perf events cannot be opened ([`perf_refusal`](super::perf_refusal), which
+    /// no file says); `None`: they can.
+    pub perf_refusal: Option<Refusal>,
     /// Is automatic NUMA balancing on?
     pub numa_balancing: Option<bool>,
-    /// CPUs kept from the scheduler at boot.
-    pub isolated: CpuSet,
+    /// Is this a pod of Kubernetes?
+    pub is_pod: bool,
+    /// CPUs kept free of other threads, and how far.
+    pub isolation: Isolation,
     /// Names of running programs that move other programs' threads.
     pub tuners: Vec<String>,
     /// The `sched_ext` scheduler in charge.
@@ -77,13 +85,12 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
         load_average: host.text("proc/loadavg").and_then(|t| first_number(&t)),
         aslr: host.number("proc/sys/kernel/randomize_va_space"),
         perf_paranoid: host.number("proc/sys/kernel/perf_event_paranoid"),
+        perf_refusal: None,
         numa_balancing: numa_balancing(root),
-        isolated: host
-            .text(&format!("{cpu}/isolated"))
-            .and_then(|t| CpuSet::parse_list(&t).ok())
-            .unwrap_or_default(),
+        is_pod: host.is_pod(),
+        isolation: read_isolation(root),
         tuners: host.tuners(),
-        sched_ext: host.sched_ext(),
+        sched_ext: SchedExt::read(root).scheduler,
         thermal_throttles: host.thermal_throttles(),
         on_battery: host.on_battery(),
         clock_source: host.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
@@ -102,6 +109,14 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
+    /// A pod with a cgroup namespace does not see the kubelet's name of its cgroup, and one
+    /// without a service account has no folder of secrets.
+    fn is_pod(&self) -> bool {
+        let cgroups = self.text("proc/self/cgroup").unwrap_or_default();
+        let secrets = self.root.join("var/run/secrets/kubernetes.io");
+        cgroups.contains("kubepods") || secrets.exists()
+    }
+
     fn text(&self, path: &str) -> Option<String> {
         read_text(&self.root.join(path)).filter(|text| !text.is_empty())
     }
@@ -156,14 +171,6 @@ impl Host<'_> {
         found.sort_unstable();
         found.dedup();
         found
-    }
-
-    fn sched_ext(&self) -> Option<String> {
-        let is_on = self.text("sys/kernel/sched_ext/state")? == "enabled";
-        is_on.then(|| {
-            self.text("sys/kernel/sched_ext/root/ops")
-                .unwrap_or_else(|| "unnamed".to_owned())
-        })
     }
 
     fn thermal_throttles(&self) -> Option<u64> {

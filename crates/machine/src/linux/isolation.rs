@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::capture::{names, read_text};
 use crate::jitter::Isolation;
-use pinwise_topology::CpuSet;
+use pinwise_topology::{CpuSet, read_isolated};
 
 /// Reads the settings below `root` (`/` for this host).
 #[must_use]
@@ -37,7 +37,7 @@ pub fn read_isolation(root: &Path) -> Isolation {
     });
     let mask = text(&format!("{irq}/default_smp_affinity"));
     Isolation {
-        isolated: list(&format!("{cpu}/isolated")).unwrap_or_default(),
+        isolated: read_isolated(list),
         rcu_nocbs: rcu_nocbs.unwrap_or_default().union(&nohz_full),
         nohz_full,
         has_managed_irq: option("isolcpus")
@@ -59,7 +59,8 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, content).unwrap();
         };
-        put("sys/devices/system/cpu/isolated", "2-3\n");
+        put("sys/devices/system/cpu/isolated", "2\n");
+        put("sys/fs/cgroup/cpuset.cpus.isolated", "3\n");
         put("sys/devices/system/cpu/nohz_full", "3\n");
         put("proc/irq/default_smp_affinity", "3\n");
         put("proc/irq/38/smp_affinity_list", "0-3\n");

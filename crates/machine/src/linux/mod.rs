@@ -7,10 +7,12 @@
 mod accounts;
 mod bind;
 mod capture;
+mod companion;
 mod counters;
 mod counts;
 mod daemon;
 mod execute_bound;
+mod file_limit;
 mod guardian;
 mod host;
 mod hypervisor;
@@ -34,6 +36,7 @@ mod replay;
 mod ring;
 mod run;
 mod sample;
+mod scheduling;
 mod signals;
 mod spawn;
 mod start;
@@ -46,25 +49,27 @@ mod usage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
 pub use accounts::{effective_user, group_id};
 pub use bind::coverage::own_setting;
 pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
+pub use counters::perf_refusal;
 pub use execute_bound::{BoundPlace, execute_bound};
+pub use file_limit::fail_writes_beyond_file_limit;
 pub use host::{HostFacts, read_host_facts};
 pub use interrupts::read_interrupts;
 pub use isolation::read_isolation;
 pub use ledger::{
     Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
     LedgerOptions, Leftover, LeftoverState, MovedMemory, PageRange, RulesJournal,
-    RulesJournalError, SetQueue, UndoOutcome, journal_folders, leftovers,
+    RulesJournalError, SetQueue, UndoOutcome, cpusets_exclude_others, journal_folders, leftovers,
 };
 pub use links::{capture_links, read_links};
 pub use peers::{own_user, owner_of_peer};
-pub use pins::{PinError, Pins, thread_settings};
+pub use pins::{Pins, thread_settings};
 pub use probe::available_memory_bytes;
 pub use processes::{
     LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, user_id, writable_by_others,
@@ -81,13 +86,14 @@ pub use usage::watch_usage;
 
 use bind::ptrace::Orphans;
 use bind::{Binder, refusal};
+use companion::RunningCompanion;
 use counters::Counters;
 use guardian::{Guardian, MARK};
-use ledger::check_undone;
+use ledger::{JoinedGroup, check_undone};
 use output::Streams;
 use signals::Signals;
-use spawn::{Child, ChildPlan, Spawner};
-use start::{Programs, c_strings, policy_mode, start_error};
+use spawn::{Child, ChildPlan, Spawner, Step};
+use start::{Programs, Role, c_strings, policy_mode, start_error};
 use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
@@ -124,8 +130,12 @@ pub struct LinuxMachine {
     binder: Option<Binder>,
     /// Threads that probe; gone before a command runs.
     probing: Option<probe::ProbeSession>,
-    /// Where CPUs that are switched off are written down.
+    /// Where what runs change of the host is written down.
     ledger: Option<Ledger>,
+    /// Cgroups of its own that the next command joins.
+    groups: Vec<JoinedGroup>,
+    /// Commands that run beside the measured one.
+    companions: Vec<RunningCompanion>,
 }
 
 impl std::fmt::Debug for LinuxMachine {
@@ -183,11 +193,13 @@ impl LinuxMachine {
             binder: None,
             probing: None,
             ledger: None,
+            groups: Vec::new(),
+            companions: Vec::new(),
         })
     }
 
-    /// The same, with a ledger by which runs may switch CPUs of the host off. It
-    /// was opened before the machine was.
+    /// The same, with a ledger by which runs may change the host. It was opened before
+    /// the machine was.
     #[must_use]
     pub fn with_ledger(mut self, ledger: Ledger) -> Self {
         self.ledger = Some(ledger);
@@ -196,7 +208,12 @@ impl LinuxMachine {
 
     /// `NAME=VALUE` strings for a command: what pinwise itself inherited, the
     /// workload's own, the mark and the padding.
-    fn environment_of(&self, workload: Option<&Workload>, padding: usize) -> Vec<CString> {
+    fn environment_of(
+        &self,
+        workload: Option<&Workload>,
+        mark: &str,
+        padding: usize,
+    ) -> Vec<CString> {
         let added = workload.map_or(&[][..], |w| &w.environment);
         let is_replaced = |name: &str| added.iter().any(|(other, _)| other == name);
         let inherited = self.environment.iter();
@@ -204,7 +221,7 @@ impl LinuxMachine {
         let mut environment: Vec<CString> = kept.map(|(_, entry)| entry.clone()).collect();
         let own = added.iter().map(|(name, value)| format!("{name}={value}"));
         let ours = [
-            format!("{MARK}={}", self.mark),
+            format!("{MARK}={mark}"),
             format!("{PADDING}={}", "x".repeat(padding)),
         ];
         environment.extend(own.chain(ours).filter_map(|entry| CString::new(entry).ok()));
@@ -214,12 +231,16 @@ impl LinuxMachine {
     fn start(
         &mut self,
         command: &Command,
-        workload: Option<&Workload>,
+        role: Role<'_>,
         padding: usize,
         place: (&CpuSet, Option<&MemoryBinding>),
         bound: Option<(&Binding, Orphans)>,
         descriptors: [i32; 3],
     ) -> Result<(Child, Duration), MachineError> {
+        let (workload, settings) = match role {
+            Role::Measured(workload, settings) => (Some(workload), settings),
+            Role::Helper | Role::Companion { .. } => (None, &[][..]),
+        };
         let folder = workload.and_then(|workload| workload.folder.as_deref());
         let program = self.programs.path(folder, command)?;
         let folder = folder.and_then(|folder| CString::new(folder.as_os_str().as_bytes()).ok());
@@ -227,12 +248,17 @@ impl LinuxMachine {
             refusal::check_program(&program, command)?;
         }
         let arguments = c_strings(command);
-        let environment = self.environment_of(workload, padding);
+        let environment = self.environment_of(workload, role.mark(&self.mark), padding);
         let nodes: CpuSet = place
             .1
             .map(|memory| memory.nodes.iter().copied().collect())
             .unwrap_or_default();
+        let groups: Vec<RawFd> = match workload {
+            Some(_) => self.groups.iter().map(JoinedGroup::descriptor).collect(),
+            None => Vec::new(),
+        };
         let plan = ChildPlan {
+            groups: &groups,
             program: &program,
             arguments: &arguments,
             environment: &environment,
@@ -243,13 +269,18 @@ impl LinuxMachine {
             signals: self.signals.before(),
             slot: self.guardian.slot(),
             is_traced: bound.is_some(),
+            is_subreaper: matches!(role, Role::Companion { .. }),
+            scheduling: scheduling::attributes(settings),
         };
         let held = Signals::hold();
         let started = sys::monotonic();
         let child = self.spawner.spawn(&plan);
         drop(held);
-        let child =
-            child.map_err(|(step, error)| start_error(step, &error, command, place.0, place.1))?;
+        let child = child.map_err(|(step, error)| match step {
+            Step::Scheduling => scheduling::refused(settings, &error),
+            step => start_error(step, &error, command, place.0, place.1),
+        })?;
+        let started = child.joined.unwrap_or(started);
         self.binder =
             bound.map(|(binding, orphans)| Binder::new(binding, child.pid, started, orphans));
         Ok((child, started))
@@ -302,9 +333,9 @@ impl Host for LinuxMachine {
 
 impl CommandRunner for LinuxMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        match request.host {
-            None => self.run_beside(request, None, &mut Alone),
-            Some(setting) => self.run_with(setting, request),
+        match request.settings {
+            [] => self.run_beside(request, None, &mut Alone),
+            _ => self.run_with_settings(request),
         }
     }
 
@@ -321,7 +352,14 @@ impl CommandRunner for LinuxMachine {
                 reason: error.to_string(),
             })?;
         let cpus = self.topology.allowed.clone();
-        let (child, _) = self.start(command, None, 0, (&cpus, None), None, descriptors.numbers)?;
+        let (child, _) = self.start(
+            command,
+            Role::Helper,
+            0,
+            (&cpus, None),
+            None,
+            descriptors.numbers,
+        )?;
         let end = self.supervise_helper(child.pid);
         self.guardian.command_ended();
         let end = end?;
@@ -332,7 +370,9 @@ impl CommandRunner for LinuxMachine {
         let how = match end {
             End::Signal(signal) => format!("killed by signal {signal}"),
             End::Status(status) => format!("exit status {status}"),
-            End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => "it did not end".to_owned(),
+            End::TimedOut | End::Interrupted | End::LeftBehind(_) | End::NoFigure(_) => {
+                "it did not end".to_owned()
+            }
         };
         let words = String::from_utf8_lossy(&stderr).trim().to_owned();
         Err(MachineError::Helper {
@@ -349,7 +389,7 @@ impl CommandRunner for LinuxMachine {
 
 impl Drop for LinuxMachine {
     fn drop(&mut self) {
-        if !self.helpers.is_empty() {
+        if !self.helpers.is_empty() || !self.companions.is_empty() {
             guardian::end_marked(&format!("{MARK}={}", self.mark));
         }
     }

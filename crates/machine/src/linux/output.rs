@@ -58,7 +58,7 @@ impl Stream {
         self.read.as_raw_fd()
     }
 
-    /// Takes what is there.
+    /// Reads what is available.
     pub(super) fn drain(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
         loop {
@@ -120,6 +120,11 @@ impl Streams {
     }
 
     /// Prepares for a run. Errors name the file.
+    /// Descriptors of a command that reads nothing and whose output nobody reads.
+    pub(super) fn closed(&self) -> [i32; 3] {
+        [self.null.as_raw_fd(); 3]
+    }
+
     pub(super) fn prepare(
         &mut self,
         input: Option<File>,

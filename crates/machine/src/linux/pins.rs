@@ -10,43 +10,8 @@ use std::io;
 
 use super::ledger::{Change, Entry, Id, Ledger, LedgerError, LedgerOptions, UndoOutcome};
 use super::sys;
-use crate::HostSetting;
+use crate::RunSetting;
 use pinwise_topology::CpuSet;
-
-/// Why a thread could not be pinned.
-#[derive(Debug, thiserror::Error)]
-pub enum PinError {
-    /// It ended.
-    #[error("thread {0} is no longer there")]
-    Gone(i32),
-    /// It belongs to someone else.
-    #[error(
-        "thread {0} belongs to another user: nothing is changed (CAP_SYS_NICE would permit it)"
-    )]
-    Foreign(i32),
-    /// The kernel does not allow it: a thread of its own, or no CPU of the
-    /// mask is in the thread's cpuset.
-    #[error("the kernel forbids CPUs {1} to thread {0} (its cpuset, or a thread of the kernel's)")]
-    Forbidden(i32, CpuSet),
-    /// Nobody would undo it.
-    #[error("the guardian that undoes pins is gone ({0}): nothing is changed")]
-    Unguarded(io::Error),
-    /// Something else, such as a journal that cannot be written.
-    #[error(transparent)]
-    Ledger(LedgerError),
-}
-
-impl From<LedgerError> for PinError {
-    fn from(error: LedgerError) -> Self {
-        match error {
-            LedgerError::Gone(thread) => Self::Gone(thread),
-            LedgerError::Foreign(thread) => Self::Foreign(thread),
-            LedgerError::Forbidden(thread, cpus) => Self::Forbidden(thread, cpus),
-            LedgerError::Unguarded(error) => Self::Unguarded(error),
-            other => Self::Ledger(other),
-        }
-    }
-}
 
 /// Pins that were made, oldest first. They are undone when it is dropped.
 #[derive(Debug)]
@@ -90,8 +55,8 @@ impl Pins {
     /// Pins a thread; returns the CPUs that it was granted.
     ///
     /// # Errors
-    /// [`PinError`]; then the thread is as it was.
-    pub fn pin(&mut self, thread: i32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
+    /// [`LedgerError`]; then the thread is as it was.
+    pub fn pin(&mut self, thread: i32, cpus: &CpuSet) -> Result<CpuSet, LedgerError> {
         let change = Change::Mask {
             thread,
             cpus: cpus.clone(),
@@ -136,8 +101,8 @@ impl Pins {
     ///
     /// # Errors
     /// [`LedgerError`]; then the host is as it was.
-    pub(super) fn set_host(&mut self, setting: &HostSetting) -> Result<(), LedgerError> {
-        self.set.extend(self.ledger.set(setting)?);
+    pub(super) fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), LedgerError> {
+        self.set.extend(self.ledger.set(settings)?);
         self.ledger.running();
         Ok(())
     }
@@ -158,13 +123,13 @@ impl Pins {
         self.ledger.send_to_guardian(line);
     }
 
-    /// Do pins stay when pinwise leaves?
+    /// Do pins stay when pinwise quits?
     #[must_use]
     pub const fn are_kept(&self) -> bool {
         self.ledger.are_kept()
     }
 
-    /// Should pins stay when pinwise leaves? Where that cannot be written down
+    /// Should pins stay when pinwise quits? Where that cannot be written down
     /// they are undone, as [`Self::are_kept`] then says.
     pub fn keep(&mut self, are_kept: bool) {
         let _ = self.ledger.keep(are_kept);

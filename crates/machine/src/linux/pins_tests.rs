@@ -17,13 +17,13 @@ struct Sleeper(
 impl Sleeper {
     fn start() -> Self {
         let (end, ended) = std::sync::mpsc::channel::<()>();
-        let (commit, reported) = std::sync::mpsc::channel();
+        let (report_tid, started) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             // SAFETY: takes nothing and cannot fail.
-            commit.send(unsafe { libc::gettid() }).unwrap();
+            report_tid.send(unsafe { libc::gettid() }).unwrap();
             let _ = ended.recv();
         });
-        Self(Some(thread), end, reported.recv().unwrap())
+        Self(Some(thread), end, started.recv().unwrap())
     }
 }
 
@@ -84,7 +84,7 @@ fn what_someone_else_changed_and_who_ended_is_left_alone() {
     drop(sleeper);
     assert!(matches!(
         pins.pin(tid, &CpuSet::single(first)),
-        Err(PinError::Gone(_))
+        Err(LedgerError::Gone(_))
     ));
-    assert!(matches!(pins.pin(-1, &before), Err(PinError::Gone(-1))));
+    assert!(matches!(pins.pin(-1, &before), Err(LedgerError::Gone(-1))));
 }

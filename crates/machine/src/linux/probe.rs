@@ -9,11 +9,11 @@ pub(super) mod calls;
 mod chain;
 mod contention;
 mod counted;
-mod course;
 pub(super) mod lock;
 mod meeting;
 mod memory;
 mod pool;
+mod probe_run;
 mod single;
 mod transfer;
 mod wake;
@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 use bandwidth::Bandwidth;
 use chain::{Chase, Load};
 use contention::Contention;
-use course::Course;
 use lock::Lock;
 use pool::{Job, Pool};
+use probe_run::ProbeRun;
 use transfer::Transfer;
 use wake::{Switching, Waking};
 
@@ -100,16 +100,16 @@ impl ProbeSession {
         limit: Duration,
         mut is_interrupted: impl FnMut() -> bool,
     ) -> Result<Vec<Batches>, MachineError> {
-        let course = Course::new(self.clock, batches, limit);
+        let run = ProbeRun::new(self.clock, batches, limit);
         let (answer, answers) = channel();
         for (index, probe) in probes.iter().enumerate() {
-            if let Err(error) = self.start(&course, index, probe, &answer) {
-                course.stop();
+            if let Err(error) = self.start(&run, index, probe, &answer) {
+                run.stop();
                 return Err(error);
             }
         }
         drop(answer);
-        let found = collect(&course, &answers, probes.len(), &mut is_interrupted)?;
+        let found = collect(&run, &answers, probes.len(), &mut is_interrupted)?;
         let made = found.into_iter().zip(probes).map(|(batches, probe)| {
             batches.unwrap_or_else(|| {
                 let cpus = probe.cpus();
@@ -130,7 +130,7 @@ impl ProbeSession {
     /// Gives a probe's jobs to its threads. Exactly one of them answers.
     fn start(
         &mut self,
-        course: &Course,
+        run: &ProbeRun,
         index: usize,
         probe: &Probe,
         answer: &Sender<Answer>,
@@ -140,7 +140,7 @@ impl ProbeSession {
             // Nobody listens any more where the call was given up.
             let _ = answer.send((index, batches));
         };
-        let jobs = match jobs_of(course, probe, send.clone()) {
+        let jobs = match jobs_of(run, probe, send.clone()) {
             Ok(jobs) => jobs,
             Err(reason) => {
                 send(Batches::unavailable(reason));
@@ -148,7 +148,7 @@ impl ProbeSession {
             }
         };
         for (cpu, number, job) in jobs {
-            self.pool.start(cpu, number, course, job)?;
+            self.pool.start(cpu, number, run, job)?;
         }
         Ok(())
     }
@@ -159,13 +159,13 @@ type Placed = (usize, usize, Job);
 
 /// A probe's jobs; why there are none, as a full sentence.
 fn jobs_of(
-    course: &Course,
+    run: &ProbeRun,
     probe: &Probe,
     send: impl Fn(Batches) + Clone + Send + 'static,
 ) -> Result<Vec<Placed>, String> {
-    let alone = |cpu: usize, probe: fn(&Course, usize) -> Batches| {
-        let (course, send) = (course.clone(), send.clone());
-        let job: Job = Box::new(move |seat| send(probe(&course, seat.cpu)));
+    let alone = |cpu: usize, probe: fn(&ProbeRun, usize) -> Batches| {
+        let (run, send) = (run.clone(), send.clone());
+        let job: Job = Box::new(move |thread| send(probe(&run, thread.cpu)));
         Ok(vec![(cpu, 0, job)])
     };
     match *probe {
@@ -184,11 +184,11 @@ fn jobs_of(
         Probe::Tick { cpu } => alone(cpu, single::tick),
         Probe::TimerStep { cpu } => alone(cpu, single::timer_step),
         Probe::Transfer { a, b, home } => {
-            let shared = Transfer::new(course, (a, b), home)?;
+            let shared = Transfer::new(run, (a, b), home)?;
             Ok(two(shared, [a, b], send, Transfer::lead, Transfer::follow))
         }
         Probe::Contention { a, b, port } => {
-            let shared = Contention::new(course, (a, b), port);
+            let shared = Contention::new(run, (a, b), port);
             Ok(two(
                 shared,
                 [a, b],
@@ -198,15 +198,15 @@ fn jobs_of(
             ))
         }
         Probe::Chase { cpu, bytes, node } => {
-            let chase = Chase::new(course, bytes, node, None)?;
-            let job: Job = Box::new(move |seat| send(chase.measure(seat.cpu)));
+            let chase = Chase::new(run, bytes, node, None)?;
+            let job: Job = Box::new(move |thread| send(chase.measure(thread.cpu)));
             Ok(vec![(cpu, 0, job)])
         }
         Probe::LoadedLatency {
             cpu,
             ref loaders,
             bytes,
-        } => loaded(course, cpu, loaders, bytes, send),
+        } => make_load_jobs(run, cpu, loaders, bytes, send),
         Probe::Bandwidth {
             ref cpus,
             stream,
@@ -214,10 +214,10 @@ fn jobs_of(
             node,
         } => {
             let cpus: Vec<usize> = cpus.iter().collect();
-            streams(course, cpus, (pattern(stream), bytes, node), send)
+            streams(run, cpus, (pattern(stream), bytes, node), send)
         }
         Probe::ContextSwitch { cpu } => {
-            let shared = Switching::new(course, cpu);
+            let shared = Switching::new(run, cpu);
             Ok(two(
                 shared,
                 [cpu, cpu],
@@ -227,7 +227,7 @@ fn jobs_of(
             ))
         }
         Probe::FutexWake { waker, sleeper } => {
-            let shared = Waking::new(course, waker, sleeper);
+            let shared = Waking::new(run, waker, sleeper);
             Ok(two(
                 shared,
                 [waker, sleeper],
@@ -254,32 +254,36 @@ fn two<S: Send + Sync + 'static>(
     ]
 }
 
-fn loaded(
-    course: &Course,
+fn make_load_jobs(
+    run: &ProbeRun,
     cpu: usize,
     loaders: &CpuSet,
     bytes: usize,
     send: impl Fn(Batches) + Send + 'static,
 ) -> Result<Vec<Placed>, String> {
-    let load = Load::new(course, loaders.len())?;
-    let chase = Chase::new(course, bytes, None, Some(load.clone()))?;
+    let load = Load::new(run, loaders.len())?;
+    let chase = Chase::new(run, bytes, None, Some(load.clone()))?;
     let mut jobs: Vec<Placed> = Vec::new();
     for (number, loader) in loaders.iter().enumerate() {
         let load = load.clone();
-        let job: Job = Box::new(move |seat| load.load(number, seat.cpu));
+        let job: Job = Box::new(move |thread| load.load(number, thread.cpu));
         jobs.push((loader, 0, job));
     }
-    jobs.push((cpu, 0, Box::new(move |seat| send(chase.measure(seat.cpu)))));
+    jobs.push((
+        cpu,
+        0,
+        Box::new(move |thread| send(chase.measure(thread.cpu))),
+    ));
     Ok(jobs)
 }
 
 fn streams(
-    course: &Course,
+    run: &ProbeRun,
     cpus: Vec<usize>,
     arrays: (Pattern, usize, Option<usize>),
     send: impl Fn(Batches) + Send + 'static,
 ) -> Result<Vec<Placed>, String> {
-    let shared = Bandwidth::new(course, cpus.clone(), arrays)?;
+    let shared = Bandwidth::new(run, cpus.clone(), arrays)?;
     let mut jobs: Vec<Placed> = Vec::new();
     for (number, &cpu) in cpus.iter().enumerate().skip(1) {
         let shared = shared.clone();
@@ -300,7 +304,7 @@ const fn pattern(stream: Stream) -> Pattern {
 
 /// Waits for all answers; `None` for those that never came.
 fn collect(
-    course: &Course,
+    run: &ProbeRun,
     answers: &Receiver<Answer>,
     count: usize,
     is_interrupted: &mut dyn FnMut() -> bool,
@@ -309,7 +313,7 @@ fn collect(
     let mut was_interrupted = false;
     #[expect(clippy::disallowed_methods, reason = "the Edge waits for its threads")]
     let started = Instant::now();
-    let limit = course.left();
+    let limit = run.left();
     while found.iter().any(Option::is_none) {
         match answers.recv_timeout(WATCH) {
             Ok((index, batches)) => found[index] = Some(batches),
@@ -317,7 +321,7 @@ fn collect(
             Err(RecvTimeoutError::Timeout) => {
                 was_interrupted |= is_interrupted();
                 if was_interrupted || started.elapsed() > limit.saturating_add(GRACE) {
-                    course.stop();
+                    run.stop();
                 }
                 if started.elapsed() > limit.saturating_add(2 * GRACE) {
                     break;

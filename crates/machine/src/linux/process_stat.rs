@@ -21,7 +21,7 @@ pub(super) struct ProcessStat<'a> {
 }
 
 impl<'a> ProcessStat<'a> {
-    /// The name stands in parentheses and may hold any character, these as well.
+    /// The name is in parentheses and may contain any character, including these.
     pub(super) fn parse(line: &'a str) -> Option<Self> {
         let (_, rest) = line.split_once('(')?;
         let (name, rest) = rest.rsplit_once(')')?;
@@ -66,6 +66,11 @@ impl<'a> ProcessStat<'a> {
     pub(super) fn cpu(&self) -> Option<u32> {
         self.field(39)
     }
+
+    /// How it is scheduled, as `sched_setscheduler` numbers it.
+    pub(super) fn policy(&self) -> Option<i32> {
+        self.field(41)
+    }
 }
 
 /// The line of a process or thread; `None` where there is none.
@@ -101,6 +106,7 @@ mod tests {
             assert_eq!((stat.state(), stat.has_ended()), (Some('S'), false));
             assert_eq!((stat.ticks(), stat.start()), (Some((50, 60)), Some(4711)));
             assert_eq!((stat.cpu(), stat.has(PF_KTHREAD)), (Some(3), Some(false)));
+            assert_eq!(stat.policy(), Some(0));
         }
         let kernel = format!("2 (kthreadd) {}", FIELDS.replace("4194560", "2129984"));
         assert_eq!(

@@ -5,12 +5,13 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use super::LinuxMachine;
 use super::bind::ptrace::Orphans;
 use super::counters::SHORT;
-use super::ledger::{LedgerError, check_undone};
+use super::ledger::{JoinedGroup, LedgerError, check_undone};
+use super::scheduling::SchedExt;
 use super::supervise::{Alone, Attendant};
-use crate::{Host, HostSetting, MachineError, Request, Run};
+use super::{LinuxMachine, Role};
+use crate::{End, Host, MachineError, Request, Run, RunSetting, Throttling};
 use pinwise_workload::Workload;
 
 /// The kernel builds its scheduling domains anew after CPUs went or came; what
@@ -18,35 +19,45 @@ use pinwise_workload::Workload;
 const SETTLE: Duration = Duration::from_millis(100);
 
 impl LinuxMachine {
-    /// Runs a command while the whole host is set otherwise. It is set outside of
-    /// what is timed.
-    pub(super) fn run_with(
-        &mut self,
-        setting: &HostSetting,
-        request: &Request<'_>,
-    ) -> Result<Run, MachineError> {
-        let refused = |reason: String| MachineError::Refused {
-            what: match setting {
-                HostSetting::Offline(cpus) => format!("to switch CPUs {cpus} off"),
-                HostSetting::Interrupts(_) => "to move interrupts".to_owned(),
-            },
-            reason,
+    /// Runs a command with its settings. They are made outside of what is timed.
+    pub(super) fn run_with_settings(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
+        let settings = request.settings;
+        let refused = |error: LedgerError| MachineError::Refused {
+            what: settings
+                .iter()
+                .map(RunSetting::action)
+                .collect::<Vec<_>>()
+                .join(", "),
+            reason: error.to_string(),
         };
-        let Some(ledger) = &mut self.ledger else {
-            return Err(refused(LedgerError::NotForHost.to_string()));
+        let joined = match &mut self.ledger {
+            Some(ledger) => {
+                ledger.set(settings).map_err(refused)?;
+                ledger.join_groups().map_err(refused)
+            }
+            None if settings.iter().any(RunSetting::needs_ledger) => {
+                return Err(refused(LedgerError::NotForHost));
+            }
+            None => Ok(Vec::new()),
         };
-        ledger
-            .set(setting)
-            .map_err(|error| refused(error.to_string()))?;
-        let settle = match setting {
-            HostSetting::Offline(_) => SETTLE,
-            HostSetting::Interrupts(_) => Duration::ZERO,
+        let switches = |setting: &RunSetting| matches!(setting, RunSetting::Offline(_));
+        let settle = match settings.iter().any(switches) {
+            true => SETTLE,
+            false => Duration::ZERO,
         };
-        let settled = self.wait(settle);
+        let settled = joined.and_then(|groups| {
+            self.groups = groups;
+            self.wait(settle)?;
+            self.start_companions(settings)
+        });
         if let Some(ledger) = &mut self.ledger {
             ledger.running();
         }
         let run = settled.and_then(|()| self.run_beside(request, None, &mut Alone));
+        let deserter = self.end_companions();
+        let groups = std::mem::take(&mut self.groups);
+        let throttled = groups.iter().filter_map(JoinedGroup::throttling);
+        let throttled = throttled.reduce(Throttling::plus);
         let outcomes = match &mut self.ledger {
             Some(ledger) => ledger.undo_all(),
             None => Vec::new(),
@@ -54,7 +65,16 @@ impl LinuxMachine {
         check_undone(&outcomes)?;
         let run = run?;
         self.wait(settle)?;
-        Ok(run)
+        let end = deserter.map(|name| End::NoFigure(format!("{name} ended during the run")));
+        Ok(Run {
+            end: end.unwrap_or(run.end),
+            throttled: run
+                .throttled
+                .into_iter()
+                .chain(throttled)
+                .reduce(Throttling::plus),
+            ..run
+        })
     }
 
     /// Runs a command to its end, for at most `limit`, while the attendant does
@@ -78,10 +98,11 @@ impl LinuxMachine {
                     action: format!("creating {}", path.display()),
                     reason: error.to_string(),
                 })?;
+        let sched_ext = SchedExt::read(Path::new("/"));
         let before = self.counters.totals();
         let (child, started) = self.start(
             &workload.command,
-            Some(workload),
+            Role::Measured(workload, request.settings),
             request.environment_padding,
             (request.cpus, request.memory),
             request.bound.map(|bound| (bound, orphans(attendant))),
@@ -99,16 +120,14 @@ impl LinuxMachine {
         if !ended.left.is_empty() {
             self.streams.outlive();
         }
-        let counted = self.counters.totals().since(before);
+        let counts = self.counters.totals().since(before);
         // The first run decides for all: what is counted must not differ
         // between the runs that are compared.
         if !std::mem::replace(&mut self.has_run, true) && ended.wall < SHORT {
             self.counters.give_up();
         }
-        let throttled = match &mut self.throttle {
-            Some(throttle) => throttle.since_last().map(|since| since.times),
-            None => self.topology.quota.is_none().then_some(0),
-        };
+        let throttled = self.throttled_around();
+        let end = sched_ext.end_of_run(ended.end);
         let cpu_time = ended.user + ended.system;
         if let Some(disturbance) = self.meter.after_run(cpu_time) {
             self.disturbance = Some(disturbance);
@@ -122,10 +141,9 @@ impl LinuxMachine {
             major_faults: Some(ended.major_faults),
             voluntary_switches: Some(ended.voluntary_switches),
             involuntary_switches: Some(ended.involuntary_switches),
-            migrations: counted.migrations,
-            cycles: counted.cycles,
-            instructions: counted.instructions,
+            counts,
             threads: ended.threads,
+            queued: ended.queued_s.map(Duration::from_secs_f64),
             granted,
             coverage,
             foreign_cpu: disturbance.map(|d| ended.wall.mul_f64(d.foreign)),
@@ -134,8 +152,17 @@ impl LinuxMachine {
             output,
             stderr_tail,
             left_running: ended.left,
-            ..Run::of(ended.wall, ended.end)
+            sched_ext: sched_ext.scheduler,
+            ..Run::ended(ended.wall, end)
         })
+    }
+
+    /// What the limit of pinwise's own cgroup has held back since it was last asked.
+    fn throttled_around(&mut self) -> Option<Throttling> {
+        match &mut self.throttle {
+            Some(throttle) => throttle.since_last(),
+            None => (self.topology.quota.is_none()).then(Throttling::default),
+        }
     }
 }
 

@@ -40,11 +40,15 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Takes these signals of the calling thread and of threads that it starts.
+    /// Takes these signals of the calling thread and of threads that it starts. What
+    /// its parent had it ignore stays ignored (`nohup`), but for SIGINT: shells let all
+    /// that they start in the background ignore that, and `kill -INT` is to end it.
     ///
     /// # Errors
     /// Where the system has no descriptor for it.
     pub(super) fn take(wanted: &[libc::c_int]) -> io::Result<Self> {
+        let is_taken = |signal: &&libc::c_int| **signal == libc::SIGINT || !is_ignored(**signal);
+        let wanted: Vec<libc::c_int> = wanted.iter().filter(is_taken).copied().collect();
         let mut taken = MaybeUninit::<libc::sigset_t>::zeroed();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: sigemptyset initialises the set before it is used; all
@@ -163,14 +167,21 @@ impl Drop for Held {
 /// own are none of pinwise's.
 pub(super) fn stop_listening() {
     for signal in ENDING {
-        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: the pointers are valid; zeros are a valid action.
-        unsafe {
-            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
-            if action.assume_init().sa_sigaction != libc::SIG_IGN {
+        if !is_ignored(signal) {
+            // SAFETY: the default is no function.
+            unsafe {
                 libc::signal(signal, libc::SIG_DFL);
             }
         }
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the pointers are valid; zeros are a valid action.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }
 

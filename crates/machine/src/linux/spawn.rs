@@ -19,8 +19,10 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::bind::ptrace::{self, Orphans};
+use super::scheduling::SchedulingAttributes;
 use super::signals;
 use super::sys::{self, MASK_WORDS};
 use pinwise_topology::CpuSet;
@@ -30,6 +32,8 @@ const STACK_BYTES: usize = 256 * 1024;
 
 /// What the child should be.
 pub(super) struct ChildPlan<'a> {
+    /// Files of cgroups that take the child.
+    pub(super) groups: &'a [RawFd],
     /// Path of the program.
     pub(super) program: &'a CString,
     /// Arguments, the program's name first.
@@ -52,6 +56,10 @@ pub(super) struct ChildPlan<'a> {
     /// Is it traced, with all that it starts? Then `spawn` returns while it is
     /// stopped in front of the program's first instruction.
     pub(super) is_traced: bool,
+    /// Do orphans of what it starts become its children, and not pinwise's?
+    pub(super) is_subreaper: bool,
+    /// How the scheduler is to treat it; `None`: as pinwise.
+    pub(super) scheduling: Option<SchedulingAttributes>,
 }
 
 /// A child that is running, or stopped where it is traced.
@@ -59,6 +67,9 @@ pub(super) struct Child {
     pub(super) pid: libc::pid_t,
     /// What the kernel made of the mask.
     pub(super) granted: CpuSet,
+    /// When it was in its cgroups, which takes the kernel up to some ms; `None`
+    /// where it joined none.
+    pub(super) joined: Option<Duration>,
 }
 
 /// The step at which starting failed.
@@ -66,21 +77,25 @@ pub(super) struct Child {
 pub(super) enum Step {
     Clone,
     Trace,
+    Group,
     Descriptors,
     Folder,
     Affinity,
     Memory,
+    Scheduling,
     Execute,
 }
 
 impl Step {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Clone,
         Self::Trace,
+        Self::Group,
         Self::Descriptors,
         Self::Folder,
         Self::Affinity,
         Self::Memory,
+        Self::Scheduling,
         Self::Execute,
     ];
 }
@@ -88,6 +103,7 @@ impl Step {
 /// Everything the borrowed child may touch, made before it exists: it must
 /// not allocate. What it writes is atomic, since its parent may run meanwhile.
 struct Shared<'a> {
+    groups: &'a [RawFd],
     program: &'a CStr,
     arguments: Vec<*const libc::c_char>,
     environment: Vec<*const libc::c_char>,
@@ -98,10 +114,14 @@ struct Shared<'a> {
     memory_mode: libc::c_int,
     memory_nodes: Vec<u64>,
     signals: &'a libc::sigset_t,
+    is_subreaper: bool,
+    scheduling: Option<SchedulingAttributes>,
     parent: libc::pid_t,
     slot: &'a AtomicI32,
     granted: Vec<AtomicU64>,
     granted_bytes: AtomicI64,
+    /// [`Child::joined`], ns; 0: never.
+    joined_ns: AtomicU64,
     /// Place in [`Step::ALL`], or [`NONE`].
     failed_step: AtomicI32,
     failed_errno: AtomicI32,
@@ -165,6 +185,7 @@ impl Spawner {
             strings.iter().map(|s| s.as_ptr()).chain(end).collect()
         };
         let shared = Shared {
+            groups: plan.groups,
             program: plan.program,
             arguments: pointers(plan.arguments),
             environment: pointers(plan.environment),
@@ -176,11 +197,14 @@ impl Spawner {
                 .memory
                 .map_or(Vec::new(), |(_, nodes)| nodes.words().to_vec()),
             signals: plan.signals,
+            is_subreaper: plan.is_subreaper,
+            scheduling: plan.scheduling,
             // SAFETY: the call has no preconditions.
             parent: unsafe { libc::getpid() },
             slot: plan.slot,
             granted: (0..MASK_WORDS).map(|_| AtomicU64::new(0)).collect(),
             granted_bytes: AtomicI64::new(0),
+            joined_ns: AtomicU64::new(0),
             failed_step: AtomicI32::new(NONE),
             failed_errno: AtomicI32::new(0),
             gate: AtomicI32::new(if plan.is_traced { WAIT } else { GO_ON }),
@@ -211,6 +235,10 @@ impl Spawner {
         Ok(Child {
             pid,
             granted: shared.granted(),
+            joined: match shared.joined_ns.load(Ordering::SeqCst) {
+                0 => None,
+                ns => Some(Duration::from_nanos(ns)),
+            },
         })
     }
 }
@@ -294,6 +322,12 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
             libc::_exit(127);
         }
         shared.slot.store(libc::getpid(), Ordering::SeqCst);
+        if shared.is_subreaper {
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        }
+        if !join_groups(shared) {
+            return Step::Group;
+        }
         // Rust programs ignore SIGPIPE; the command must not inherit that.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         signals::stop_listening();
@@ -337,6 +371,12 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
                 return Step::Memory;
             }
         }
+        if let Some(attributes) = &shared.scheduling {
+            let set = libc::syscall(libc::SYS_sched_setattr, 0, ptr::from_ref(attributes), 0);
+            if set < 0 {
+                return Step::Scheduling;
+            }
+        }
         libc::sigprocmask(libc::SIG_SETMASK, shared.signals, ptr::null_mut());
         libc::execve(
             shared.program.as_ptr(),
@@ -345,6 +385,21 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
         );
     }
     Step::Execute
+}
+
+/// Has the child join its cgroups, and notes when it has. Called by the borrowed child.
+fn join_groups(shared: &Shared<'_>) -> bool {
+    for &group in shared.groups {
+        // SAFETY: the buffer has the byte; 0 stands for who writes.
+        if unsafe { libc::write(group, c"0".as_ptr().cast(), 1) } < 0 {
+            return false;
+        }
+    }
+    if !shared.groups.is_empty() {
+        let now = u64::try_from(sys::monotonic().as_nanos()).unwrap_or(u64::MAX);
+        shared.joined_ns.store(now, Ordering::SeqCst);
+    }
+    true
 }
 
 /// Replaces this process by a program with this environment; returns only where

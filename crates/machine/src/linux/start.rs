@@ -10,13 +10,34 @@ use std::path::{Path, PathBuf};
 use super::bind::refusal;
 use super::spawn::{self, FindError, Step};
 use super::{search_path, sys, whole_environment};
-use crate::MachineError;
+use crate::{MachineError, RunSetting};
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
 use pinwise_topology::{CpuSet, fnv1a};
 use pinwise_workload::{Command, Workload};
 
 /// Larger programs are not read, bytes: an experiment begins at once.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// What a command is started for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Role<'a> {
+    /// To be measured, with what is set for it.
+    Measured(&'a Workload, &'a [RunSetting]),
+    /// To prepare or clean up.
+    Helper,
+    /// To run beside a measured one, with a mark of its own.
+    Companion { mark: &'a str },
+}
+
+impl<'a> Role<'a> {
+    /// The mark of its processes.
+    pub(super) const fn mark(self, own: &'a str) -> &'a str {
+        match self {
+            Self::Companion { mark } => mark,
+            Self::Measured(..) | Self::Helper => own,
+        }
+    }
+}
 
 /// Replaces this process by a command on `cpus` with `variables` in its environment
 /// beside those of this process: what it prints, how it ends
@@ -140,14 +161,14 @@ pub(super) fn locate(
 
 fn missing_hint(program: &str) -> Option<String> {
     if program.contains(' ') {
-        let hint = "it has a space in it: without quotes it would be a program with arguments";
+        let hint = "it contains a space; for a program with arguments, omit the quotes";
         return Some(hint.to_owned());
     }
     let is_here = || Path::new(program).exists();
     match program.contains('/') {
         true => None,
         false if is_here() => Some(format!("for the one in this folder write ./{program}")),
-        false => Some("no folder of PATH has it".to_owned()),
+        false => Some("it is not in PATH".to_owned()),
     }
 }
 
@@ -197,7 +218,7 @@ fn memory_refused(error: &io::Error, memory: Option<&MemoryBinding>) -> MachineE
     });
     let reason = match (error.raw_os_error(), since) {
         (Some(libc::EINVAL), Some(since)) => {
-            format!("this kernel does not know it; Linux {since} and later do")
+            format!("this kernel does not support it; Linux {since} and later do")
         }
         _ => error.to_string(),
     };
@@ -244,7 +265,11 @@ pub(super) fn start_error(
             reason,
         },
         Step::Trace => refusal::refused(error, command),
-        Step::Clone | Step::Descriptors => MachineError::System {
+        Step::Group => MachineError::Refused {
+            what: "a cgroup of the command's own".to_owned(),
+            reason,
+        },
+        Step::Clone | Step::Descriptors | Step::Scheduling => MachineError::System {
             action: format!("starting '{command}'"),
             reason,
         },

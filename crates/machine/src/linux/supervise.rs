@@ -39,6 +39,11 @@ pub(super) trait Attendant {
         false
     }
 
+    /// Is what was gathered of use where the user interrupts? Otherwise that is an error.
+    fn keeps_interrupted(&self) -> bool {
+        false
+    }
+
     /// Does what is due; false: the command is to be ended as by its time-out.
     fn attend(&mut self, now: Duration, stir: Stir) -> bool;
 }
@@ -73,6 +78,8 @@ pub(super) struct Ended {
     pub(super) voluntary_switches: u64,
     pub(super) involuntary_switches: u64,
     pub(super) threads: Option<u32>,
+    /// Seconds for which threads were ready to run and had no CPU, where it was looked at.
+    pub(super) queued_s: Option<f64>,
     pub(super) end: End,
     /// Who was left running, by name.
     pub(super) left: Vec<String>,
@@ -85,6 +92,7 @@ struct Watch {
     last_exit: Duration,
     status: Option<libc::c_int>,
     total: Ended,
+    sampler: ThreadSampler,
     /// Why it is being ended early.
     cause: Option<Cause>,
     kill_until: Duration,
@@ -107,8 +115,7 @@ impl LinuxMachine {
         closely: bool,
         attendant: &mut dyn Attendant,
     ) -> Result<Ended, MachineError> {
-        let mut watch = Watch::new(pid, started);
-        let mut sampler = ThreadSampler::new(started, closely);
+        let mut watch = Watch::new(pid, started, closely);
         let deadline = timeout.map(|timeout| started.saturating_add(timeout));
         while self.show_and_reap(&mut watch, attendant) {
             let now = sys::monotonic();
@@ -119,7 +126,7 @@ impl LinuxMachine {
                 break;
             }
             self.react(&mut watch, now, deadline)?;
-            let wake = watch.next_wake(deadline, &sampler).min(attendant.next());
+            let wake = watch.next_wake(deadline).min(attendant.next());
             let wake = wake.min(self.binder.as_ref().map_or(Duration::MAX, Binder::wake));
             let has_filled = self.wait_until(wake, now, &mut watch, &attendant.descriptors());
             let stir = Stir {
@@ -131,19 +138,19 @@ impl LinuxMachine {
                 watch.cause = Some(Cause::TimedOut);
             }
             if watch.status.is_none() {
-                sampler.sample(pid, sys::monotonic());
+                watch.sampler.sample(pid, sys::monotonic());
             }
         }
-        if watch.cause == Some(Cause::Interrupted) {
+        if watch.cause == Some(Cause::Interrupted) && !attendant.keeps_interrupted() {
             return Err(MachineError::Interrupted);
         }
-        Ok(watch.finish(sampler.most()))
+        Ok(watch.finish())
     }
 
     /// Waits for a helper's own process only; what it leaves running (a
     /// server for the command to talk to) is spared from then on.
     pub(super) fn supervise_helper(&mut self, pid: libc::pid_t) -> Result<End, MachineError> {
-        let mut watch = Watch::new(pid, sys::monotonic());
+        let mut watch = Watch::new(pid, sys::monotonic(), false);
         while watch.status.is_none() {
             let has_children = self.reap_all(&mut watch);
             if !has_children || watch.status.is_some() {
@@ -164,7 +171,7 @@ impl LinuxMachine {
 
     /// Lets the attendant look at who has ended, and then takes them.
     fn show_and_reap(&mut self, watch: &mut Watch, attendant: &mut dyn Attendant) -> bool {
-        if sys::has_ended_child() {
+        if sys::ended_child().is_some() {
             let stir = Stir {
                 has_filled: false,
                 has_ended: true,
@@ -177,6 +184,10 @@ impl LinuxMachine {
     /// Takes all ended children; true while some of the tree are left.
     fn reap_all(&mut self, watch: &mut Watch) -> bool {
         loop {
+            let is_own = |pid: &_| !self.helpers.contains(pid) && !self.left.contains(pid);
+            if let Some(ended) = sys::ended_child().filter(is_own) {
+                watch.sampler.time(ended);
+            }
             match self.next_ended() {
                 Ok(Some(reaped)) => {
                     if !self.helpers.remove(&reaped.pid) && !self.left.remove(&reaped.pid) {
@@ -234,7 +245,7 @@ impl LinuxMachine {
             let left = tree::describe(&tree::own_children(&self.spared()));
             return Err(MachineError::System {
                 action: "ending the command's processes".to_owned(),
-                reason: format!("{} would not end", left.join(", ")),
+                reason: format!("{} did not end", left.join(", ")),
             });
         }
         tree::kill_tree(watch.pid, &self.spared());
@@ -273,7 +284,7 @@ impl LinuxMachine {
 }
 
 impl Watch {
-    fn new(pid: libc::pid_t, started: Duration) -> Self {
+    fn new(pid: libc::pid_t, started: Duration, closely: bool) -> Self {
         Self {
             pid,
             started,
@@ -289,9 +300,11 @@ impl Watch {
                 voluntary_switches: 0,
                 involuntary_switches: 0,
                 threads: None,
+                queued_s: None,
                 end: End::Status(0),
                 left: Vec::new(),
             },
+            sampler: ThreadSampler::new(started, closely),
             cause: None,
             kill_until: Duration::ZERO,
         }
@@ -318,7 +331,7 @@ impl Watch {
         self.cause.is_none() && self.status.is_some() && now >= self.last_exit + GRACE
     }
 
-    fn next_wake(&self, deadline: Option<Duration>, sampler: &ThreadSampler) -> Duration {
+    fn next_wake(&self, deadline: Option<Duration>) -> Duration {
         if self.cause.is_some() {
             // Ending: look again soon for processes that were just orphaned.
             return sys::monotonic() + Duration::from_millis(5);
@@ -326,18 +339,22 @@ impl Watch {
         if self.status.is_some() {
             return self.last_exit + GRACE;
         }
-        deadline.map_or(sampler.next(), |deadline| deadline.min(sampler.next()))
+        let next = self.sampler.next();
+        deadline.map_or(next, |deadline| deadline.min(next))
     }
 
-    fn finish(self, threads: Option<u32>) -> Ended {
+    fn finish(self) -> Ended {
+        let cpu = self.total.user + self.total.system;
         let end = match self.cause {
             Some(Cause::TimedOut) => End::TimedOut,
+            Some(Cause::Interrupted) => End::Interrupted,
             Some(Cause::LeftBehind(names)) => End::LeftBehind(names),
-            _ => decode(self.status.unwrap_or(0)),
+            None => decode(self.status.unwrap_or(0)),
         };
         Ended {
             wall: self.last_exit.saturating_sub(self.started),
-            threads,
+            threads: self.sampler.most(),
+            queued_s: self.sampler.queued_s(cpu.as_secs_f64()),
             end,
             ..self.total
         }

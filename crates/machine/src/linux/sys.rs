@@ -231,16 +231,18 @@ pub(super) struct Reaped {
     pub(super) usage: libc::rusage,
 }
 
-/// Is there an ended child to be taken?
-pub(super) fn has_ended_child() -> bool {
+/// A child that has ended and is still to be taken: files of /proc describe it until then.
+pub(super) fn ended_child() -> Option<libc::pid_t> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the pointer is valid; the structure stays zero, of which all
     // fields are valid, where no child has ended.
-    unsafe {
-        libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) == 0
-            && info.assume_init().si_pid() != 0
-    }
+    let pid = unsafe {
+        let result = libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options);
+        check(result).ok()?;
+        info.assume_init().si_pid()
+    };
+    (pid != 0).then_some(pid)
 }
 
 /// Takes one ended child if there is any. `Err` with `ECHILD`: no children.
@@ -475,20 +477,4 @@ pub(super) fn set_nice_of(thread: libc::pid_t, nice: libc::c_int) -> io::Result<
     // SAFETY: plain integers.
     check_long(unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, thread, nice) })?;
     Ok(())
-}
-
-/// No file can be written any more, as on a full disk: for tests of what happens
-/// then.
-#[cfg(debug_assertions)]
-pub(super) fn forbid_files_to_grow() {
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: the pointer is valid; the signal that would end the process is
-    // ignored, so that a write fails instead.
-    unsafe {
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const none);
-    }
 }

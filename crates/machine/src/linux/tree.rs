@@ -4,8 +4,7 @@
 //! pinwise is the tree's subreaper, so whatever the command leaves behind,
 //! daemons included, becomes a child of pinwise and is waited for.
 
-use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +14,8 @@ use super::{daemon, sys};
 
 /// Deepest level of children whose threads are counted.
 const DEEPEST: usize = 6;
+/// The share of a tree's CPU time that says how the rest went.
+const SEEN: f64 = 0.5;
 /// How long ending a tree may take before it is given up.
 pub(super) const ENDING: Duration = Duration::from_secs(5);
 
@@ -28,9 +29,12 @@ pub(super) fn own_children(spared: &BTreeSet<libc::pid_t>) -> Vec<libc::pid_t> {
 
 /// Direct children, over all threads of a process.
 fn children_of(pid: libc::pid_t) -> Vec<libc::pid_t> {
-    let threads = super::capture::names(Path::new(&format!("/proc/{pid}/task")));
-    let threads: Vec<libc::pid_t> = threads.iter().filter_map(|t| t.parse().ok()).collect();
-    children_of_threads(pid, &threads)
+    children_of_threads(pid, &threads_of(pid))
+}
+
+fn threads_of(pid: libc::pid_t) -> Vec<libc::pid_t> {
+    let names = super::capture::names(Path::new(&format!("/proc/{pid}/task")));
+    names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
 /// Direct children of these threads of a process.
@@ -74,21 +78,36 @@ pub(super) fn start_of(thread: i32) -> Option<u64> {
     ProcessStat::parse(&process_stat::line_of(thread)?)?.start()
 }
 
-/// Threads of a process and its descendants now; `None` once it is gone.
-pub(super) fn count_threads(pid: libc::pid_t) -> Option<u32> {
-    count_threads_below(pid, 0)
+/// Descendants of a process, the nearest first.
+pub(super) fn descendants(pid: libc::pid_t) -> Vec<libc::pid_t> {
+    let mut found = children_of(pid);
+    let mut at = 0;
+    while let Some(&next) = found.get(at) {
+        found.extend(children_of(next));
+        at += 1;
+    }
+    found
 }
 
-fn count_threads_below(pid: libc::pid_t, depth: usize) -> Option<u32> {
-    // A folder's links are itself, its parent and one for each thread.
-    let links = std::fs::metadata(format!("/proc/{pid}/task")).ok()?.nlink();
-    let mut threads = u32::try_from(links.checked_sub(2)?).ok()?;
+/// All threads of a process and its descendants.
+fn threads_below(pid: libc::pid_t, depth: usize, threads: &mut Vec<libc::pid_t>) {
+    let own = threads_of(pid);
     if depth < DEEPEST {
-        for child in children_of(pid) {
-            threads += count_threads_below(child, depth + 1).unwrap_or(0);
+        for child in children_of_threads(pid, &own) {
+            threads_below(child, depth + 1, threads);
         }
     }
-    Some(threads)
+    threads.extend(own);
+}
+
+/// The time that a thread ran, and that it was ready to run and had no CPU, ns.
+fn ran_and_queued(thread: libc::pid_t) -> Option<(u64, u64)> {
+    let text = read_file(Path::new(&format!("/proc/{thread}/schedstat")))?;
+    let text = String::from_utf8_lossy(&text);
+    let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
+    let (ran, queued) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    // A kernel that does not keep it writes zeros.
+    (ran > 0).then_some((ran, queued))
 }
 
 /// When to look for threads: soon at first, then ever more rarely.
@@ -98,6 +117,8 @@ pub(super) struct ThreadSampler {
     step: Duration,
     growth: f64,
     most: u32,
+    /// What each thread had when it was last seen.
+    times: BTreeMap<libc::pid_t, (u64, u64)>,
 }
 
 impl ThreadSampler {
@@ -111,6 +132,7 @@ impl ThreadSampler {
             step,
             growth: if closely { 1.1 } else { 1.6 },
             most: 0,
+            times: BTreeMap::new(),
         }
     }
 
@@ -124,10 +146,33 @@ impl ThreadSampler {
         }
         self.step = self.step.mul_f64(self.growth).min(Self::LONGEST_STEP);
         self.next = now + self.step;
-        self.most = self.most.max(count_threads(pid).unwrap_or(0));
+        let mut threads = Vec::new();
+        threads_below(pid, 0, &mut threads);
+        let alive = u32::try_from(threads.len()).unwrap_or(u32::MAX);
+        threads.into_iter().for_each(|thread| self.time(thread));
+        self.most = self.most.max(alive);
+    }
+
+    /// Reads the times of a thread, which the kernel keeps until it is waited for.
+    pub(super) fn time(&mut self, thread: libc::pid_t) {
+        if let Some(times) = ran_and_queued(thread) {
+            self.times.insert(thread, times);
+        }
     }
 
     pub(super) fn most(&self) -> Option<u32> {
         (self.most > 0).then_some(self.most)
+    }
+
+    /// Seconds for which a tree with this CPU time was ready to run and had no CPU, in
+    /// proportion to what was seen of its threads. `None` where too little was.
+    pub(super) fn queued_s(&self, cpu_s: f64) -> Option<f64> {
+        let mut seen = [0.0; 2];
+        for (ran, queued) in self.times.values() {
+            seen[0] += *ran as f64;
+            seen[1] += *queued as f64;
+        }
+        let [ran, queued] = seen;
+        (ran > 1e9 * SEEN * cpu_s).then(|| cpu_s * queued / ran)
     }
 }

@@ -3,7 +3,7 @@
 //! `/proc/stat` counts in ticks, usually 10 ms, and takes long to print on
 //! large machines: it is read at most every [`LEAST_INTERVAL`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -240,33 +240,15 @@ pub(super) struct Throttle {
 impl Throttle {
     /// Watches the `cpu.stat` beside the file that sets the quota.
     pub(super) fn beside(quota_file: &str) -> Option<Self> {
-        let folder: PathBuf = Path::new(quota_file).parent()?.to_owned();
-        let mut file = Watched::open(&folder.join("cpu.stat"))?;
-        let last = parse_throttling(file.read()?)?;
-        Some(Self { file, last })
+        Self::in_folder(Path::new(quota_file).parent()?, None)
     }
 
-    /// Of all cgroups with a quota that a process is in.
-    pub(super) fn of_process(process: i32) -> Vec<Self> {
-        let mut capture = Capture::new();
-        for (path, name) in [
-            ("/proc/mounts".to_owned(), "proc/mounts"),
-            (format!("/proc/{process}/cgroup"), "proc/self/cgroup"),
-        ] {
-            let content = super::capture::read_file(Path::new(&path)).unwrap_or_default();
-            capture.insert(name, content.trim_ascii());
-        }
-        let mut files = wanted_cgroup_files(&capture);
-        files.retain(|file| file.ends_with("/cpu.max") || file.ends_with("/cpu.cfs_quota_us"));
-        let has_limit = |file: &String| {
-            let text = super::capture::read_file(Path::new(file)).unwrap_or_default();
-            text.first().is_some_and(u8::is_ascii_digit)
-        };
-        let files = files.into_iter().map(|file| format!("/{file}"));
-        files
-            .filter(has_limit)
-            .filter_map(|file| Self::beside(&file))
-            .collect()
+    /// Watches a cgroup from when it had taken so much on; `None`: from now on.
+    pub(super) fn in_folder(folder: &Path, before: Option<Throttling>) -> Option<Self> {
+        let mut file = Watched::open(&folder.join("cpu.stat"))?;
+        let now = parse_throttling(file.read()?)?;
+        let last = before.unwrap_or(now);
+        Some(Self { file, last })
     }
 
     /// Since the last call.
@@ -280,6 +262,24 @@ impl Throttle {
         self.last = now;
         Some(added)
     }
+}
+
+/// The folders of all cgroups for CPU time that a process with these lines of
+/// `/proc/PID/cgroup` is in, where such file systems are mounted.
+pub(super) fn cpu_cgroups(mounts: &[u8], cgroups: &[u8]) -> BTreeSet<PathBuf> {
+    let mut capture = Capture::new();
+    capture.insert("proc/mounts", mounts.trim_ascii());
+    capture.insert("proc/self/cgroup", cgroups.trim_ascii());
+    let files = wanted_cgroup_files(&capture).into_iter();
+    let of_quota = files.filter(|file| file.ends_with("/cpu.max"));
+    let folders = of_quota.filter_map(|file| Some(Path::new("/").join(Path::new(&file).parent()?)));
+    folders.collect()
+}
+
+/// What the quota of a cgroup has taken so far; `None` where it can have none.
+pub(super) fn read_throttling(folder: &Path) -> Option<Throttling> {
+    let text = super::capture::read_file(&folder.join("cpu.stat"))?;
+    parse_throttling(&String::from_utf8_lossy(&text))
 }
 
 /// Reads `cpu.stat`, which has microseconds in version 2 of cgroups and

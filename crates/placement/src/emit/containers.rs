@@ -2,6 +2,7 @@
 
 use super::{Asked, Emission, Piece, Tool, node_list};
 use crate::MemoryPolicy;
+use crate::limit::{CpuLimit, systemd_time};
 use pinwise_format::count;
 use pinwise_topology::{CpuSet, Level};
 
@@ -20,7 +21,11 @@ pub(super) fn podman(asked: &Asked<'_>) -> Emission {
 }
 
 fn container(asked: &Asked<'_>, tool: &str) -> Emission {
-    let mut options = vec![format!("--cpuset-cpus={}", asked.list())];
+    let mut options = Vec::new();
+    if asked.names_cpus() {
+        options.push(format!("--cpuset-cpus={}", asked.list()));
+    }
+    options.extend(asked.context.limit.iter().flat_map(|limit| limit.docker()));
     options.extend(asked.bound_nodes().map(|n| format!("--cpuset-mems={n}")));
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let mut words = vec![tool, "run"];
@@ -45,11 +50,14 @@ fn container(asked: &Asked<'_>, tool: &str) -> Emission {
     );
     emission
         .notes
-        .push("The second line is for a container that runs already.".to_owned());
+        .push("The second line is for a running container.".to_owned());
     asked.with_nodes_only(emission)
 }
 
 pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
+    if let (Some(limit), false) = (&asked.context.limit, asked.names_cpus()) {
+        return limited_pod(asked, limit);
+    }
     let pieces = vec![
         Piece::File {
             path: "pod.yaml, of the container".to_owned(),
@@ -80,8 +88,7 @@ pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
         ));
     }
     let needs = [
-        "A changed policy is taken only after the node was drained and cpu_manager_state and \
-         memory_manager_state removed.",
+        "A changed policy takes effect only after draining the node and removing cpu_manager_state and memory_manager_state.",
         "The static policy needs CPUs that are set aside for the system (reservedSystemCPUs, \
          kubeReserved), memoryManagerPolicy: Static needs reservedMemory.",
     ];
@@ -94,22 +101,53 @@ pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
     asked.with_nodes_only(emission)
 }
 
+/// A pod in the shared pool of CPUs with a limit on its time.
+fn limited_pod(asked: &Asked<'_>, limit: &CpuLimit) -> Emission {
+    let cpu = limit.kubernetes();
+    let mut pieces = vec![Piece::File {
+        path: "pod.yaml, of the container".to_owned(),
+        text: format!(
+            "{}resources:\n  limits:\n    cpu: {cpu}\n",
+            pod_command(asked)
+        ),
+    }];
+    let verify = format!("kubectl exec POD -- {}", asked.allowed());
+    let period = limit.other_period().map(systemd_time);
+    if let Some(period) = &period {
+        pieces.push(Piece::File {
+            path: "/var/lib/kubelet/config.yaml, of the node".to_owned(),
+            text: format!("cpuCFSQuotaPeriod: {period}\n"),
+        });
+    }
+    let mut emission = asked.emission(pieces, verify);
+    emission.notes.push(format!(
+        "Without requests, {cpu} is requested as well. Under the static policy, a Guaranteed pod with whole CPUs gets CPUs of its own instead of the shared pool: keep its request below its limit."
+    ));
+    if period.is_some() {
+        emission.notes.push(
+            "The period is the node's, for all its pods, and needs the feature gate CustomCPUCFSQuotaPeriod.".to_owned(),
+        );
+    }
+    emission
+}
+
+/// The program, if it is known.
+fn pod_command(asked: &Asked<'_>) -> String {
+    if asked.context.command.is_empty() {
+        return String::new();
+    }
+    // JSON's strings and lists are YAML's.
+    let command = asked.command();
+    let words = command.iter().map(|word| Tool::Kubernetes.given(word));
+    format!("command: {}\n", serde_json::Value::from_iter(words))
+}
+
 /// Whole CPUs, requests equal to limits: only such pods get CPUs of their own.
 fn pod(asked: &Asked<'_>) -> String {
     let cpus = asked.realised.cpus.len();
-    let mut text = String::new();
-    if !asked.context.command.is_empty() {
-        // JSON's strings and lists are YAML's.
-        let command = asked.command();
-        let words = command.iter().map(|word| Tool::Kubernetes.given(word));
-        let words = serde_json::Value::from_iter(words);
-        text.push_str(&format!("command: {words}\n"));
-    }
+    let command = pod_command(asked);
     let amounts = format!("    cpu: \"{cpus}\"\n    memory: MEMORY\n");
-    text.push_str(&format!(
-        "resources:\n  requests:\n{amounts}  limits:\n{amounts}"
-    ));
-    text
+    format!("{command}resources:\n  requests:\n{amounts}  limits:\n{amounts}")
 }
 
 /// Options of the static policy.
@@ -217,8 +255,7 @@ pub(super) fn libvirt(asked: &Asked<'_>) -> Emission {
         ));
     }
     emission.notes.push(
-        "What the guest's threads do inside is the guest's affair: place them there, too."
-            .to_owned(),
+        "Threads inside the guest are placed by the guest: place them there, too.".to_owned(),
     );
     emission
 }

@@ -13,7 +13,7 @@ mod tool;
 
 use pinwise_format::shell;
 
-use super::{Kind, MemoryPolicy, Realised};
+use super::{CpuLimit, Kind, MemoryPolicy, Realised, Wish};
 use pinwise_topology::Topology;
 
 use system::numactl_options;
@@ -29,6 +29,8 @@ pub struct Context {
     pub environment: Vec<(String, String)>,
     /// Threads that the program starts; `None`: one for each CPU.
     pub threads: Option<usize>,
+    /// Its limit on CPU time.
+    pub limit: Option<CpuLimit>,
 }
 
 /// A placement in the words of one tool.
@@ -148,6 +150,12 @@ pub fn emit(
         Tool::LlamaCpp => runtimes::llama_cpp(&asked),
     };
     emission.tool = target.tool;
+    if let Some(limit) = context.limit.filter(|_| !target.tool.limits_cpu_time()) {
+        emission.cannot.push(format!(
+            "It cannot limit CPU time; systemd-run -p {} does.",
+            limit.systemd()
+        ));
+    }
     emission.notes.extend(devices::note(target.tool, &asked));
     emission
 }
@@ -166,6 +174,11 @@ impl Asked<'_> {
 
     fn mask(&self) -> String {
         self.realised.cpus.to_mask()
+    }
+
+    /// Are CPUs named? Not where a limit on all of them is what is asked for.
+    fn names_cpus(&self) -> bool {
+        self.context.limit.is_none() || self.realised.placement.wish != Wish::OsDefault
     }
 
     fn is_bound(&self) -> bool {
@@ -212,7 +225,7 @@ impl Asked<'_> {
         memory.is_some_and(|memory| memory.policy == policy)
     }
 
-    /// Are several nodes preferred, of which some tools take the first alone?
+    /// Are several nodes preferred, although some tools take only the first?
     fn prefers_several(&self) -> bool {
         let memory = self.realised.memory.as_ref();
         memory.is_some_and(|memory| {
@@ -223,7 +236,7 @@ impl Asked<'_> {
     /// For tools that know other policies.
     fn without_weights(&self) -> Option<String> {
         self.has_policy(MemoryPolicy::Weighted).then(|| {
-            "It has no word for weighted interleaving; numactl --weighted-interleave sets it."
+            "It does not support weighted interleaving; numactl --weighted-interleave does."
                 .to_owned()
         })
     }
@@ -233,8 +246,7 @@ impl Asked<'_> {
         let mut emission = self.emission(pieces, verify);
         if self.is_bound() {
             emission.cannot.push(
-                "It gives all threads one mask and binds none of them; pinwise run binds each to \
-                 its CPU."
+                "It gives all threads one mask and binds none of them; pinwise run binds each to one CPU."
                     .to_owned(),
             );
         }
@@ -255,7 +267,7 @@ impl Asked<'_> {
     fn without_memory(&self, mut emission: Emission) -> Emission {
         if let Some((policy, _)) = self.policy() {
             emission.cannot.push(format!(
-                "It says nothing of memory: /mem={} is left out; numactl sets it.",
+                "It does not place memory: /mem={} is left out; numactl sets it.",
                 policy.name()
             ));
         }
@@ -268,8 +280,7 @@ impl Asked<'_> {
             && policy != MemoryPolicy::Bind
         {
             emission.cannot.push(format!(
-                "It can limit memory to nodes and knows no policy: /mem={} is left out; start the \
-                 program by numactl inside.",
+                "It can limit memory to nodes but has no policies: /mem={} is left out; start the program with numactl inside.",
                 policy.name()
             ));
         }
@@ -277,9 +288,10 @@ impl Asked<'_> {
     }
 
     /// What shows the mask of the process that runs it, and the nodes that its
-    /// cgroup leaves it where the placement limits them.
+    /// cgroup leaves it where the placement limits them; or its limit, in a container.
     fn allowed(&self) -> &'static str {
         match self.bound_nodes() {
+            None if !self.names_cpus() => "cat /sys/fs/cgroup/cpu.max",
             Some(_) => "grep -E '(Cpu|Mem)s_allowed_list' /proc/self/status",
             None => ALLOWED,
         }

@@ -41,12 +41,12 @@ pub(super) fn slurm(asked: &Asked<'_>) -> Emission {
         );
     }
     if asked.has_policy(MemoryPolicy::Interleave) || asked.has_policy(MemoryPolicy::Weighted) {
-        emission
-            .cannot
-            .push("--mem-bind cannot interleave; start the program by numactl inside.".to_owned());
+        emission.cannot.push(
+            "--mem-bind cannot interleave; start the program with numactl inside.".to_owned(),
+        );
     }
     if asked.prefers_several() {
-        let first = "--mem-bind=prefer takes the first of the nodes alone.";
+        let first = "--mem-bind=prefer takes only the first of the nodes.";
         emission.cannot.push(first.to_owned());
     }
     emission
@@ -81,8 +81,7 @@ fn by_hint(asked: &Asked<'_>) -> Option<String> {
     };
     let spread = if used.packages > 1 { "cyclic" } else { "block" };
     Some(format!(
-        "Without numbers of CPUs the nearest is --hint={hint} --distribution=block:{spread}; \
-         Slurm takes no --cpu-bind beside a hint."
+        "Closest equivalent without CPU numbers: --hint={hint} --distribution=block:{spread}; Slurm takes no --cpu-bind with a hint."
     ))
 }
 
@@ -171,7 +170,7 @@ pub(super) fn omp(asked: &Asked<'_>) -> Emission {
 fn openmp_only(mut emission: Emission) -> Emission {
     emission
         .notes
-        .push("It places the threads of OpenMP, none that the program starts itself.".to_owned());
+        .push("Affects OpenMP threads only.".to_owned());
     emission
 }
 
@@ -287,12 +286,12 @@ pub(super) fn gomp(asked: &Asked<'_>) -> Emission {
     let mut emission = asked.without_memory(asked.emission(pieces, verify));
     if !asked.is_bound() {
         emission.cannot.push(
-            "It binds each thread to one CPU and cannot let threads share a mask; OMP_PLACES can."
+            "It binds each thread to one CPU; threads cannot share a mask (OMP_PLACES can)."
                 .to_owned(),
         );
     }
     emission
         .notes
-        .push("It gives way to OMP_PROC_BIND where that is set.".to_owned());
+        .push("Ignored when OMP_PROC_BIND is set.".to_owned());
     openmp_only(emission)
 }

@@ -28,8 +28,7 @@ pub(super) fn go(asked: &Asked<'_>) -> Emission {
 pub(super) fn tokio(asked: &Asked<'_>) -> Emission {
     let mut emission = runtime(asked, "TOKIO_WORKER_THREADS", asked.threads().to_string());
     emission.notes.push(
-        "The variable counts where the program does not set worker_threads itself; threads for \
-         blocking calls come on top."
+        "The variable applies unless the program sets worker_threads itself; threads for blocking calls come on top."
             .to_owned(),
     );
     emission
@@ -38,7 +37,7 @@ pub(super) fn tokio(asked: &Asked<'_>) -> Emission {
 pub(super) fn rayon(asked: &Asked<'_>) -> Emission {
     let mut emission = runtime(asked, "RAYON_NUM_THREADS", asked.threads().to_string());
     emission.notes.push(
-        "The variable counts for the global pool, and for pools without num_threads.".to_owned(),
+        "The variable applies to the global pool, and to pools without num_threads.".to_owned(),
     );
     emission
 }
@@ -51,7 +50,7 @@ fn runtime(asked: &Asked<'_>, name: &'static str, value: String) -> Emission {
     let mut emission = asked.one_mask(pieces, asked.placed_of_pid());
     emission
         .notes
-        .push("The runtime names no CPUs: the process's mask does.".to_owned());
+        .push("The runtime does not choose CPUs: the process's affinity mask does.".to_owned());
     emission
 }
 
@@ -76,9 +75,10 @@ pub(super) fn llama_cpp(asked: &Asked<'_>) -> Emission {
     let mut emission = asked.without_memory(asked.emission(pieces, ALLOWED_OF_PID.to_owned()));
     let ascending = asked.realised.order.is_sorted();
     if asked.is_bound() && !ascending {
-        emission
-            .cannot
-            .push("--cpu-strict binds in ascending order of CPUs, not in this one's.".to_owned());
+        emission.cannot.push(
+            "--cpu-strict binds in ascending order of CPUs, not in this placement's order."
+                .to_owned(),
+        );
     }
     if asked.realised.cpus.last() >= Some(LLAMA_CPUS) {
         emission
@@ -86,8 +86,7 @@ pub(super) fn llama_cpp(asked: &Asked<'_>) -> Emission {
             .push(format!("Masks end at CPU {}.", LLAMA_CPUS - 1));
     }
     emission.notes.push(
-        "Threads of batches (--threads-batch, --cpu-mask-batch) take the same unless set \
-         otherwise."
+        "Batch threads (--threads-batch, --cpu-mask-batch) use the same unless set otherwise."
             .to_owned(),
     );
     emission

@@ -1,6 +1,7 @@
 //! What comes with a Linux system: taskset, numactl, hwloc, systemd, cgroups.
 
 use super::{ALLOWED, Asked, Emission, Piece, Tool, node_list};
+use crate::limit::systemd_time;
 use crate::{MemoryPolicy, Realised};
 use pinwise_format::shell;
 
@@ -77,7 +78,7 @@ pub(super) fn hwloc_bind(asked: &Asked<'_>) -> Emission {
     let mut emission = asked.one_mask(vec![Piece::Command(asked.line(&options))], verify);
     if asked.has_policy(MemoryPolicy::Local) {
         emission.cannot.push(
-            "It has no word for strictly local memory; numactl --localalloc sets it.".to_owned(),
+            "It does not support strictly local memory; numactl --localalloc does.".to_owned(),
         );
     }
     emission.cannot.extend(asked.without_weights());
@@ -115,9 +116,11 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
         Piece::Command("systemctl daemon-reload".to_owned()),
         Piece::Command(format!("systemctl restart {quoted}")),
     ];
-    let verify = format!(
-        "systemctl show -p EffectiveCPUs,EffectiveMemoryNodes,CPUAffinity,NUMAPolicy,NUMAMask {quoted}"
-    );
+    let shown = match asked.names_cpus() {
+        true => "EffectiveCPUs,EffectiveMemoryNodes,CPUAffinity,NUMAPolicy,NUMAMask",
+        false => "CPUQuotaPerSecUSec,CPUQuotaPeriodUSec",
+    };
+    let verify = format!("systemctl show -p {shown} {quoted}");
     let mut emission = asked.one_mask(pieces, verify);
     if !starts_processes && asked.policy().is_some_and(|(p, _)| p != MemoryPolicy::Bind) {
         emission.cannot.push(format!(
@@ -127,20 +130,31 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
     if starts_processes {
         emission.cannot.extend(numa_policy_lacks(asked));
     }
-    emission.notes.push(
-        "AllowedCPUs= needs the unified cgroup hierarchy (v2); CPUAffinity= works without and the \
-         program can undo it."
+    if asked.names_cpus() {
+        emission.notes.push(
+        "AllowedCPUs= needs the unified cgroup hierarchy (v2); CPUAffinity= works without it, but the program can undo it."
             .to_owned(),
-    );
+        );
+    }
     emission
 }
 
 /// A unit's settings, as names and values.
 fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, String)> {
-    let mut lines = vec![("AllowedCPUs", asked.list())];
+    let mut lines = Vec::new();
+    if asked.names_cpus() {
+        lines.push(("AllowedCPUs", asked.list()));
+    }
+    if let Some(limit) = &asked.context.limit {
+        lines.push(("CPUQuota", limit.percent()));
+        let period = limit.other_period().map(systemd_time);
+        lines.extend(period.map(|period| ("CPUQuotaPeriodSec", period)));
+    }
     lines.extend(asked.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));
     if starts_processes {
-        lines.push(("CPUAffinity", asked.list()));
+        if asked.names_cpus() {
+            lines.push(("CPUAffinity", asked.list()));
+        }
         if let Some(memory) = &asked.realised.memory
             && memory.policy != MemoryPolicy::Weighted
         {
@@ -160,8 +174,8 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
 
 /// What `NUMAPolicy=` cannot say.
 fn numa_policy_lacks(asked: &Asked<'_>) -> Option<String> {
-    let first = "NUMAPolicy=preferred takes one node: it is the first; numactl \
-                 --preferred-many takes all.";
+    let first =
+        "NUMAPolicy=preferred takes one node, here the first; numactl --preferred-many takes all.";
     match asked.prefers_several() {
         true => Some(first.to_owned()),
         false => asked.without_weights(),
@@ -193,6 +207,10 @@ pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
 /// What shows mask and memory policy inside a service.
 fn shown_inside(asked: &Asked<'_>) -> String {
     match asked.policy() {
+        // systemd takes $$ for a dollar sign.
+        None if !asked.names_cpus() => {
+            "sh -c 'cat /sys/fs/cgroup$$(sed -n s/^0:://p /proc/self/cgroup)/cpu.max'".to_owned()
+        }
         Some((policy, _)) if policy != MemoryPolicy::Weighted => {
             format!("sh -c '{ALLOWED}; head -n 1 /proc/self/numa_maps'")
         }
@@ -201,6 +219,18 @@ fn shown_inside(asked: &Asked<'_>) -> String {
 }
 
 pub(super) fn cgroup_v1(asked: &Asked<'_>) -> Emission {
+    if let (Some(limit), false) = (&asked.context.limit, asked.names_cpus()) {
+        let folder = "/sys/fs/cgroup/cpu/pinwise";
+        let (quota, period) = (limit.quota_us(), limit.period_us());
+        let pieces = vec![
+            Piece::Command(format!("mkdir -p {folder}")),
+            Piece::Command(format!("echo {period} > {folder}/cpu.cfs_period_us")),
+            Piece::Command(format!("echo {quota} > {folder}/cpu.cfs_quota_us")),
+            Piece::Command(inside(asked, &format!("{folder}/cgroup.procs"))),
+        ];
+        let verify = format!("cat {folder}/cpu.cfs_quota_us {folder}/cpu.cfs_period_us");
+        return asked.emission(pieces, verify);
+    }
     let folder = "/sys/fs/cgroup/cpuset/pinwise";
     // A v1 cpuset takes no process before it has both.
     let nodes = match asked.bound_nodes() {
@@ -223,6 +253,16 @@ pub(super) fn cgroup_v1(asked: &Asked<'_>) -> Emission {
 
 pub(super) fn cgroup_v2(asked: &Asked<'_>) -> Emission {
     let folder = "/sys/fs/cgroup/pinwise";
+    if let (Some(limit), false) = (&asked.context.limit, asked.names_cpus()) {
+        let (quota, period) = (limit.quota_us(), limit.period_us());
+        let pieces = vec![
+            Piece::Command("echo +cpu > /sys/fs/cgroup/cgroup.subtree_control".to_owned()),
+            Piece::Command(format!("mkdir -p {folder}")),
+            Piece::Command(format!("echo {quota} {period} > {folder}/cpu.max")),
+            Piece::Command(inside(asked, &format!("{folder}/cgroup.procs"))),
+        ];
+        return asked.emission(pieces, format!("cat {folder}/cpu.max"));
+    }
     let mut pieces = vec![
         Piece::Command("echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control".to_owned()),
         Piece::Command(format!("mkdir -p {folder}")),
@@ -241,8 +281,7 @@ pub(super) fn cgroup_v2(asked: &Asked<'_>) -> Emission {
     )));
     let mut emission = asked.one_mask(pieces, verify);
     emission.notes.push(format!(
-        "Of a program that runs already: echo PID > {folder}/cgroup.procs; masks that its threads \
-         had set are lost then."
+        "For a running program: echo PID > {folder}/cgroup.procs; its threads then lose the masks that they had set."
     ));
     asked.with_nodes_only(emission)
 }

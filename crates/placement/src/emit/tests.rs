@@ -111,7 +111,7 @@ fn policies_of_memory_are_kept_or_reported() {
     let one = "NUMAPolicy=preferred\nNUMAMask=1\n";
     check("cpu:0/mem=preferred:1", systemd, one, None);
     let both = "NUMAPolicy=preferred\nNUMAMask=0\n";
-    let lack = "takes one node: it is the first";
+    let lack = "takes one node, here the first";
     check("cpu:0/mem=preferred:0-1", systemd, both, Some(lack));
     let none = "CPUAffinity=0-15\n#";
     check(weighted, systemd, none, Some("weighted interleaving"));
@@ -166,6 +166,45 @@ fn environment_goes_along() {
     let text = |tool| emit(&Target::new(tool), &realised, &server, &context).text();
     assert_eq!(text(Tool::Taskset), "taskset -c 0-1 env 'A=x y' ./prog\n");
     assert!(text(Tool::Systemd).contains("prog.service"));
+}
+
+#[test]
+fn a_limit_on_cpu_time_is_kept_or_reported() {
+    let server = machine(SERVER);
+    let placement = Placement::os_default();
+    let realised = placement.realise(&server).unwrap();
+    let of = |tool, cpus, period_ms| {
+        let period = std::time::Duration::from_millis(period_ms);
+        let context = Context {
+            limit: Some(CpuLimit::new(cpus, period).unwrap()),
+            ..context(&["./prog"])
+        };
+        emit(&Target::new(tool), &realised, &server, &context)
+    };
+    let line = |tool| of(tool, 1.5, 100).line();
+    assert_eq!(
+        line(Tool::Docker),
+        "docker run --rm -i --cpus=1.5 IMAGE ./prog"
+    );
+    assert_eq!(
+        line(Tool::SystemdRun),
+        "systemd-run --wait --pipe --collect --same-dir -p CPUQuota=150% -- ./prog"
+    );
+    let text = |tool| of(tool, 0.5, 20).text();
+    assert!(text(Tool::Podman).contains("--cpu-period=20000 --cpu-quota=10000 IMAGE"));
+    assert!(text(Tool::Systemd).contains("CPUQuota=50%\nCPUQuotaPeriodSec=20ms\n"));
+    assert!(text(Tool::CgroupV2).contains("echo 10000 20000 > /sys/fs/cgroup/pinwise/cpu.max"));
+    assert!(
+        text(Tool::CgroupV1).contains("echo 10000 > /sys/fs/cgroup/cpu/pinwise/cpu.cfs_quota_us")
+    );
+    let pod = text(Tool::Kubernetes);
+    assert!(pod.contains("  limits:\n    cpu: 500m\n"), "{pod}");
+    assert!(pod.contains("cpuCFSQuotaPeriod: 20ms"), "{pod}");
+    for tool in Tool::ALL {
+        let emission = of(tool, 2.0, 100);
+        let says_so = emission.cannot.iter().any(|c| c.contains("CPUQuota=200%"));
+        assert_eq!(says_so, !tool.limits_cpu_time(), "{}", tool.name());
+    }
 }
 
 /// Of these options the kubelet takes the first beside none of the others
@@ -245,16 +284,16 @@ fn targets_are_read_or_refused() {
         ("dokcer", "did you mean 'docker'?"),
         ("", "known are taskset"),
         ("docker:x", "only systemd"),
-        ("systemd:", "no systemd unit"),
-        ("systemd:../../x", "no systemd unit"),
-        ("systemd:a b", "no systemd unit"),
+        ("systemd:", "not a systemd unit"),
+        ("systemd:../../x", "not a systemd unit"),
+        ("systemd:a b", "not a systemd unit"),
     ] {
         let error = read(bad).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
 }
 
-/// What stands behind a word in a text, up to a blank or a quote.
+/// The text after a word, up to a blank or a quote.
 fn after<'a>(text: &'a str, word: &str) -> &'a str {
     let rest = text
         .split_once(word)

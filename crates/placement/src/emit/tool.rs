@@ -61,6 +61,27 @@ impl Tool {
         }
     }
 
+    /// Has it a word for a limit on CPU time?
+    #[must_use]
+    pub const fn limits_cpu_time(self) -> bool {
+        matches!(
+            self,
+            Self::Systemd
+                | Self::SystemdRun
+                | Self::Docker
+                | Self::Podman
+                | Self::CgroupV1
+                | Self::CgroupV2
+                | Self::Kubernetes
+        )
+    }
+
+    /// Has it a word for a cpuset, which a program cannot leave as it can leave a mask?
+    #[must_use]
+    pub const fn has_cpusets(self) -> bool {
+        self.limits_cpu_time()
+    }
+
     /// All of them, in the order in which `all` prints them.
     pub const ALL: [Self; 21] = [
         Self::Taskset,
@@ -140,7 +161,7 @@ pub enum UnknownTool {
     Argument(String),
     /// A unit that systemd would not take.
     #[error(
-        "'{0}' is no systemd unit: write a name such as redis.service (letters, digits and :_.\\@-)"
+        "'{0}' is not a systemd unit: write a name such as redis.service (letters, digits and :_.\\@-)"
     )]
     Unit(String),
 }

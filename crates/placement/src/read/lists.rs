@@ -7,7 +7,7 @@ use pinwise_topology::{CpuSet, Level, Topology};
 fn range(piece: &str, knows_strides: bool) -> Result<Vec<usize>, ReadError> {
     let (range, stride) = match piece.split_once(':') {
         Some((range, stride)) if knows_strides => (range, number(stride, piece)?),
-        Some(_) => return Err(wrong(piece, "this tool knows no strides")),
+        Some(_) => return Err(wrong(piece, "this tool does not support strides")),
         None => (piece, 1),
     };
     if stride == 0 {
@@ -18,7 +18,7 @@ fn range(piece: &str, knows_strides: bool) -> Result<Vec<usize>, ReadError> {
         None => (number(range, piece)?, number(range, piece)?),
     };
     if low > high {
-        return Err(wrong(piece, "the range runs backwards"));
+        return Err(wrong(piece, "the range is reversed"));
     }
     Ok((low..=high).step_by(stride).collect())
 }
@@ -50,7 +50,10 @@ pub(crate) fn taskset_list(text: &str) -> Result<CpuSet, ReadError> {
 /// [`ReadError`] names the piece; `+0-3`, relative to a cpuset, is refused.
 pub(crate) fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError> {
     if text.contains('+') {
-        return Err(wrong(text, "numbers relative to a cpuset are not read"));
+        return Err(wrong(
+            text,
+            "numbers relative to a cpuset are not supported",
+        ));
     }
     let (list, is_inverted) = match text.trim().strip_prefix('!') {
         Some(list) => (list, true),
@@ -130,7 +133,7 @@ pub(crate) fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
     let inner = text.trim().strip_prefix('[');
     let mut rest = inner
         .and_then(|inner| inner.strip_suffix(']'))
-        .ok_or_else(|| wrong(text, "a list stands in brackets: [0,2-3,{4,5}]"))?;
+        .ok_or_else(|| wrong(text, "write a list in brackets: [0,2-3,{4,5}]"))?;
     let mut places = Vec::new();
     while !rest.is_empty() {
         let end;
@@ -200,7 +203,7 @@ pub(crate) fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, 
     }
     for index in range(numbers, false)? {
         let unit = units.get(index);
-        set = set.union(unit.ok_or_else(|| wrong(text, "the machine has not so many"))?);
+        set = set.union(unit.ok_or_else(|| wrong(text, "the machine does not have that many"))?);
     }
     Ok(set)
 }

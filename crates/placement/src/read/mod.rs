@@ -39,7 +39,7 @@ fn number(text: &str, piece: &str) -> Result<usize, ReadError> {
         .ok_or_else(|| wrong(piece, "a number of a CPU or a range such as 0-3 is needed"))
 }
 
-/// Most places that a text may stand for.
+/// Most places that a text may denote.
 const MOST_PLACES: usize = pinwise_topology::CpuSet::MAX_CPU + 1;
 
 #[cfg(test)]

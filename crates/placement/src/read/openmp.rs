@@ -23,7 +23,7 @@ pub(crate) fn omp_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>,
             None => places.extend(interval(piece)?),
         }
         if places.len() > MOST_PLACES {
-            return Err(wrong(text, "these are too many places"));
+            return Err(wrong(text, "too many places"));
         }
     }
     Ok(places)
@@ -72,12 +72,12 @@ fn split_outside(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// A place in braces, and what stands behind it.
+/// A place in braces, and the text after it.
 fn place(piece: &str) -> Result<(CpuSet, &str), ReadError> {
     let inner = piece.trim().strip_prefix('{');
     let (inner, rest) = inner
         .and_then(|inner| inner.split_once('}'))
-        .ok_or_else(|| wrong(piece, "a place stands in braces: {0,1}"))?;
+        .ok_or_else(|| wrong(piece, "write a place in braces: {0,1}"))?;
     let mut set = CpuSet::new();
     for part in inner.split(',').map(str::trim) {
         if let Some(out) = part.strip_prefix('!') {
@@ -102,7 +102,7 @@ fn interval(piece: &str) -> Result<Vec<CpuSet>, ReadError> {
     let rest = rest
         .trim()
         .strip_prefix(':')
-        .ok_or_else(|| wrong(piece, "behind a place stands :COUNT or :COUNT:STRIDE"))?;
+        .ok_or_else(|| wrong(piece, "write :COUNT or :COUNT:STRIDE after a place"))?;
     let mut words = rest.split(':');
     // A stride may be negative: it is counted from the lowest CPU of the place.
     let low = first.first().unwrap_or_default();

@@ -59,7 +59,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    pub(super) fn of(topology: &Topology) -> Self {
+    pub(super) fn from_topology(topology: &Topology) -> Self {
         let mut intern = Intern {
             topology,
             known: BTreeMap::new(),

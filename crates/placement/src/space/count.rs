@@ -21,7 +21,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(classes: &Classes) -> Self {
+    pub(super) fn from_classes(classes: &Classes) -> Self {
         let mut counts = Self {
             by_class: vec![Vec::new(); classes.list.len()],
         };

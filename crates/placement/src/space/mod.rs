@@ -60,7 +60,7 @@ impl Occupancy {
     }
 
     /// Puts parts in their canonical order and joins equal ones.
-    fn of(mut parts: Vec<Part>) -> Self {
+    fn from_parts(mut parts: Vec<Part>) -> Self {
         parts.retain(|part| part.units > 0 && part.below.threads > 0);
         parts.sort_by(|a, b| {
             let key = |part: &Part| part.class;
@@ -99,7 +99,7 @@ impl Occupancy {
             units: 1,
             below: to,
         });
-        Self::of(parts)
+        Self::from_parts(parts)
     }
 }
 
@@ -125,14 +125,14 @@ impl Space {
 
     fn counts(&self) -> &Counts {
         self.counts
-            .get_or_init(|| Arc::new(Counts::of(&self.classes)))
+            .get_or_init(|| Arc::new(Counts::from_classes(&self.classes)))
     }
 
     /// The placements of this machine's allowed CPUs.
     #[must_use]
-    pub fn of(topology: &Topology) -> Self {
+    pub fn from_topology(topology: &Topology) -> Self {
         Self {
-            classes: Classes::of(topology),
+            classes: Classes::from_topology(topology),
             counts: OnceLock::new(),
         }
     }
@@ -212,7 +212,7 @@ impl Space {
         (found.threads == cpus.len()).then_some(found)
     }
 
-    /// CPUs that lie so: the first units of the tree that are of the right
+    /// CPUs with this occupancy: the first units of the tree that are of the right
     /// class, but the core of CPU 0 after its equals, because interrupts and
     /// kernel threads favour it.
     #[must_use]
@@ -220,8 +220,8 @@ impl Space {
         self.choose_beside(occupancy, &CpuSet::new())
     }
 
-    /// CPUs that lie so and of which few are `avoided`: unit by unit those that
-    /// have fewest of them, else as [`Space::choose`] takes them.
+    /// CPUs with this occupancy, few of them `avoided`: unit by unit those that
+    /// have the fewest of them, else as [`Space::choose`] takes them.
     #[must_use]
     pub fn choose_beside(&self, occupancy: &Occupancy, avoided: &CpuSet) -> CpuSet {
         let mut chosen = CpuSet::new();
@@ -283,7 +283,7 @@ fn occupied(unit: &Unit, cpus: &CpuSet) -> Occupancy {
                 units: 1,
                 below: occupied(child, cpus),
             };
-            Occupancy::of(unit.children.iter().map(part).collect())
+            Occupancy::from_parts(unit.children.iter().map(part).collect())
         }
     }
 }

@@ -65,7 +65,7 @@ impl Space {
                 below: self.resolved(group.class, &branch.below, &inside)?,
             });
         }
-        Ok(Occupancy::of(parts))
+        Ok(Occupancy::from_parts(parts))
     }
 
     /// The children of a unit that a branch means.
@@ -104,7 +104,7 @@ impl Space {
             units: group.units,
             below: self.whole(group.class),
         };
-        Occupancy::of(class.groups.iter().map(part).collect())
+        Occupancy::from_parts(class.groups.iter().map(part).collect())
     }
 
     /// What distinguishes a class from its siblings of the same level: its kind of

@@ -198,7 +198,7 @@ impl Spread<'_> {
                 });
             }
         }
-        Some(Occupancy::of(parts))
+        Some(Occupancy::from_parts(parts))
     }
 
     /// CPUs that can be used in a unit of a class.

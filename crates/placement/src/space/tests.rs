@@ -12,13 +12,13 @@ use super::*;
 use pinwise_topology::{Cache, CacheType, Facts, KindFacts};
 
 fn space(description: &str) -> Space {
-    Space::of(&Topology::from_synthetic(description).unwrap())
+    Space::from_topology(&Topology::from_synthetic(description).unwrap())
 }
 
 /// How this many CPUs lie in the tree, each set of them alike.
 fn drawn(topology: &Topology, threads: usize, chance: &mut ChaCha8Rng) -> Occupancy {
     let cpus = topology.allowed.iter().sample(chance, threads);
-    Space::of(topology)
+    Space::from_topology(topology)
         .occupancy(&cpus.into_iter().collect())
         .unwrap()
 }
@@ -180,7 +180,7 @@ fn machines(cores: &[(u64, usize)], cpus: usize, packages: bool) -> Vec<Topology
 
 /// Holds everything about a machine against all sets of its CPUs.
 fn brute_force(topology: &Topology) {
-    let space = Space::of(topology);
+    let space = Space::from_topology(topology);
     let cpus: Vec<usize> = topology.allowed.iter().collect();
     let mut by_threads: Vec<BTreeSet<Occupancy>> = vec![BTreeSet::new(); cpus.len() + 1];
     for bits in 0..1usize << cpus.len() {
@@ -276,7 +276,7 @@ fn hybrid() -> Topology {
 
 #[test]
 fn kinds_of_core_are_not_exchanged() {
-    let space = Space::of(&hybrid());
+    let space = Space::from_topology(&hybrid());
     assert_eq!(total(&space), BigUint::from(45u32 * 17));
     let one: Vec<String> = space
         .shapes(1)
@@ -306,7 +306,7 @@ fn every_shape_of_every_machine_realises_to_itself() {
     cut.allowed = CpuSet::parse_list("0-18,32-40,45,47,60-63").unwrap();
     let large = "package:2 numa:2 l3:3 core:4 pu:2";
     for topology in [hybrid(), cut, Topology::from_synthetic(large).unwrap()] {
-        let space = Space::of(&topology);
+        let space = Space::from_topology(&topology);
         for threads in 1..=space.cpus() {
             let shapes = space.shapes(threads);
             assert!(
@@ -350,7 +350,7 @@ fn neighbours_are_one_move_away() {
         Topology::from_synthetic("package:2 l3:2 core:3 pu:2").unwrap(),
         Topology::from_synthetic("package:2 numa:4 l3:2 core:8 pu:2").unwrap(),
     ] {
-        let space = Space::of(&topology);
+        let space = Space::from_topology(&topology);
         let mut chance = ChaCha8Rng::seed_from_u64(1);
         for threads in [1, 5, 11, space.cpus()] {
             let drawn = drawn(&topology, threads, &mut chance);
@@ -367,7 +367,10 @@ fn renumbered_cpus_keep_ids_and_names() {
     let topology = Topology::from_synthetic("package:2 core:4 pu:2").unwrap();
     let other = "package:2 core:4 pu:2(indexes=0,8,1,9,2,10,3,11,4,12,5,13,6,14,7,15)";
     let other = Topology::from_synthetic(other).unwrap();
-    let (plain, other) = (Space::of(&topology), Space::of(&other));
+    let (plain, other) = (
+        Space::from_topology(&topology),
+        Space::from_topology(&other),
+    );
     let mut chance = ChaCha8Rng::seed_from_u64(7);
     for threads in 1..=16 {
         assert_eq!(names(&plain, threads), names(&other, threads));
@@ -443,7 +446,7 @@ proptest! {
     #[test]
     fn renumbering_cpus_only_renumbers_shapes(seed in any::<u64>(), threads in 1usize..17) {
         let (plain, mixed) = shuffled(seed);
-        let (a, b) = (Space::of(&plain), Space::of(&mixed));
+        let (a, b) = (Space::from_topology(&plain), Space::from_topology(&mixed));
         let ids = |space: &Space| -> Vec<(String, String)> {
             let shapes = space.shapes(threads);
             shapes.iter().map(|s| (space.id(&s.occupancy), s.placement.to_string())).collect()
@@ -459,7 +462,7 @@ proptest! {
     ) {
         let mut topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
         topology.allowed = leaves.into_iter().collect();
-        let space = Space::of(&topology);
+        let space = Space::from_topology(&topology);
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         for threads in 1..=space.cpus() {
             let drawn = drawn(&topology, threads, &mut chance);
@@ -484,7 +487,7 @@ proptest! {
 #[test]
 fn the_same_shape_lies_elsewhere_where_there_is_room() {
     let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
-    let space = Space::of(&topology);
+    let space = Space::from_topology(&topology);
     for shape in space.shapes(4) {
         let here = space.choose(&shape.occupancy);
         let there = space.choose_beside(&shape.occupancy, &here);

@@ -31,7 +31,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    pub(super) fn of(side: &Repeats, basis: Basis, lanes: f64) -> Option<Self> {
+    pub(super) fn from_repeats(side: &Repeats, basis: Basis, lanes: f64) -> Option<Self> {
         let mut inputs = Self {
             values: [0.0; MANY],
             errors: [0.0; MANY],
@@ -119,7 +119,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn of(
+    pub(super) fn from_repeats(
         before: &Repeats,
         after: &Repeats,
         basis: Basis,
@@ -132,7 +132,7 @@ impl Known {
         let mut repeats = before.repeats.iter().chain(&after.repeats);
         let accesses = repeats.all(|repeat| repeat.accesses.is_some());
         let control = |inputs: &Inputs| {
-            let times = Times::of(&inputs.values);
+            let times = Times::from_values(&inputs.values);
             let samples = inputs.samples * times.other / inputs.values[CPU];
             samples >= LEAST_CONTROL
                 && times.other >= CONTROL_SHARE * (times.other + times.accesses)
@@ -164,7 +164,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn of(values: &[f64; MANY]) -> Self {
+    pub(super) fn from_values(values: &[f64; MANY]) -> Self {
         let share = |at: usize| values[at].clamp(0.0, 1.0);
         let hints = values[CPU] * share(HINTS);
         let accesses = (values[CPU] - hints) * share(ACCESSES);

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::reported::regrouped;
-use super::{Difference, listed, unit_noun};
+use super::topology::regrouped;
+use super::{Difference, join_first, unit_noun};
 use crate::{Measured, MeasuredLevel, Median, PairRecord, PauseRecord, TopologyRecord};
 use pinwise_format::count;
 use pinwise_topology::CpuSet;
@@ -182,7 +182,7 @@ fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
         "Of {} measured in both, {} changed from A to B beyond their intervals and by more than {CHANGED} times: {}.",
         count(both.len(), "pair"),
         changed.len(),
-        listed(&shown)
+        join_first(&shown)
     );
     let side = |latency: fn(&ChangedPair) -> f64| {
         let figures = changed

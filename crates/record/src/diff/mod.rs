@@ -7,22 +7,18 @@
 //! shares a unit with whom is.
 
 mod measured;
-mod reported;
+mod topology;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::TopologyRecord;
 
-/// Schema of [`TopologyDiff`].
-pub const TOPOLOGY_DIFF_SCHEMA: &str = "pinwise.topology-diff/1";
-
 /// Everything that differs between two machines A and B.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.topology-diff/1")]
 pub struct TopologyDiff {
-    /// [`TOPOLOGY_DIFF_SCHEMA`].
-    pub schema: String,
     /// Where A and B come from.
     pub between: [String; 2],
     /// Is there no difference?
@@ -67,7 +63,7 @@ impl TopologyDiff {
     #[must_use]
     pub fn between(names: [&str; 2], a: &TopologyRecord, b: &TopologyRecord) -> Self {
         let mut differences = measured::contradictions(a, b);
-        differences.extend(reported::differences(a, b));
+        differences.extend(topology::differences(a, b));
         let mut not_compared = Vec::new();
         match (&a.measured, &b.measured) {
             (Some(in_a), Some(in_b)) => differences.extend(measured::differences(in_a, in_b)),
@@ -77,7 +73,6 @@ impl TopologyDiff {
         }
         differences.sort_by_key(weight);
         Self {
-            schema: TOPOLOGY_DIFF_SCHEMA.to_owned(),
             between: names.map(str::to_owned),
             same: differences.is_empty(),
             differences,
@@ -137,7 +132,7 @@ fn unit_noun(level: &str) -> &str {
 }
 
 /// The first few of a list in words.
-fn listed(items: &[String]) -> String {
+fn join_first(items: &[String]) -> String {
     const NAMED: usize = 6;
     if items.is_empty() {
         return "none".to_owned();

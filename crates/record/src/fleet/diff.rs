@@ -4,15 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::AttributionRecord;
 
-/// Schema of [`FleetDiff`].
-pub const FLEET_DIFF_SCHEMA: &str = "pinwise.fleet-diff/1";
-
 /// One group of machines against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.fleet-diff/1")]
 pub struct FleetDiff {
-    /// [`FLEET_DIFF_SCHEMA`].
-    pub schema: String,
     /// The first.
     pub a: FleetSide,
     /// The second.

@@ -8,40 +8,27 @@ mod status;
 
 use serde::{Deserialize, Serialize};
 
-pub use diff::{
-    FLEET_DIFF_SCHEMA, FleetAttribution, FleetDiff, FleetFigureChange, FleetSettingChange,
-    FleetSide,
-};
-pub use node::{FLEET_NODE_SCHEMA, FleetNode, NodeFigure, NodeStep, StepState};
-pub use report::{
-    FLEET_REPORT_SCHEMA, FleetCommon, FleetFigure, FleetGroup, FleetOutlier, FleetReport,
-    OutlierKind,
-};
-pub use status::{FLEET_STATUS_SCHEMA, FleetStatus, NodeState, NodeStatus};
+pub use diff::{FleetAttribution, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
+pub use node::{FleetNode, NodeFigure, NodeStep, StepState};
+pub use report::{FleetCommon, FleetFigure, FleetGroup, FleetOutlier, FleetReport, OutlierKind};
+pub use status::{FleetStatus, NodeState, NodeStatus};
 
-use super::{Entry, StoredRecord};
-
-/// Schema of [`FleetRecord`].
-pub const FLEET_SCHEMA: &str = "pinwise.fleet/1";
+use super::{Entry, Header, StoredRecord};
 
 /// The same studies on many machines: what was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.fleet/1")]
 pub struct FleetRecord {
-    /// [`FLEET_SCHEMA`].
-    pub schema: String,
-    /// The fleet's id.
-    pub id: String,
-    /// When it was submitted first, RFC 3339.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// The host it was submitted from.
     pub host: String,
     /// The number of the user who submitted it; `null` where that was not
     /// written down. Whoever can write a store can write this, too: it chooses
     /// what `last` means, and permits nothing.
     pub user: Option<u32>,
-    /// Version of pinwise.
-    pub pinwise: String,
     /// What starts the nodes: `slurm`, a template's name, `simulated`.
     pub launcher: String,
     /// What every node runs, in this order.
@@ -58,8 +45,6 @@ pub struct FleetRecord {
     pub left_out: Vec<String>,
     /// Faults of a simulated fleet; empty of a real one.
     pub planted: Vec<PlantedFault>,
-    /// Labels of the user's.
-    pub tags: Vec<String>,
 }
 
 /// One study of a fleet.
@@ -107,14 +92,10 @@ impl FleetRecord {
 impl StoredRecord for FleetRecord {
     fn entry(&self) -> Entry {
         let names: Vec<&str> = self.steps.iter().map(|step| step.name.as_str()).collect();
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.clone(),
-            title: format!("fleet: {}", names.join(", ")),
-            verdict: format!("{} nodes asked, by {}", self.asked, self.launcher),
-            is_complete: true,
-        }
+        self.header.line::<Self>(
+            self.host.clone(),
+            format!("fleet: {}", names.join(", ")),
+            format!("{} nodes asked, by {}", self.asked, self.launcher),
+        )
     }
 }

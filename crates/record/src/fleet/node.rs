@@ -4,26 +4,21 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, HostRecord, StoredRecord, Summary};
-
-/// Schema of [`FleetNode`].
-pub const FLEET_NODE_SCHEMA: &str = "pinwise.fleet-node/1";
+use crate::{Entry, Header, HostRecord, StoredRecord, Summary};
 
 /// A node of a fleet. There is one record a node and fleet, whatever the number
 /// of attempts: its id is `FLEET.NODE`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.fleet-node/1")]
 pub struct FleetNode {
-    /// [`FLEET_NODE_SCHEMA`].
-    pub schema: String,
-    /// `FLEET.NODE`.
-    pub id: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// The fleet's id.
     pub fleet: String,
     /// The node, as the scheduler calls it.
     pub node: String,
-    /// When its first attempt began, RFC 3339, by the node's clock.
-    pub started: String,
     /// When the last step ended; `null` where steps are missing.
     pub ended: Option<String>,
     /// Times that it was begun: 1, and 1 for each requeue and resumption.
@@ -42,8 +37,6 @@ pub struct FleetNode {
     /// How far the node's clock was ahead of the submitter's or the shared
     /// folder's, seconds; `null` where it is unknown.
     pub clock_ahead_s: Option<f64>,
-    /// Labels: the fleet's among them.
-    pub tags: Vec<String>,
 }
 
 /// A step on a node.
@@ -99,7 +92,7 @@ impl NodeFigure {
     /// The figures of a record as stored, which a step of a node made.
     #[must_use]
     pub fn all_of(step: &str, body: &str) -> Vec<Self> {
-        let figures = Summary::of(body).figures.into_iter();
+        let figures = Summary::from_json(body).figures.into_iter();
         figures
             .map(|figure| Self {
                 step: step.to_owned(),
@@ -125,14 +118,10 @@ impl StoredRecord for FleetNode {
     fn entry(&self) -> Entry {
         let done = { self.steps.iter() }.filter(|step| step.state == StepState::Done);
         let verdict = format!("{} of {} steps done", done.count(), self.steps.len());
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.node.clone(),
-            title: format!("node of fleet {}", self.fleet),
+        self.header.line::<Self>(
+            self.node.clone(),
+            format!("node of fleet {}", self.fleet),
             verdict,
-            is_complete: true,
-        }
+        )
     }
 }

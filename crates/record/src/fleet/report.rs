@@ -4,29 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, Finding, StoredRecord};
-
-/// Schema of [`FleetReport`].
-pub const FLEET_REPORT_SCHEMA: &str = "pinwise.fleet-report/1";
+use crate::{Entry, Header, StoredRecord};
 
 /// Nodes beside their peers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.fleet-report/1")]
 pub struct FleetReport {
-    /// [`FLEET_REPORT_SCHEMA`].
-    pub schema: String,
-    /// `FLEET.report`: the newest report of a fleet stands in the store.
-    pub id: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// The fleet's id.
     pub fleet: String,
     /// When the fleet was submitted, RFC 3339.
     pub submitted: String,
-    /// When this was found, RFC 3339.
-    pub started: String,
     /// The host on which it was found.
     pub host: String,
-    /// Labels of the user's, and the fleet's.
-    pub tags: Vec<String>,
     /// Nodes asked for.
     pub asked: usize,
     /// Nodes that a record is there of.
@@ -44,23 +37,17 @@ pub struct FleetReport {
     pub outliers: Vec<FleetOutlier>,
     /// What outliers have in common.
     pub common: Vec<FleetCommon>,
-    /// What else there is to say: nodes that failed or are missing, clocks.
-    pub findings: Vec<Finding>,
     /// The answer in one sentence.
     pub sentence: String,
 }
 
 impl StoredRecord for FleetReport {
     fn entry(&self) -> Entry {
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.clone(),
-            title: format!("report of fleet {}", self.fleet),
-            verdict: self.sentence.clone(),
-            is_complete: true,
-        }
+        self.header.line::<Self>(
+            self.host.clone(),
+            format!("report of fleet {}", self.fleet),
+            self.sentence.clone(),
+        )
     }
 }
 

@@ -2,15 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Schema of [`FleetStatus`].
-pub const FLEET_STATUS_SCHEMA: &str = "pinwise.fleet-status/1";
-
 /// What a fleet is at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.fleet-status/1")]
 pub struct FleetStatus {
-    /// [`FLEET_STATUS_SCHEMA`].
-    pub schema: String,
     /// The fleet's id.
     pub fleet: String,
     /// When it was looked at, RFC 3339.

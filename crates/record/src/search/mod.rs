@@ -13,12 +13,9 @@ pub use self::answer::{
 use super::metric::EffectRecord;
 use super::named::named;
 use super::{
-    Entry, Estimate, Finding, HostRecord, MetricRecord, RunRecord, Stopped, StoredRecord,
+    Entry, Estimate, Header, HostRecord, MetricRecord, RunRecord, Stopped, StoredRecord,
     WorkloadRecord,
 };
-
-/// Schema of [`SearchRecord`].
-pub const SEARCH_SCHEMA: &str = "pinwise.search/1";
 
 named! {
     /// What predictions were worth.
@@ -37,20 +34,16 @@ named! {
 /// `pinwise search --resume` goes on with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.search/1")]
 pub struct SearchRecord {
-    /// [`SEARCH_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
-    /// Version of pinwise that wrote it.
-    pub pinwise_version: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// The arguments that made it, without where it is stored; empty where no
     /// command line did.
     pub argv: Vec<String>,
     /// The command that makes it again with the same seed; `null` likewise.
     pub again: Option<String>,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
     /// Where it ran.
     pub host: HostRecord,
     /// The command's arguments; `{threads}` stands for the number of threads.
@@ -99,8 +92,6 @@ pub struct SearchRecord {
     pub true_regret: Option<f64>,
     /// On a simulated machine: the true best.
     pub truth: Option<TruthRecord>,
-    /// What disturbed it, and what else is worth knowing.
-    pub findings: Vec<Finding>,
     /// Why it ended; `null` while it runs or where it was cut off.
     pub stopped: Option<Stopped>,
     /// The same in words, or that it has not ended.
@@ -108,8 +99,6 @@ pub struct SearchRecord {
     /// Time from start to end, s; without pauses between interruption and
     /// resumption.
     pub elapsed_s: f64,
-    /// Labels of the user's.
-    pub tags: Vec<String>,
 }
 
 /// How a search was planned.
@@ -169,6 +158,10 @@ pub struct SearchArm {
     /// Its name as `--place` takes it, with ` @ N threads` where several
     /// numbers are searched; unique.
     pub name: String,
+    /// What people call it, such as `8 cores in one LLC`; the placement, where that
+    /// is a word.
+    #[serde(default)]
+    pub label: String,
     /// The placement alone.
     pub placement: String,
     /// The same for equal placements on machines of equal trees; `null` of
@@ -370,18 +363,8 @@ impl SearchRecord {
 
 impl StoredRecord for SearchRecord {
     fn entry(&self) -> Entry {
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.name(),
-            title: self.title(),
-            // What is said on the way is no verdict yet.
-            verdict: match self.stopped {
-                Some(_) => self.verdict.sentence.clone(),
-                None => String::new(),
-            },
-            is_complete: self.stopped.is_some(),
-        }
+        let (host, sentence) = (self.host.name(), &self.verdict.sentence);
+        self.header
+            .growing_line::<Self>(self.stopped.as_ref(), host, self.title(), sentence)
     }
 }

@@ -3,17 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::ProcessorRecord;
+use crate::{Entry, Header, StoredRecord};
+use pinwise_format::nanoseconds;
 use pinwise_spin::advice::Advice;
-
-/// Schema of [`SpinAdviceRecord`].
-pub const SPIN_ADVICE_SCHEMA: &str = "pinwise.spin-advice/1";
 
 /// What waiting costs, and what settings fit that.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.spin-advice/1")]
 pub struct SpinAdviceRecord {
-    /// [`SPIN_ADVICE_SCHEMA`].
-    pub schema: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// The processor whose PAUSE it is.
     pub processor: ProcessorRecord,
     /// CPUs that programs count.
@@ -30,8 +31,18 @@ pub struct SpinAdviceRecord {
     pub rule: String,
     /// A row per setting.
     pub advice: Vec<AdviceRecord>,
-    /// What was assumed.
-    pub notes: Vec<String>,
+}
+
+impl StoredRecord for SpinAdviceRecord {
+    fn entry(&self) -> Entry {
+        let title = format!("spin advise for {}", self.processor.name);
+        let verdict = format!(
+            "Spin for {} at most, {} PAUSEs.",
+            nanoseconds(self.budget_ns),
+            self.budget_pauses
+        );
+        self.header.line::<Self>(String::new(), title, verdict)
+    }
 }
 
 /// A setting and a value for it.

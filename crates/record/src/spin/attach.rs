@@ -4,24 +4,19 @@ use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 use crate::named::named;
-use crate::{Entry, Finding, HostRecord, SampleEvent, StoredRecord, TraceSource, beyond_samples};
+use crate::{Entry, Header, HostRecord, SampleEvent, StoredRecord, TraceSource, beyond_samples};
 use pinwise_spin::identify::Strength;
 use pinwise_spin::loops::LoopKind;
-
-/// Schema of [`SpinAttachRecord`].
-pub const SPIN_ATTACH_SCHEMA: &str = "pinwise.spin-attach/1";
 
 /// How much of a program's CPU time is spinning, and where. What could not be
 /// reported is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.spin-attach/1")]
 pub struct SpinAttachRecord {
-    /// [`SPIN_ATTACH_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Where it ran.
     pub host: HostRecord,
     /// The command or process.
@@ -58,15 +53,9 @@ pub struct SpinAttachRecord {
     pub places: Vec<SpinPlace>,
     /// Threads, the busiest first.
     pub threads: Vec<SpinThread>,
-    /// What it means.
-    pub findings: Vec<Finding>,
     /// How the command ended: exit status, or 128 + signal; `null` where `--for`
     /// ended it.
     pub exit: Option<i32>,
-    /// What else should be known, as full sentences.
-    pub notes: Vec<String>,
-    /// Labels of the user's.
-    pub tags: Vec<String>,
 }
 
 /// CPU time by what it went into, s.
@@ -81,6 +70,9 @@ pub struct SpinShares {
     pub bare_load_s: f64,
     /// Calls of `sched_yield`, the kernel's work for them included.
     pub yielding_s: f64,
+    /// System calls that ask for something and get nothing, over and over (`epoll_wait` with
+    /// time-out 0); the kernel's work for them included.
+    pub asking_s: f64,
     /// Everything else.
     pub work_s: f64,
 }
@@ -89,7 +81,7 @@ impl SpinShares {
     /// All kinds of spinning, s.
     #[must_use]
     pub fn spinning_s(&self) -> f64 {
-        self.polling_s + self.blind_delay_s + self.bare_load_s + self.yielding_s
+        self.polling_s + self.blind_delay_s + self.bare_load_s + self.yielding_s + self.asking_s
     }
 }
 
@@ -104,6 +96,8 @@ named! {
         BareLoad = "bare_load",
         /// It gives the CPU up between looks.
         Yielding = "yielding",
+        /// It asks the kernel over and over and gets nothing.
+        Asking = "asking",
         /// Anything else.
         Work = "work",
     }
@@ -209,15 +203,11 @@ impl StoredRecord for SpinAttachRecord {
             TraceSource::Process { pid, name } => format!("--pid {pid} ({name})"),
             _ => String::new(),
         };
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.name(),
-            title: format!("spin attach {what}"),
-            verdict: self.verdict(),
-            is_complete: true,
-        }
+        self.header.line::<Self>(
+            self.host.name(),
+            format!("spin attach {what}"),
+            self.verdict(),
+        )
     }
 }
 

@@ -3,21 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::named::named;
-use crate::{Entry, HostRecord, StoredRecord};
-
-/// Schema of [`SpinPauseRecord`].
-pub const SPIN_PAUSE_SCHEMA: &str = "pinwise.spin-pause/1";
+use crate::{Entry, Header, HostRecord, StoredRecord};
 
 /// PAUSE on the CPUs of a machine, and where that stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.spin-pause/1")]
 pub struct SpinPauseRecord {
-    /// [`SPIN_PAUSE_SCHEMA`].
-    pub schema: String,
-    /// Date, time and a random part: names the record in the store.
-    pub id: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Where.
     pub host: HostRecord,
     /// The instruction: `PAUSE`, on arm64 `ISB`.
@@ -31,8 +26,6 @@ pub struct SpinPauseRecord {
     /// Why there is no count of cycles by the CPU's own counter; `null` where
     /// there is one.
     pub counter_unavailable: Option<String>,
-    /// What was odd, as full sentences.
-    pub notes: Vec<String>,
     /// How long it took, s.
     pub spent_s: f64,
 }
@@ -181,15 +174,8 @@ pub struct TooLongRecord {
 
 impl StoredRecord for SpinPauseRecord {
     fn entry(&self) -> Entry {
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.name(),
-            title: "spin pause".to_owned(),
-            verdict: self.verdict(),
-            is_complete: true,
-        }
+        self.header
+            .line::<Self>(self.host.name(), "spin pause".to_owned(), self.verdict())
     }
 }
 

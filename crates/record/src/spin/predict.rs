@@ -3,18 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use crate::named::named;
+use crate::{Entry, Header, StoredRecord};
+use pinwise_format::{count_of, seconds};
 use pinwise_spin::algorithm::{Evidence, Tunable, Unit};
 use pinwise_spin::prediction::{Prediction, Processor};
-
-/// Schema of [`SpinPredictRecord`].
-pub const SPIN_PREDICT_SCHEMA: &str = "pinwise.spin-predict/1";
 
 /// Predictions for one processor, or for two to compare.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.spin-predict/1")]
 pub struct SpinPredictRecord {
-    /// [`SPIN_PREDICT_SCHEMA`].
-    pub schema: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// The processor; the one moved to, where two are compared.
     pub processor: ProcessorRecord,
     /// The processor moved from.
@@ -26,6 +27,38 @@ pub struct SpinPredictRecord {
     /// Numbers of CPUs at which totals change, per algorithm, where several
     /// numbers were asked for.
     pub cliffs: Vec<CliffsRecord>,
+}
+
+impl StoredRecord for SpinPredictRecord {
+    fn entry(&self) -> Entry {
+        let on = &self.processor.name;
+        let title = match &self.from {
+            Some(from) => format!("spin predict, from {} to {on}", from.name),
+            None => format!("spin predict on {on}"),
+        };
+        self.header
+            .line::<Self>(String::new(), title, self.verdict())
+    }
+}
+
+impl SpinPredictRecord {
+    /// What came out, in a line.
+    fn verdict(&self) -> String {
+        let spins = |one: &PredictionRecord| one.total_ms.filter(|ms| *ms > 0.0 && !one.immune);
+        let known = self
+            .predictions
+            .iter()
+            .filter_map(|one| Some((one, spins(one)?)));
+        let Some((longest, ms)) = known.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+            return "None of those that count PAUSEs spins for a known time.".to_owned();
+        };
+        format!(
+            "{} spins longest of those that count PAUSEs: {} with {}.",
+            longest.algorithm,
+            seconds(ms * 1e-3),
+            count_of(longest.cpus, "CPU", "CPUs")
+        )
+    }
 }
 
 /// A processor and where its figures are from.

@@ -4,11 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::HostRecord;
 use crate::named::named;
-use crate::{Entry, StoredRecord};
+use crate::{Entry, Header, StoredRecord};
 use pinwise_spin::lateness::Seen;
-
-/// Schema of [`SpinReplayRecord`].
-pub const SPIN_REPLAY_SCHEMA: &str = "pinwise.spin-replay/1";
 
 named! {
     /// What is replayed.
@@ -26,13 +23,11 @@ named! {
 /// could not be measured or is not predicted is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.spin-replay/1")]
 pub struct SpinReplayRecord {
-    /// [`SPIN_REPLAY_SCHEMA`].
-    pub schema: String,
-    /// Name under which it is stored.
-    pub id: String,
-    /// When it began, RFC 3339 in UTC.
-    pub started: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// Where it ran.
     pub host: HostRecord,
     /// What was replayed.
@@ -60,8 +55,6 @@ pub struct SpinReplayRecord {
     pub algorithms: Vec<ReplayedAlgorithm>,
     /// What came out, as sentences.
     pub conclusions: Vec<String>,
-    /// What else should be known, as full sentences.
-    pub notes: Vec<String>,
 }
 
 named! {
@@ -230,14 +223,10 @@ impl StoredRecord for SpinReplayRecord {
     fn entry(&self) -> Entry {
         let names = self.algorithms.iter().map(|a| a.algorithm.as_str());
         let names: Vec<&str> = names.collect();
-        Entry {
-            id: self.id.clone(),
-            schema: self.schema.clone(),
-            time: self.started.clone(),
-            host: self.host.name(),
-            title: format!("spin replay {} of {}", self.experiment, names.join(", ")),
-            verdict: self.conclusions.first().cloned().unwrap_or_default(),
-            is_complete: true,
-        }
+        self.header.line::<Self>(
+            self.host.name(),
+            format!("spin replay {} of {}", self.experiment, names.join(", ")),
+            self.conclusions.first().cloned().unwrap_or_default(),
+        )
     }
 }

@@ -4,10 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::attach::{MatchStrength, SpinKind};
 use crate::named::named;
+use crate::{Entry, Header, StoredRecord};
 use pinwise_code::Arch;
-
-/// Schema of [`SpinScan`].
-pub const SPIN_SCAN_SCHEMA: &str = "pinwise.spin-scan/1";
+use pinwise_format::{count, nanoseconds};
 
 named! {
     /// How to treat loops whose gap is not known from the code.
@@ -32,9 +31,11 @@ named! {
 /// Loops that hint, and for how long they do not look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "pinwise.spin-scan/1")]
 pub struct SpinScan {
-    /// [`SPIN_SCAN_SCHEMA`].
-    pub schema: String,
+    /// What all records that are kept begin with.
+    #[serde(flatten)]
+    pub header: Header,
     /// The files.
     pub binaries: Vec<ScannedBinary>,
     /// Files that could not be read.
@@ -51,6 +52,33 @@ pub struct SpinScan {
     pub passed: Option<bool>,
     /// The loops, by file and address.
     pub loops: Vec<ScannedLoop>,
+}
+
+impl StoredRecord for SpinScan {
+    fn entry(&self) -> Entry {
+        let files: Vec<&str> = self.binaries.iter().map(|one| one.path.as_str()).collect();
+        let title = format!("spin scan {}", files.join(" "));
+        self.header
+            .line::<Self>(String::new(), title, self.verdict())
+    }
+}
+
+impl SpinScan {
+    /// What came out, in a line.
+    fn verdict(&self) -> String {
+        let loops = count(self.loops.len(), "loop");
+        let failing = self.loops.iter().filter(|one| one.fails == Some(true));
+        match self.max_blind_gap_ns.map(nanoseconds) {
+            None => format!("{loops} with spin-wait hints."),
+            Some(limit) => format!(
+                "{} of {loops} against a limit of {limit}.",
+                match failing.count() {
+                    0 => "None fails".to_owned(),
+                    many => format!("{many} failed"),
+                }
+            ),
+        }
+    }
 }
 
 /// A file that was read.
@@ -120,10 +148,11 @@ pub struct ScannedLoop {
     /// Hints between two looks; `null` where that depends on what the code does
     /// not say.
     pub gap_hints: Option<u64>,
-    /// What says how long it is blind: `code`, or the id of the algorithm that it
+    /// What says how long it is blind: `code`, `deadline` (its hints last until a moment
+    /// that the program computes: the gap is unknown), or the id of the algorithm that it
     /// is known as; `null` where nothing does.
     pub gap_from: Option<String>,
-    /// That as time on each chip that its binary runs on.
+    /// That as time on each chip that its binary runs on; none of a loop with a deadline.
     pub gaps: Vec<GapOnChip>,
     /// Algorithms that it may be, surest first.
     pub algorithms: Vec<MatchedAlgorithm>,

@@ -91,16 +91,16 @@ fn alike(records: &[PauseRecord]) -> Vec<Alike<'_>> {
                 group.cpus.insert(record.cpu);
                 group.records.push(record);
             }
-            None => groups.push(Alike::of(record)),
+            None => groups.push(Alike::from_record(record)),
         }
     }
-    groups.extend(with_two_costs.into_iter().map(Alike::of));
+    groups.extend(with_two_costs.into_iter().map(Alike::from_record));
     groups.sort_by_key(|group| group.cpus.first());
     groups
 }
 
 impl<'a> Alike<'a> {
-    fn of(record: &'a PauseRecord) -> Self {
+    fn from_record(record: &'a PauseRecord) -> Self {
         Self {
             cpus: CpuSet::single(record.cpu),
             records: vec![record],
@@ -137,7 +137,7 @@ fn over_cpus(medians: &[Median], figure: impl Fn(f64) -> String) -> String {
 }
 
 fn ladder(record: &LadderRecord, palette: Palette) -> String {
-    let title = format!("Caches as a program on CPU {} sees them", record.cpu);
+    let title = format!("Caches as seen by a program on CPU {}", record.cpu);
     let mut text = heading(&title, palette);
     text.push_str(&climb(&record.points));
     if !record.plateaus.is_empty() {
@@ -243,7 +243,7 @@ fn loaded_latency(records: &[LoadedLatencyRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
     }
-    let mut text = heading("Latency of memory while others load it", palette);
+    let mut text = heading("Memory latency under load", palette);
     let rows = records
         .iter()
         .map(|record| {
@@ -279,14 +279,11 @@ fn clock_and_scheduler(
     if let Some(clock) = clock {
         row("time-stamp counter", clock.tick_ghz.map(ghz));
         row("core clock", clock.core_ghz.map(ghz));
-        row("step of the clock", clock.step_ns.map(nanoseconds));
+        row("clock resolution", clock.step_ns.map(nanoseconds));
     }
     if let Some(costs) = scheduling {
         let shown = |median: &Option<Median>| median.as_ref().map(|m| interval(m, nanoseconds));
-        row(
-            "switch of threads on one CPU",
-            shown(&costs.context_switch_ns),
-        );
+        row("context switch on one CPU", shown(&costs.context_switch_ns));
         row("wake-up on another CPU", shown(&costs.futex_wake_ns));
     }
     if rows.is_empty() {

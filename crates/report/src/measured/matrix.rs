@@ -2,7 +2,7 @@
 
 use super::heading;
 use crate::style::{Palette, paragraph, range};
-use crate::table::{Cell, Holds, Table};
+use crate::table::{Cell, Table};
 use pinwise_format::{count, nanoseconds};
 use pinwise_record::Measured;
 use pinwise_stats::describe::median;
@@ -61,12 +61,7 @@ pub(super) fn latencies(measured: &Measured, palette: Palette) -> String {
 /// One row for each pair of CPUs with a figure: `a`, `b`, `latency_ns`, and
 /// whether it was measured (1) or taken from other pairs of its groups (0).
 pub(crate) fn pair_rows(measured: &Measured) -> Table {
-    let mut table = Table::new([
-        ("a", Holds::Whole),
-        ("b", Holds::Whole),
-        ("latency_ns", Holds::Number),
-        ("is_measured", Holds::Whole),
-    ]);
+    let mut table = Table::new(["a", "b", "latency_ns", "is_measured"]);
     for (row, column) in pairs(measured) {
         if let Some(value) = latency(measured, row, column) {
             table.push([

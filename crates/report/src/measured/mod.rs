@@ -46,7 +46,7 @@ pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
         return String::new();
     }
     let line = format!(
-        "Measurement contradicts this report: {}; see below.",
+        "Measurement contradicts the reported topology: {}; see below.",
         levels.join(", ")
     );
     format!("{}\n", palette.bad(&paragraph("✗ ", "  ", &line)))
@@ -61,15 +61,15 @@ fn verdicts(found: &Measured, palette: Palette) -> String {
         Agreement::CannotTell,
     ] {
         let of_kind = found.verdicts.iter().filter(|v| v.verdict == wanted);
-        text.extend(of_kind.map(|verdict| shown(verdict, palette)));
+        text.extend(of_kind.map(|verdict| show_verdict(verdict, palette)));
     }
     if found.verdicts.is_empty() {
-        text.push_str("  Nothing of the report could be compared.\n");
+        text.push_str("  Nothing could be compared.\n");
     }
     text
 }
 
-fn shown(verdict: &LevelVerdict, palette: Palette) -> String {
+fn show_verdict(verdict: &LevelVerdict, palette: Palette) -> String {
     let level = shortened(&level_noun(&verdict.level), 40);
     let sure = format!("confidence {:.2}", verdict.confidence);
     let (head, both_sides) = match verdict.verdict {
@@ -78,7 +78,7 @@ fn shown(verdict: &LevelVerdict, palette: Palette) -> String {
             (palette.bad(&line), true)
         }
         Agreement::CannotTell if verdict.alone.is_some() => {
-            let line = format!("? {level}: unstable, trust neither");
+            let line = format!("? {level}: unstable; trust neither");
             (palette.warn(&line), false)
         }
         Agreement::CannotTell => (palette.warn(&format!("? {level}: inconclusive")), false),
@@ -135,7 +135,7 @@ pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
         say(reason);
     }
     if found.flat {
-        say("None: no level divides these CPUs; each reaches any other alike.");
+        say("None: all CPUs are equally far apart.");
     } else if found.levels.is_empty() && found.cannot_tell.is_none() {
         say("None.");
     }

@@ -50,7 +50,7 @@ fn drift_figures(record: &DriftRecord) -> String {
         None => "no measured map became wrong".to_owned(),
     };
     format!(
-        "{}{apart}; the longest time without one {}; {valid}.",
+        "{}{apart}; longest time without one: {}; {valid}.",
         count(record.changes, "change"),
         seconds(record.longest_dwell_s)
     )
@@ -147,12 +147,12 @@ fn pairs_skipped(record: &EffortRecord) -> String {
         return String::new();
     }
     let checked = match (record.pairs_verified, record.pairs_disagreed) {
-        (0, _) => "none of them checked".to_owned(),
-        (verified, 0) => format!("{verified} of them checked and found right"),
-        (verified, wrong) => format!("{verified} of them checked, {wrong} found wrong"),
+        (0, _) => "none checked".to_owned(),
+        (verified, 0) => format!("{verified} of them checked, all correct"),
+        (verified, wrong) => format!("{verified} of them checked, {wrong} wrong"),
     };
     format!(
-        ", {} taken from the leaders of their groups, {checked}",
+        ", {} inferred from the representatives of their groups, {checked}",
         record.pairs_skipped
     )
 }

@@ -7,11 +7,11 @@ mod words;
 use std::time::Duration;
 
 use super::comparison::{findings, place, what_to_do};
-use super::style::{Palette, columns, paragraph, shortened, visible};
+use super::style::{Palette, columns, in_columns, paragraph, shortened, table_without, visible};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use rows::search_rows;
-pub(super) use words::{NamedRow, named_table};
+pub(super) use words::called;
 use words::{placements, value, value_range};
 
 /// Arms in the table, beside `os-default`.
@@ -23,13 +23,13 @@ const MOST_FAILED: usize = 4;
 const LEAST_EFFECT: f64 = 1.0;
 /// Features listed.
 const MOST_FEATURES: usize = 5;
+/// The column of names that `--place` takes.
+pub(super) const SHAPE: &str = "shape (--place)";
 
 /// The whole search for a terminal.
 #[must_use]
 pub fn search(record: &SearchRecord, palette: Palette) -> String {
     let mut text = heading(record, palette);
-    text.push('\n');
-    text.push_str(&verdict(record, palette));
     if !record.predictions.is_empty() {
         text.push('\n');
         text.push_str(&arms_table(record));
@@ -43,7 +43,9 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
     text.push_str(&findings(&record.findings, palette));
     text.push('\n');
     text.push_str(&palette.faint(&method(record, palette)));
-    text.push('\n');
+    text.push_str("\n\n");
+    // Last, beside the prompt.
+    text.push_str(&verdict(record, palette));
     text
 }
 
@@ -73,7 +75,7 @@ fn verdict(record: &SearchRecord, palette: Palette) -> String {
 }
 
 /// The arms that are expected to be best, and `os-default`.
-fn shown(record: &SearchRecord) -> Vec<&PredictedArm> {
+fn select_arms(record: &SearchRecord) -> Vec<&PredictedArm> {
     let default = record.arms.first().map(|arm| arm.name.as_str());
     let mut all: Vec<&PredictedArm> = record.predictions.iter().collect();
     all.sort_by(|a, b| a.predicted.total_cmp(&b.predicted));
@@ -87,18 +89,18 @@ fn shown(record: &SearchRecord) -> Vec<&PredictedArm> {
 }
 
 fn arms_table(record: &SearchRecord) -> String {
-    let shown = shown(record);
+    let shown = select_arms(record);
     let header = [
         "placement",
-        "CPUs",
         "runs",
         "measured",
         "expected",
         "90 %",
         "change",
+        SHAPE,
     ];
-    let rows: Vec<NamedRow<'_>> = shown.iter().map(|arm| row(record, arm)).collect();
-    let mut text = named_table(&header, &rows);
+    let rows = shown.iter().map(|arm| row(record, arm)).collect();
+    let mut text = narrow_table(&["runs", "measured", "90 %"], &header, rows);
     let left = record.predictions.len() - shown.len();
     if left > 0 {
         let all = record.predictions.iter();
@@ -111,21 +113,40 @@ fn arms_table(record: &SearchRecord) -> String {
     text
 }
 
-fn row<'a>(record: &SearchRecord, arm: &'a PredictedArm) -> NamedRow<'a> {
+fn row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
     let candidate = record.arms.iter().find(|a| a.name == arm.arm);
-    let cpus = candidate.map_or_else(|| "–".to_owned(), |a| a.cpu_count.to_string());
+    let label = called(candidate.map_or("", |a| &a.label), &arm.arm);
+    let mark = match record.best.as_ref() {
+        None => "",
+        Some(best) if *best == arm.arm => "* ",
+        Some(_) => "  ",
+    };
     let measured = arm.measured.map(|m| value(record, m.value));
-    NamedRow {
-        is_marked: record.best.as_ref() == Some(&arm.arm),
-        name: &arm.arm,
-        cells: vec![
-            cpus,
-            arm.runs.to_string(),
-            measured.unwrap_or_else(|| "–".to_owned()),
-            value(record, arm.predicted),
-            value_range(record, arm.low, arm.high),
-            arm.change.clone(),
-        ],
+    vec![
+        format!("{mark}{label}"),
+        arm.runs.to_string(),
+        measured.unwrap_or_else(|| "–".to_owned()),
+        value(record, arm.predicted),
+        value_range(record, arm.low, arm.high),
+        arm.change.clone(),
+        shape_beside(&arm.arm, label),
+    ]
+}
+
+/// A table of placements. The names that `--place` takes are as long as the rest, so
+/// files have them where a terminal of the usual width has.
+pub(super) fn narrow_table(least: &[&str], header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let least = [&[SHAPE], least].concat();
+    in_columns(Some(columns()), || {
+        table_without(&least, &["placement"], header, rows)
+    })
+}
+
+/// The name that `--place` takes, where another one is shown.
+pub(super) fn shape_beside(name: &str, label: &str) -> String {
+    match name == label {
+        true => String::new(),
+        false => name.to_owned(),
     }
 }
 
@@ -165,7 +186,7 @@ fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
     }
     let heading = palette.strong("Sensitivity");
     if listed.is_empty() {
-        let none = "No feature of placements changes the cost by 1 % with certainty.";
+        let none = "No placement feature changes the cost by 1 % with certainty.";
         return format!("\n{heading}\n{}\n", paragraph("  ", "  ", none));
     }
     listed.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
@@ -196,13 +217,13 @@ fn truth(record: &SearchRecord) -> Option<String> {
     };
     let errors = truth.prediction_error.map_or_else(String::new, |error| {
         format!(
-            " Predictions of arms that never ran are off by {} (median).",
+            " Predictions of unmeasured arms are off by {} (median).",
             percent(error)
         )
     });
     let default = pinwise_format::three_digits(truth.default_ratio);
     Some(format!(
-        "Truth of the simulated machine: {regret} the best, {} (os-default costs {default} of it).{errors} {} of true costs lie in their 90 % intervals.",
+        "On this simulated machine the true costs are known: {regret} the best, {} (os-default costs {default} of it).{errors} {} of true costs lie in their 90 % intervals.",
         truth.best,
         percent(truth.coverage)
     ))

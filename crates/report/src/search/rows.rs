@@ -1,19 +1,14 @@
 //! The runs of a search for other programs.
 
-use crate::export::{RUN_COLUMNS, run_cells};
-use crate::table::{Cell, Holds, Table};
+use crate::export::{run_cells, run_columns};
+use crate::table::{Cell, Table};
 use pinwise_record::{SearchRecord, SearchStep};
 
 /// One row per run, in order of time.
 #[must_use]
 pub fn search_rows(record: &SearchRecord) -> Table {
-    let own = [
-        ("arm", Holds::Text),
-        ("threads_set", Holds::Whole),
-        ("cpus", Holds::Text),
-        ("step", Holds::Text),
-    ];
-    let mut table = Table::new(own.into_iter().chain(RUN_COLUMNS));
+    let own = ["arm", "threads_set", "cpus", "step"];
+    let mut table = Table::new(own.into_iter().chain(run_columns()));
     for run in &record.runs {
         let arm = record.arms.get(run.arm);
         let own = [

@@ -1,104 +1,12 @@
 //! Names, costs and large numbers of a search, in words.
 
-use crate::style::{columns, power_of_ten, quantity, range, table, visible, width};
+use crate::style::{power_of_ten, quantity, range};
 use pinwise_format::{count, percent};
-use pinwise_record::{Direction, SearchModelRecord, SearchRecord, SpaceRecord};
+use pinwise_record::{Direction, ModelJudgement, SearchModelRecord, SearchRecord, SpaceRecord};
 
-/// Longest name in a table.
-const LONGEST_NAME: usize = 40;
-/// Names are not cut shorter than this, whatever stands beside them.
-const SHORTEST_NAME: usize = 8;
-/// What the letters of the shortest names mean.
-const LETTERS: &str = "p packages, n NUMA nodes, l LLCs, c cores, s CPUs per core, u CPUs";
-
-/// A row of a table of placements.
-pub(crate) struct NamedRow<'a> {
-    /// Is it marked as the best?
-    pub(crate) is_marked: bool,
-    /// The placement's full name.
-    pub(crate) name: &'a str,
-    /// What stands beside it.
-    pub(crate) cells: Vec<String>,
-}
-
-/// A table of placements, whose names get the room that the rest leaves them.
-pub(crate) fn named_table(header: &[&str], rows: &[NamedRow<'_>]) -> String {
-    let full: Vec<&str> = rows.iter().map(|row| row.name).collect();
-    let has_marks = rows.iter().any(|row| row.is_marked);
-    let build = |names: &[String]| {
-        let lines = rows.iter().zip(names).map(|(row, name)| {
-            let mark = match (has_marks, row.is_marked) {
-                (false, _) => "",
-                (true, true) => "* ",
-                (true, false) => "  ",
-            };
-            let mut line = vec![format!("{mark}{name}")];
-            line.extend(row.cells.iter().cloned());
-            line
-        });
-        table(header, lines.collect())
-    };
-    let (mut names, mut are_letters) = short_names(&full, LONGEST_NAME);
-    let mut text = build(&names);
-    let widest = text.lines().map(width).max();
-    let over = widest.unwrap_or(0).saturating_sub(columns());
-    if over > 0 {
-        let longest = names.iter().map(|name| width(name)).max();
-        let room = longest.unwrap_or(0).saturating_sub(over);
-        (names, are_letters) = short_names(&full, room.max(SHORTEST_NAME));
-        text = build(&names);
-    }
-    if are_letters {
-        text.push_str(&format!("  ({LETTERS})\n"));
-    }
-    text
-}
-
-/// Names in this many characters, those of shapes all in one form; and whether
-/// that is the one of letters.
-fn short_names(names: &[&str], width: usize) -> (Vec<String>, bool) {
-    let forms: Vec<[String; 3]> = names.iter().map(|name| forms(name)).collect();
-    let fits = |form: usize| {
-        let shapes = forms.iter().filter(|f| f[0] != f[2]);
-        shapes.into_iter().all(|f| f[form].chars().count() <= width)
-    };
-    let form = (0..2).find(|form| fits(*form)).unwrap_or(2);
-    let names = forms.iter().map(|f| cut_within(&f[form], width));
-    let are_letters = form == 2 && forms.iter().any(|f| f[0] != f[2]);
-    (names.collect(), are_letters)
-}
-
-/// `shape:pkg=1,llc=2,core=8,smt=1`, `pkg=1,llc=2,core=8,smt=1`, `p1 l2 c8 s1`.
-fn forms(name: &str) -> [String; 3] {
-    let name = visible(name);
-    let Some(bare) = name.strip_prefix("shape:") else {
-        return [name.clone(), name.clone(), name];
-    };
-    let mut letters = bare.replace(',', " ").replace(" threads", "");
-    for (level, letter) in [
-        ("pkg=", "p"),
-        ("numa=", "n"),
-        ("llc=", "l"),
-        ("core=", "c"),
-        ("smt=", "s"),
-        ("cpu=", "u"),
-        (" @ ", " @"),
-    ] {
-        letters = letters.replace(level, letter);
-    }
-    [name.clone(), bare.to_owned(), letters]
-}
-
-/// Text in this many characters, cut in the middle: names differ at their ends.
-fn cut_within(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width {
-        return text.to_owned();
-    }
-    let kept = width.saturating_sub(1);
-    let first: String = text.chars().take(kept / 2).collect();
-    let last: String = text.chars().skip(length - (kept - kept / 2)).collect();
-    format!("{first}…{last}")
+/// What people call a placement; older records have its name alone.
+pub(crate) fn called<'a>(label: &'a str, name: &'a str) -> &'a str {
+    if label.is_empty() { name } else { label }
 }
 
 /// The value of the metric that has this cost.
@@ -155,53 +63,22 @@ fn large(placements: f64) -> String {
 
 /// What the model is worth.
 pub(super) fn model(model: &SearchModelRecord) -> String {
+    let worth = match &model.judgement {
+        ModelJudgement::Fits => "The model of placements fits",
+        ModelJudgement::Misfits => "The model explains part of what placements cost",
+        ModelJudgement::Useless => "The model predicts nothing here",
+        ModelJudgement::Other(_) => "The model's worth is unknown",
+    };
     let missed = model.prediction_error.map_or_else(String::new, |error| {
-        format!(
-            ", first runs missed their predictions by {}",
-            percent(error)
-        )
+        format!(", predictions of first runs were off by {}", percent(error))
     });
-    format!(
-        "Model: {}; runs vary by {}{missed}.",
-        visible(model.judgement.as_str()),
-        percent(model.noise_sd)
-    )
+    let noise = percent(model.noise_sd);
+    format!("{worth}; runs vary by {noise}{missed}.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_stay_apart_however_short() {
-        let names = [
-            "os-default",
-            "shape:pkg=2,numa=2,llc=16,core=128,smt=2 @ 256 threads",
-            "shape:pkg=2,numa=2,llc=8,core=128,smt=2 @ 256 threads",
-        ];
-        let of = |width| short_names(&names, width);
-        assert_eq!(of(60), (names.map(str::to_owned).to_vec(), false));
-        assert_eq!(
-            of(48).0[2],
-            "pkg=2,numa=2,llc=8,core=128,smt=2 @ 256 threads"
-        );
-        let (short, are_letters) = of(26);
-        assert!(are_letters);
-        assert_eq!(
-            short,
-            [
-                "os-default",
-                "p2 n2 l16 c128 s2 @256",
-                "p2 n2 l8 c128 s2 @256"
-            ]
-        );
-        assert_eq!(of(9).0[0], "os-d…ault");
-        assert_eq!(
-            short_names(&["\u{1b}[31m"], 27),
-            (vec!["\\u{1b}[31m".to_owned()], false)
-        );
-        assert_eq!(cut_within("abc", 0), "…");
-    }
 
     #[test]
     fn numbers_of_placements() {

@@ -25,7 +25,7 @@ pub fn spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String {
     for row in &record.advice {
         out += &advice(row, palette);
     }
-    out
+    out + &palette.record_line(&record.id)
 }
 
 fn advice(row: &AdviceRecord, palette: Palette) -> String {

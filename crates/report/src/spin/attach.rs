@@ -3,7 +3,7 @@
 use crate::comparison::findings;
 use crate::style::{Palette, paragraph, shortened, table, visible};
 use pinwise_format::shell;
-use pinwise_format::{count, count_of, grouped, nanoseconds, percent, seconds};
+use pinwise_format::{count, count_of, grouped, nanoseconds, percent, seconds, whole};
 use pinwise_record::{
     MatchStrength, SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource,
 };
@@ -12,6 +12,10 @@ use pinwise_record::{
 const MOST_PLACES: usize = 6;
 /// A place is shown from this share of CPU time on.
 const LEAST_SHARE: f64 = 0.005;
+/// From this share of CPU time on, work may hide waits.
+const LEAST_WORK: f64 = 0.05;
+const UNSEEN: &str =
+    "Waits through function pointers, several queues or interpreters count as work.";
 const MOST_THREADS: usize = 8;
 const MOST_LINES: usize = 8;
 
@@ -103,6 +107,7 @@ fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
         ("blind delay", shares.blind_delay_s, "hints without looking"),
         ("bare load", shares.bare_load_s, "looks without a hint"),
         ("yielding", shares.yielding_s, "sched_yield between looks"),
+        ("asking", shares.asking_s, "system calls that get nothing"),
         ("work", shares.work_s, "everything else"),
     ];
     let mut out = String::new();
@@ -117,6 +122,9 @@ fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
             seconds(time_s)
         );
     }
+    if shares.work_s > LEAST_WORK * record.cpu_s {
+        out += &format!("{}\n", paragraph("  ", "  ", UNSEEN));
+    }
     if let Some(rate) = record.pauses_per_s.filter(|rate| *rate > 0.0) {
         let cost = record.pause_ns.map_or_else(String::new, |ns| {
             format!("; one takes {} on this machine", nanoseconds(ns))
@@ -127,20 +135,11 @@ fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
     out
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast saturates, and a rate is no negative number"
-)]
-const fn whole(rate: f64) -> u64 {
-    rate.round() as u64
-}
-
 fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
     let module = place
         .module
         .as_deref()
-        .map_or("code made at run time", |path| {
+        .map_or("code generated at run time", |path| {
             path.rsplit('/').next().unwrap_or(path)
         });
     let function = place.function.as_deref().unwrap_or("no name");
@@ -162,10 +161,10 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
         )),
         place
             .gap_hints
-            .map(|gap| format!("{} from look to look", count_of(gap, "PAUSE", "PAUSEs"))),
+            .map(|gap| format!("{} between looks", count_of(gap, "PAUSE", "PAUSEs"))),
         place.hint_ns_seen.map(|ns| {
             format!(
-                "one PAUSE took {} there, with its share of the loop ({} pairs of samples)",
+                "one PAUSE took {} there, including its share of the loop ({} pairs of samples)",
                 nanoseconds(ns),
                 place.hint_ns_pairs
             )
@@ -237,7 +236,7 @@ fn threads(record: &SpinAttachRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pinwise_record::{HostRecord, SpinCaller, SpinMatch, SpinThread};
+    use pinwise_record::{Header, HostRecord, SpinCaller, SpinMatch, SpinThread};
     use pinwise_topology::Topology;
 
     const EVIL: &str = "\u{1b}[31m\r\u{7}</script>";
@@ -246,7 +245,7 @@ mod tests {
         EVIL.to_owned()
     }
 
-    /// A record of which every text is hostile.
+    /// A record whose texts are all hostile.
     fn hostile() -> SpinAttachRecord {
         let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
         let place = SpinPlace {
@@ -277,9 +276,10 @@ mod tests {
             code: vec![evil()],
         };
         SpinAttachRecord {
-            schema: pinwise_record::SPIN_ATTACH_SCHEMA.to_owned(),
-            id: evil(),
-            started: evil(),
+            header: Header {
+                notes: vec![evil()],
+                ..Header::new(evil(), evil(), vec![evil()])
+            },
             host: HostRecord::new("local".to_owned(), false, &topology),
             source: TraceSource::Process {
                 pid: 7,
@@ -310,10 +310,7 @@ mod tests {
                 cpu_s: 1.0,
                 spin_s: None,
             }],
-            findings: Vec::new(),
             exit: None,
-            notes: vec![evil()],
-            tags: vec![evil()],
         }
     }
 

@@ -22,13 +22,13 @@ pub fn spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
         let (from_name, to_name) = (&from.name, &record.processor.name);
         let title = format!("Moving from {from_name} to {to_name}");
         out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
-        out += &format!("{}\n", described(from));
-        out += &format!("{}\n\n", described(&record.processor));
-        return out + &moved(record);
+        out += &format!("{}\n", describe_processor(from));
+        out += &format!("{}\n\n", describe_processor(&record.processor));
+        return out + &list_changes(record) + &palette.record_line(&record.id);
     }
     let title = format!("Spinning on {}", record.processor.name);
     out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
-    out += &format!("{}\n\n", described(&record.processor));
+    out += &format!("{}\n\n", describe_processor(&record.processor));
     if record.cliffs.is_empty() {
         out += &totals(&record.predictions);
     } else {
@@ -37,11 +37,11 @@ pub fn spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
     if let [only] = record.predictions.as_slice() {
         out += &details(only);
     }
-    out
+    out + &palette.record_line(&record.id)
 }
 
 /// A processor and where its figures are from.
-fn described(processor: &ProcessorRecord) -> String {
+fn describe_processor(processor: &ProcessorRecord) -> String {
     let cycles = processor.pause_cycles.map_or_else(String::new, |cycles| {
         let ghz = processor
             .ghz
@@ -103,7 +103,7 @@ fn totals(predictions: &[PredictionRecord]) -> String {
     out += &paragraph(
         "  ",
         "  ",
-        "spins: before it gives up. blind gap: longest without a look, so how late it may notice. wasted: CPU time burnt where all CPUs but one wait in full. To what measures PAUSE, goes by the clock, only loads or yields, the cost of PAUSE hardly matters.",
+        "spins: time before it gives up. blind gap: longest time without a look, so how late it may notice. wasted: CPU time burnt if all CPUs but one wait in full. The cost of PAUSE hardly matters to algorithms that measure it, use the clock, only load, or yield.",
     );
     out + "\n"
 }
@@ -198,7 +198,7 @@ fn curves(record: &SpinPredictRecord) -> String {
         let span = record.cliffs.first().map_or_else(String::new, |c| {
             format!("{} to {} CPUs", c.from_cpus, c.to_cpus)
         });
-        let line = format!("The same from {span}: {}.", flat.join(", "));
+        let line = format!("Constant from {span}: {}.", flat.join(", "));
         out += &format!("{}\n", paragraph("  ", "    ", &line));
     }
     out
@@ -283,7 +283,7 @@ fn curve(points: &[(u64, f64)]) -> String {
 }
 
 /// What moving changes: a sentence for the largest change, and a table.
-fn moved(record: &SpinPredictRecord) -> String {
+fn list_changes(record: &SpinPredictRecord) -> String {
     let (touched, immune): (Vec<&MoveRecord>, Vec<&MoveRecord>) = record
         .moves
         .iter()
@@ -320,10 +320,7 @@ fn moved(record: &SpinPredictRecord) -> String {
         .collect();
     ids.dedup();
     if !ids.is_empty() {
-        let line = format!(
-            "Immune, without a length, or not known in figures: {}.",
-            ids.join(", ")
-        );
+        let line = format!("Immune, unbounded, or unknown: {}.", ids.join(", "));
         out += &format!("\n{}\n", paragraph("  ", "    ", &line));
     }
     out

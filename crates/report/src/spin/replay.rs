@@ -13,7 +13,11 @@ pub fn spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n", paragraph("", "  ", &means(record)));
     for of in &record.algorithms {
-        let line = format!("\n{}: {}", visible(&of.algorithm), described(of, record));
+        let line = format!(
+            "\n{}: {}",
+            visible(&of.algorithm),
+            describe_wait(of, record)
+        );
         out += &format!("{}\n", paragraph("", "  ", &line));
         if of.contention.is_empty() {
             out += &cells(of, record.experiment == ReplayExperiment::Handoff);
@@ -36,12 +40,12 @@ pub fn spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
 fn title(record: &SpinReplayRecord) -> String {
     let what = match (&record.experiment, record.hold_ms) {
         (ReplayExperiment::ProducerConsumer, Some(hold_ms)) => {
-            format!("Producer and consumer, the lock held for {hold_ms} ms an item")
+            format!("Producer and consumer, the lock held for {hold_ms} ms per item")
         }
         (ReplayExperiment::Handoff, _) => {
             "Hand-off, the lock released while another waits".to_owned()
         }
-        (ReplayExperiment::Contend, _) => "Threads that contend for one lock".to_owned(),
+        (ReplayExperiment::Contend, _) => "Threads contending for one lock".to_owned(),
         (other, _) => other.to_string(),
     };
     format!(
@@ -91,7 +95,7 @@ fn means(record: &SpinReplayRecord) -> String {
 }
 
 /// An algorithm's wait in words.
-fn described(of: &ReplayedAlgorithm, record: &SpinReplayRecord) -> String {
+fn describe_wait(of: &ReplayedAlgorithm, record: &SpinReplayRecord) -> String {
     let time = |hints: u64| nanoseconds(hints as f64 * record.hint.wanted_ns);
     let name = &of.name;
     match of.total_hints {
@@ -177,7 +181,7 @@ fn cost(of: &ReplayedAlgorithm) -> String {
         .collect();
     let items: u64 = of.cells.iter().map(|cell| cell.items).sum();
     if measured.is_empty() {
-        return "No item went undisturbed.".to_owned();
+        return "All items were disturbed.".to_owned();
     }
     let cpu = measured.iter().map(|m| m.waiter_cpu_s_per_100_items);
     let (least, most) = (

@@ -1,8 +1,16 @@
 //! The loops with spin-wait hints in binaries, as text.
 
+use std::collections::HashMap;
+
 use crate::style::{Palette, paragraph, shortened, visible};
-use pinwise_format::{bytes, count, count_of, nanoseconds};
+use pinwise_format::{bytes, count, count_of, grouped, nanoseconds};
 use pinwise_record::{GapOnChip, ScannedLoop, SpinKind, SpinScan};
+
+/// Functions of equal loops that are named.
+const MOST_FUNCTIONS: usize = 6;
+
+/// Failing loops that the verdict names.
+const MOST_FAILING: usize = 4;
 
 /// The loops file by file, then what the limit says.
 #[must_use]
@@ -14,13 +22,15 @@ pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
         text += "\n";
         text += &paragraph("  ", "  ", &summary(record, index, loops.len()));
         text += "\n\n";
-        for one in loops {
-            text += &shown(one, record.cpus, palette);
+        for equal in group_equal(&loops, record.cpus) {
+            text += &show_loops(&equal, record.cpus, palette);
             text += "\n";
         }
     }
-    text += &paragraph("", "  ", &costs(record));
-    text += "\n";
+    if record.loops.is_empty() || !record.loops.iter().all(has_deadline) {
+        text += &paragraph("", "  ", &costs(record));
+        text += "\n";
+    }
     if let Some(verdict) = verdict(record) {
         let verdict = paragraph("", "  ", &verdict);
         text += &match record.passed {
@@ -29,7 +39,7 @@ pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
         };
         text += "\n";
     }
-    text
+    text + &palette.record_line(&record.id)
 }
 
 /// A file's loops: those that fail first, then by how long they are blind.
@@ -63,7 +73,54 @@ fn summary(record: &SpinScan, index: usize, loops: usize) -> String {
     text + "."
 }
 
-fn shown(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {
+/// Loops of which the same is said, together, in the order of the first of each: a
+/// lock that is inlined everywhere is said once.
+fn group_equal<'l>(loops: &[&'l ScannedLoop], cpus: u64) -> Vec<Vec<&'l ScannedLoop>> {
+    let mut groups: Vec<Vec<&ScannedLoop>> = Vec::new();
+    let mut known = HashMap::new();
+    for one in loops {
+        let key = (one.fails, words(one, cpus, false), algorithm(one));
+        let at = *known.entry(key).or_insert(groups.len());
+        match groups.get_mut(at) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+/// "and 812 more in lock (3), unlock and 240 more functions"
+fn name_more(more: &[&ScannedLoop]) -> Option<String> {
+    let mut functions: Vec<(&str, usize)> = Vec::new();
+    let mut places = HashMap::new();
+    for one in more {
+        let name = one.function.as_deref().unwrap_or("no symbol");
+        let at = *places.entry(name).or_insert(functions.len());
+        match functions.get_mut(at) {
+            Some((_, count)) => *count += 1,
+            None => functions.push((name, 1)),
+        }
+    }
+    let shown = functions.iter().take(MOST_FUNCTIONS).map(|(name, loops)| {
+        let name = shortened(name, 52);
+        match loops {
+            1 => name,
+            many => format!("{name} ({many})"),
+        }
+    });
+    let mut named: Vec<String> = shown.collect();
+    if functions.len() > MOST_FUNCTIONS {
+        let rest = functions.len() - MOST_FUNCTIONS;
+        named.push(count(rest, "more function"));
+    }
+    let many = grouped(more.len() as u64);
+    (!more.is_empty()).then(|| format!("and {many} more of the same in {}", named.join(", ")))
+}
+
+fn show_loops(equal: &[&ScannedLoop], cpus: u64, palette: Palette) -> String {
+    let Some((one, more)) = equal.split_first() else {
+        return String::new();
+    };
     let place = match (&one.function, one.offset) {
         (Some(name), Some(offset)) => format!("{}+{offset:#x}", shortened(name, 52)),
         _ => "no symbol".to_owned(),
@@ -75,26 +132,39 @@ fn shown(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {
         palette.strong(&head)
     };
     let mut text = format!("{head}\n");
-    text += &paragraph("    ", "    ", &words(one, cpus));
-    text += "\n";
-    if let Some(first) = one.algorithms.first() {
-        let line = format!("{} ({}): {}", first.id, first.strength, first.reason);
+    let said = [
+        Some(words(one, cpus, more.is_empty())),
+        algorithm(one),
+        name_more(more),
+    ];
+    for line in said.into_iter().flatten() {
         text += &paragraph("    ", "    ", &line);
         text += "\n";
     }
     text
 }
 
-/// What it does, and for how long it does not look.
-fn words(one: &ScannedLoop, cpus: u64) -> String {
+/// What it is known as.
+fn algorithm(one: &ScannedLoop) -> Option<String> {
+    let first = one.algorithms.first()?;
+    Some(format!(
+        "{} ({}): {}",
+        first.id, first.strength, first.reason
+    ))
+}
+
+/// What it does, and for how long it does not look; of one loop alone with the address
+/// of the loop around it.
+fn words(one: &ScannedLoop, cpus: u64, is_alone: bool) -> String {
     let does = match (&one.kind, &one.outer) {
         (SpinKind::Polling, _) => "Looks and hints".to_owned(),
-        (SpinKind::BlindDelay, Some(outer)) => {
+        (SpinKind::BlindDelay, Some(outer)) if is_alone => {
             format!(
-                "Hints blindly within the loop at {} that looks",
+                "Hints blindly, inside the loop at {} that looks",
                 outer.address
             )
         }
+        (SpinKind::BlindDelay, Some(_)) => "Hints blindly, inside a loop that looks".to_owned(),
         (SpinKind::BlindDelay, None) => "Hints blindly; no loop around it looks".to_owned(),
         (SpinKind::Yielding, _) => "Yields the CPU, and hints".to_owned(),
         _ => "Does much else, and hints".to_owned(),
@@ -103,6 +173,11 @@ fn words(one: &ScannedLoop, cpus: u64) -> String {
         (SpinKind::BlindDelay, None) => "in a row",
         _ => "between looks",
     };
+    if has_deadline(one) {
+        return format!(
+            "{does}. A hint lasts until a deadline that the program computes (TPAUSE, UMWAIT, WFET): the blind gap is that time, unknown here."
+        );
+    }
     let Some(hints) = one.gap_hints else {
         if let (Some(row), Some(range)) = (&one.gap_from, range(&one.gaps)) {
             return format!(
@@ -117,6 +192,10 @@ fn words(one: &ScannedLoop, cpus: u64) -> String {
         text += &format!(", {range}");
     }
     text + "."
+}
+
+fn has_deadline(one: &ScannedLoop) -> bool {
+    one.gap_from.as_deref() == Some("deadline")
 }
 
 /// From the shortest to the longest blind gap.
@@ -156,15 +235,19 @@ fn verdict(record: &SpinScan) -> Option<String> {
     let unknown = record.loops.iter().filter(is_unknown).count() as u64;
     let unsaid = match unknown {
         0 => String::new(),
-        1 => " The length of 1 loop is unknown.".to_owned(),
-        many => format!(" The length of {many} loops is unknown."),
+        1 => " The blind gap of 1 loop is unknown.".to_owned(),
+        many => format!(" The blind gaps of {many} loops are unknown."),
     };
     if failing.is_empty() {
         return Some(format!(
-            "Passed: no loop is known to be blind for longer than {limit}.{unsaid}"
+            "Passed: no known blind gap is longer than {limit}.{unsaid}"
         ));
     }
-    let named: Vec<String> = failing.iter().map(|one| named(record, one)).collect();
+    let shown = failing.iter().take(MOST_FAILING);
+    let mut named: Vec<String> = shown.map(|one| name_loop(record, one)).collect();
+    if failing.len() > MOST_FAILING {
+        named.push(format!("and {} more", failing.len() - MOST_FAILING));
+    }
     let all = record.loops.len() as u64;
     Some(format!(
         "Failed: {} of {} against a limit of {limit}: {}.{unsaid}",
@@ -175,7 +258,7 @@ fn verdict(record: &SpinScan) -> Option<String> {
 }
 
 /// A failing loop, and on which chips.
-fn named(record: &SpinScan, one: &ScannedLoop) -> String {
+fn name_loop(record: &SpinScan, one: &ScannedLoop) -> String {
     let file = &record.binaries[one.binary].path;
     let file = file.rsplit('/').next().unwrap_or(file);
     let chips: Vec<String> = one
@@ -184,10 +267,41 @@ fn named(record: &SpinScan, one: &ScannedLoop) -> String {
         .filter(|gap| gap.exceeds)
         .filter_map(|gap| Some(format!("{} on {}", nanoseconds(gap.ns?), gap.chip)))
         .collect();
-    let why = if chips.is_empty() {
+    let why = if has_deadline(one) {
+        "until a deadline".to_owned()
+    } else if chips.is_empty() {
         "not known from the code".to_owned()
     } else {
         chips.join(", ")
     };
     format!("{} at {} ({why})", visible(file), one.address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCANNED: &str = include_str!("../../../../tests/data/records/spin-scan.json");
+
+    #[test]
+    fn equal_loops_are_shown_once() {
+        let mut record: SpinScan = pinwise_record::read(SCANNED).unwrap();
+        let text = |record: &SpinScan| spin_scan(record, Palette::new(false));
+        let before = text(&record).lines().count();
+        for at in 0..1000_usize {
+            let mut one = record.loops[0].clone();
+            one.address = format!("{:#x}", 0x10_0000 + at);
+            one.function = Some(format!("lock{}", at % 8));
+            record.loops.push(one);
+        }
+        let text = text(&record);
+        assert!(text.lines().count() <= before + 3, "{text}");
+        assert!(
+            text.contains(
+                "and 1,000 more of the same in lock0 (125), lock1 (125), lock2 (125), lock3\n"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("lock5 (125), 2 more functions\n"), "{text}");
+    }
 }

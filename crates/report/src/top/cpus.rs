@@ -9,7 +9,7 @@ use super::{Piece, Row, Tone};
 use crate::style::width;
 use pinwise_record::{CpuState, TopCpu, TopRecord};
 
-/// Columns between cores, and between groups that stand side by side.
+/// Columns between cores, and between groups side by side.
 const GAP: usize = 1;
 const GROUP_GAP: usize = 3;
 /// Columns of a cell that names its thread: fewer cannot distinguish names, more
@@ -33,7 +33,7 @@ enum Cell {
     Glyph,
 }
 
-/// How cells stand.
+/// How cells are laid out.
 #[derive(Clone, Copy)]
 struct Grid {
     cell: Cell,
@@ -60,7 +60,7 @@ pub(super) struct CpuRows {
 impl CpuRows {
     /// CPUs in at most this many rows, where any size of cells can do it.
     /// `is_focused`: names matter more than rows.
-    pub(super) fn of(
+    pub(super) fn new(
         record: &TopRecord,
         width: usize,
         most: usize,

@@ -117,7 +117,7 @@ fn has_smt(record: &TopRecord) -> bool {
     cores.len() < count
 }
 
-/// The keys, or what is typed, or what is to be reported.
+/// The keys, the text being typed, or a message.
 pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
     if let Some(prompt) = &view.prompt {
         let asked = match &prompt.kind {

@@ -3,20 +3,23 @@
 use super::{Piece, Row, Size, Tone};
 
 const KEYS: [(&str, &str); 14] = [
-    ("q Esc Ctrl-C", "quit; pins that were made are undone"),
+    ("q Esc Ctrl-C", "quit; pins are undone"),
     ("arrows PgUp PgDn", "move (Home, End: first, last)"),
     ("Tab", "arrows move the CPUs, or the threads again"),
     ("s, < >", "sort by cpu, migrations, wait, place, name"),
-    ("f, /", "only threads whose name holds a text; Esc clears"),
-    ("p", "pin the chosen thread: CPUs (0-3,8) or a placement"),
+    (
+        "f, /",
+        "only threads whose name contains a text; Esc clears",
+    ),
+    ("p", "pin the selected thread: CPUs (0-3,8) or a placement"),
     ("u", "undo the last pin"),
-    ("P", "keep pins on quitting, or undo them"),
-    ("space", "pause and go on"),
+    ("P", "keep pins on quit, or undo them"),
+    ("space", "pause and resume"),
     ("+ -", "longer and shorter interval"),
     ("?", "this page, and back"),
     ("", ""),
     ("CPUs", ". idle  1-9 tenths busy  # full  ? unknown"),
-    ("", "siblings stand together, [ ] where both are busy"),
+    ("", "siblings are adjacent, [ ] where both are busy"),
 ];
 
 const WORDS: [(&str, &str); 5] = [
@@ -25,7 +28,7 @@ const WORDS: [(&str, &str); 5] = [
         "R runs, r runs or is queued, Q queued, S sleeps, X ended",
     ),
     ("WAIT%", "queued; without wake-ups only after a preemption"),
-    ("USED", "CPUs used: 1-9 tenths, # all the time, - forbidden"),
+    ("USED", "CPUs used: 1-9 tenths, # always, - forbidden"),
     (
         "shared",
         "cores with two or more busy CPUs, while others idle",

@@ -20,7 +20,7 @@ pub use view::{Focus, Order, Prompt, PromptKind, View};
 
 use cpus::CpuRows;
 
-/// How a piece of a row stands out.
+/// How a piece of a row is emphasised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     /// Not at all.
@@ -42,7 +42,7 @@ pub enum Tone {
 pub struct Piece {
     /// Printable characters only.
     pub text: String,
-    /// How it stands out.
+    /// How it is emphasised.
     pub tone: Tone,
 }
 
@@ -100,7 +100,7 @@ fn body(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
         Focus::Threads => left / 2,
         Focus::Cpus => left.saturating_sub(2),
     };
-    let cpus = CpuRows::of(
+    let cpus = CpuRows::new(
         record,
         size.width,
         most,
@@ -122,7 +122,7 @@ fn body(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
 pub fn printed(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
     let mut rows = header::rows(record, view, width);
     rows.push(Row::new());
-    rows.extend(CpuRows::of(record, width, PRINTED_CPU_ROWS, false, view.ascii).all());
+    rows.extend(CpuRows::new(record, width, PRINTED_CPU_ROWS, false, view.ascii).all());
     rows.push(Row::new());
     let shown = view.arranged(record).len();
     rows.extend(table::unchosen(record, view, width, threads));
@@ -149,6 +149,6 @@ pub fn printed(record: &TopRecord, view: &View, width: usize, threads: usize) ->
 pub fn hidden_cpu_rows(record: &TopRecord, view: &View, size: Size) -> usize {
     let most = size.height.saturating_sub(4).max(1);
     let is_focused = view.focus == Focus::Cpus;
-    let cpus = CpuRows::of(record, size.width, most, is_focused, view.ascii);
+    let cpus = CpuRows::new(record, size.width, most, is_focused, view.ascii);
     cpus.all().len().saturating_sub(1)
 }

@@ -29,7 +29,7 @@ fn style(tone: Tone, is_colored: bool) -> Style {
         Tone::Chosen => plain.add_modifier(Modifier::REVERSED),
         Tone::Warn if is_colored => plain.fg(Color::Yellow),
         Tone::Warn => plain.add_modifier(Modifier::BOLD),
-        // Nothing to be seen where nothing goes on.
+        // Nothing to show where nothing happens.
         Tone::Heat(0) => plain,
         Tone::Heat(class) if is_colored => {
             let place = usize::from(class).min(HEAT.len() - 1);
@@ -55,14 +55,14 @@ pub fn text(rows: &[Row], palette: Palette) -> String {
             } else {
                 &piece.text
             };
-            text.push_str(&toned(kept, piece.tone, palette));
+            text.push_str(&apply_tone(kept, piece.tone, palette));
         }
         text.push('\n');
     }
     text
 }
 
-fn toned(text: &str, tone: Tone, palette: Palette) -> String {
+fn apply_tone(text: &str, tone: Tone, palette: Palette) -> String {
     match tone {
         Tone::Strong => palette.strong(text),
         Tone::Faint => palette.faint(text),

@@ -86,7 +86,7 @@ const LONGEST_LIST: usize = 24;
 /// Columns with their widths, from left to right.
 fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
     let mut chosen: Vec<(Column, usize)> = Vec::new();
-    // A mark stands before each row.
+    // A mark precedes each row.
     let mut left = width.saturating_sub(1);
     for column in Column::BY_WORTH {
         let wanted = match column {
@@ -121,7 +121,7 @@ pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize)
     let first = chosen
         .saturating_sub(room / 2)
         .min(threads.len().saturating_sub(room));
-    let table = Table::of(record, width, view.ascii);
+    let table = Table::new(record, width, view.ascii);
     let mut rows = vec![table.header()];
     let shown = threads.iter().enumerate().skip(first).take(room);
     rows.extend(shown.map(|(place, thread)| table.row(thread, place == chosen)));
@@ -131,7 +131,7 @@ pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize)
 
 /// Header and the first rows, none of them chosen.
 pub(super) fn unchosen(record: &TopRecord, view: &View, width: usize, most: usize) -> Vec<Row> {
-    let table = Table::of(record, width, view.ascii);
+    let table = Table::new(record, width, view.ascii);
     let threads = view.arranged(record);
     let shown = threads.iter().take(most);
     let mut rows = vec![table.header()];
@@ -147,7 +147,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(record: &TopRecord, width: usize, ascii: bool) -> Self {
+    fn new(record: &TopRecord, width: usize, ascii: bool) -> Self {
         let cpus: Vec<u32> = record.cpus.iter().map(|cpu| cpu.cpu).collect();
         Self {
             columns: columns(width, cpus.len()),

@@ -136,7 +136,7 @@ pub struct View {
     pub message: Option<String>,
     /// Is the help shown?
     pub shows_help: bool,
-    /// Does the picture stand still?
+    /// Is the display paused?
     pub is_paused: bool,
     /// Only ASCII is shown.
     pub ascii: bool,

@@ -7,7 +7,7 @@ use crate::visible;
 use pinwise_record::SliceEnd;
 use pinwise_sched::{Event, EventKind};
 
-/// What stands in the first line:
+/// The first line:
 ///
 /// - `time_ns`: since the first event,
 /// - `cpu`: where it happened; of no meaning for `known`, `name`, `mask`,
@@ -52,9 +52,9 @@ impl<W: Write> TraceCsv<W> {
             let first_ns = *self.first_ns.get_or_insert(event.time_ns);
             // An event that is late stands at the beginning at the earliest.
             let time_ns = event.time_ns.saturating_sub(first_ns);
-            let line = Line::of(event);
+            let line = Line::from_event(event);
             let thread = line.thread.map(|thread| thread.to_string());
-            let name = line.thread.map_or("", |thread| self.names.of(thread));
+            let name = line.thread.map_or("", |thread| self.names.name(thread));
             self.writer.write_record([
                 &time_ns.to_string(),
                 &event.cpu.to_string(),
@@ -83,7 +83,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(event: &Event) -> Self {
+    fn from_event(event: &Event) -> Self {
         let line = |event, thread, detail| Self {
             event,
             thread: Some(thread),

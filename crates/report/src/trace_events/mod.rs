@@ -42,7 +42,7 @@ impl Names {
         }
     }
 
-    fn of(&self, thread: Tid) -> &str {
+    fn name(&self, thread: Tid) -> &str {
         match thread {
             IDLE => "swapper",
             _ => self.of.get(&thread).map_or("", |name| name),

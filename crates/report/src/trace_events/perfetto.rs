@@ -107,7 +107,7 @@ impl<W: Write> TracePerfetto<W> {
 
     fn event(&mut self, event: &Event) -> io::Result<()> {
         let old_name = match &event.what {
-            EventKind::Name { thread, .. } => self.names.of(*thread).to_owned(),
+            EventKind::Name { thread, .. } => self.names.name(*thread).to_owned(),
             _ => String::new(),
         };
         self.names.take(event);
@@ -139,11 +139,11 @@ impl<W: Write> TracePerfetto<W> {
 
     fn switch(&mut self, event: &Event, prev: Tid, left: Left, next: Tid) -> io::Result<()> {
         let mut switch = Message::default();
-        switch.text(1, self.names.of(prev));
+        switch.text(1, self.names.name(prev));
         switch.signed(2, prev.into());
         switch.signed(3, ORDINARY);
         switch.signed(4, state(left));
-        switch.text(5, self.names.of(next));
+        switch.text(5, self.names.name(next));
         switch.signed(6, next.into());
         switch.signed(7, ORDINARY);
         self.running.insert(event.cpu, next);
@@ -152,7 +152,7 @@ impl<W: Write> TracePerfetto<W> {
 
     fn wake(&mut self, event: &Event, thread: Tid, target: u32) -> io::Result<()> {
         let mut waking = Message::default();
-        waking.text(1, self.names.of(thread));
+        waking.text(1, self.names.name(thread));
         waking.signed(2, thread.into());
         waking.signed(3, ORDINARY);
         waking.signed(4, 1);
@@ -165,7 +165,7 @@ impl<W: Write> TracePerfetto<W> {
         self.processes.insert(child, process);
         let mut task = Message::default();
         task.signed(1, child.into());
-        task.text(2, self.names.of(child));
+        task.text(2, self.names.name(child));
         task.number(3, if child == process { 0 } else { CLONE_THREAD });
         self.ftrace(event, parent, TASK_NEWTASK, &task)?;
         self.tree(event.time_ns, child)
@@ -173,7 +173,7 @@ impl<W: Write> TracePerfetto<W> {
 
     fn exit(&mut self, event: &Event, thread: Tid) -> io::Result<()> {
         let mut exit = Message::default();
-        exit.text(1, self.names.of(thread));
+        exit.text(1, self.names.name(thread));
         exit.signed(2, thread.into());
         if let Some(process) = self.processes.remove(&thread) {
             exit.signed(3, process.into());
@@ -201,7 +201,7 @@ impl<W: Write> TracePerfetto<W> {
         let mut tree = Message::default();
         let mut described = Message::default();
         described.signed(1, process.into());
-        let name = self.names.of(process);
+        let name = self.names.name(process);
         if !name.is_empty() {
             described.text(3, name);
             // Of the command line only this is known.
@@ -210,7 +210,7 @@ impl<W: Write> TracePerfetto<W> {
         tree.message(1, &described);
         described.clear();
         described.signed(1, thread.into());
-        let name = self.names.of(thread);
+        let name = self.names.name(thread);
         if !name.is_empty() {
             described.text(2, name);
         }
@@ -226,7 +226,7 @@ impl<W: Write> TracePerfetto<W> {
     fn sample(&mut self, time_ns: u64, thread: Tid, cpu: u32) -> io::Result<()> {
         let track = POLLED + u64::from(thread.cast_unsigned());
         if self.has_track.insert(thread) {
-            let name = format!("CPU of {} ({thread})", self.names.of(thread));
+            let name = format!("CPU of {} ({thread})", self.names.name(thread));
             self.track(track, &name, true)?;
         }
         let mut counter = Message::default();

@@ -121,6 +121,8 @@ fn events() -> Vec<Event> {
                 thread: 7,
                 cpu: 2,
                 is_runnable: true,
+                class: None,
+                life_ns: None,
                 run_ns: 5,
                 wait_ns: None,
                 migrations: Some(1),

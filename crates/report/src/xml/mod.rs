@@ -49,7 +49,7 @@ pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
     )
 }
 
-/// What an object stands for, with its index in the topology.
+/// What an object represents, with its index in the topology.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Machine,
@@ -104,7 +104,7 @@ fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
     Node::nest(Part::Machine, topology.online.clone(), units)
 }
 
-/// Is a set new, and does it nest with all that are there?
+/// Is a set new, and does it nest with all existing ones?
 fn fits(cpus: &CpuSet, known: &BTreeSet<CpuSet>) -> bool {
     let nests =
         |other: &CpuSet| !cpus.intersects(other) || cpus.is_subset(other) || other.is_subset(cpus);

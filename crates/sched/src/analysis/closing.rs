@@ -4,8 +4,8 @@ use super::super::summary::{
     CoreSummary, CpuSummary, Sharing, Summary, ThreadSummary, Unknown, Waits,
 };
 use super::super::{Left, Migrations};
-use super::threads::{PartialWait, State};
-use super::{Analysis, CpuTotals, Occupant};
+use super::thread::{PartialWait, State};
+use super::{Analysis, CpuState, Occupant};
 
 /// Fewer threads than this that left an idle CPU are chance, as are fewer than
 /// one in so many of its switches.
@@ -32,6 +32,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     let counts = &analysis.counts;
     let idle_waiting = (scope.has_all_cpus).then(|| analysis.queues.episodes());
     let hidden = analysis.threads.hidden;
+    let ended_threads = analysis.threads.ended;
     let (by_thread, left_out) = analysis.threads.finish();
     let sum = |figure: fn(&CpuSummary) -> Option<u64>| -> Option<u64> {
         let known: Vec<u64> = by_cpu.iter().filter_map(figure).collect();
@@ -70,6 +71,8 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
             silent_cpus,
             idle_task_unseen,
             hidden_threads: hidden.threads,
+            hidden_uncounted: hidden.uncounted,
+            ended_threads,
             hidden_cpu_ns: hidden.cpu_ns,
             doubtful_cpu_ns: hidden.doubtful_ns,
         },
@@ -102,7 +105,7 @@ impl Totals {
 impl Analysis {
     /// Time up to the end goes to those who are still on CPUs or queued.
     fn close_open(&mut self) {
-        for cpu in 0..self.seats.len() {
+        for cpu in 0..self.cpu_states.len() {
             let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
             self.settle_core(cpu);
             self.credit(cpu, Left::Unreported);
@@ -122,20 +125,22 @@ impl Analysis {
         }
         let online = self.cpu_map.online().iter();
         let is_silent = |cpu: &usize| {
-            let seat = self.seats.get(*cpu);
-            seat.is_none_or(|seat| seat.is_fresh && seat.occupant == Occupant::Unknown)
+            let cpu_state = self.cpu_states.get(*cpu);
+            cpu_state.is_none_or(|cpu_state| {
+                cpu_state.is_fresh && cpu_state.occupant == Occupant::Unknown
+            })
         };
         online.filter(is_silent).count() as u64
     }
 
     fn idle_task_unseen(&self) -> Vec<u32> {
-        let numbered = (0u32..).zip(&self.seats);
-        let is_unseen = |seat: &CpuTotals| {
-            seat.unseen_arrivals >= NOTABLE_ARRIVALS
-                && seat.unseen_arrivals * NOTABLE_SHARE > seat.switches
+        let numbered = (0u32..).zip(&self.cpu_states);
+        let is_unseen = |cpu_state: &CpuState| {
+            cpu_state.unseen_arrivals >= NOTABLE_ARRIVALS
+                && cpu_state.unseen_arrivals * NOTABLE_SHARE > cpu_state.switches
         };
         numbered
-            .filter(|(_, seat)| is_unseen(seat))
+            .filter(|(_, cpu_state)| is_unseen(cpu_state))
             .map(|(cpu, _)| cpu)
             .collect()
     }
@@ -184,26 +189,29 @@ impl Analysis {
 
     fn by_cpu(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
         let online = self.cpu_map.online();
-        let numbered = (0u32..).zip(&self.seats);
-        let is_reported = |cpu: u32, seat: &CpuTotals| {
-            online.contains(cpu as usize) || seat.own_ns + seat.foreign_ns + seat.idle_ns > 0
+        let numbered = (0u32..).zip(&self.cpu_states);
+        let is_reported = |cpu: u32, cpu_state: &CpuState| {
+            online.contains(cpu as usize)
+                || cpu_state.own_ns + cpu_state.foreign_ns + cpu_state.idle_ns > 0
         };
         numbered
-            .filter(|(cpu, seat)| is_reported(*cpu, seat))
-            .map(|(cpu, seat)| {
-                let polled = seat.polled_ns.map(|(first, last)| last - first.min(last));
+            .filter(|(cpu, cpu_state)| is_reported(*cpu, cpu_state))
+            .map(|(cpu, cpu_state)| {
+                let polled = cpu_state
+                    .polled_ns
+                    .map(|(first, last)| last - first.min(last));
                 let (foreign_ns, idle_ns) = if self.scope.has_all_cpus {
-                    (Some(seat.foreign_ns), Some(seat.idle_ns))
+                    (Some(cpu_state.foreign_ns), Some(cpu_state.idle_ns))
                 } else {
-                    let foreign = polled.map(|busy| busy.saturating_sub(seat.own_ns));
+                    let foreign = polled.map(|busy| busy.saturating_sub(cpu_state.own_ns));
                     (foreign, polled.map(|busy| elapsed_ns.saturating_sub(busy)))
                 };
                 CpuSummary {
                     cpu,
-                    own_ns: seat.own_ns,
+                    own_ns: cpu_state.own_ns,
                     foreign_ns,
                     idle_ns,
-                    switches: self.scope.has_switches.then_some(seat.switches),
+                    switches: self.scope.has_switches.then_some(cpu_state.switches),
                 }
             })
             .collect()
@@ -213,12 +221,12 @@ impl Analysis {
         let cores = self.cpu_map.cores().iter().enumerate();
         cores
             .map(|(core, cpus)| {
-                let own = cpus.iter().filter_map(|cpu| self.seats.get(cpu));
+                let own = cpus.iter().filter_map(|cpu| self.cpu_states.get(cpu));
                 let (busy_ns, shared_ns) = self.cores.of_core(core);
                 let is_reported = self.scope.has_all_cpus;
                 CoreSummary {
                     core,
-                    own_ns: own.map(|seat| seat.own_ns).sum(),
+                    own_ns: own.map(|cpu_state| cpu_state.own_ns).sum(),
                     busy_ns: is_reported.then_some(busy_ns),
                     shared_ns: is_reported.then_some(shared_ns),
                 }

@@ -5,7 +5,7 @@ use super::super::summary::ThreadSummary;
 use super::super::{Left, Tid};
 use super::closing::Totals;
 use super::histogram::Histogram;
-use super::threads::{Place, State, Thread};
+use super::thread::{Place, State, Thread};
 use super::timeline::Drawing;
 use super::{Analysis, Counts, Occupant};
 use pinwise_topology::CpuSet;
@@ -26,18 +26,25 @@ impl Analysis {
         let parent = self.threads.slot(parent);
         let slot = self.threads.slot_or_new(child, self.now_ns);
         let inherited = parent.and_then(|parent| {
-            let parent = self.threads.of(parent)?;
-            Some((parent.is_own, parent.mask, parent.name.clone()))
+            let parent = self.threads.thread(parent)?;
+            Some((
+                parent.is_own,
+                parent.mask,
+                parent.class,
+                parent.name.clone(),
+            ))
         });
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             thread.process = Some(process);
             thread.was_born = true;
-            if let Some((_, mask, name)) = &inherited {
+            thread.since_ns = self.now_ns;
+            if let Some((_, mask, class, name)) = &inherited {
                 thread.mask = *mask;
+                thread.class = *class;
                 thread.name = name.clone();
             }
         }
-        if inherited.is_some_and(|(is_own, _, _)| is_own) {
+        if inherited.is_some_and(|(is_own, ..)| is_own) {
             self.threads.follow(slot);
         }
         if self.threads.is_own(slot) {
@@ -48,7 +55,7 @@ impl Analysis {
     /// Who is looked at before the stream is processed is known before its beginning
     /// comes: it has done nothing yet.
     fn is_announced(&self, slot: usize, process: Tid) -> bool {
-        self.threads.of(slot).is_some_and(|thread| {
+        self.threads.thread(slot).is_some_and(|thread| {
             let has_done_nothing = thread.is_fresh && !thread.was_born && !thread.is_ending;
             has_done_nothing && thread.process == Some(process)
         })
@@ -58,7 +65,7 @@ impl Analysis {
         let Some(slot) = self.threads.slot(tid) else {
             return;
         };
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             // It is still on its CPU: the switch that follows ends it.
             thread.is_ending = true;
         }
@@ -81,7 +88,7 @@ impl Analysis {
             self.bury(slot);
             return;
         }
-        if let Some(thread) = self.threads.of(slot).filter(|t| t.is_ending) {
+        if let Some(thread) = self.threads.thread(slot).filter(|t| t.is_ending) {
             let tid = thread.tid;
             self.dying.push_back((self.now_ns, tid));
             self.bury_the_dead();
@@ -97,7 +104,7 @@ impl Analysis {
             self.dying.pop_front();
             let slot = self.threads.slot(tid);
             let is_away = |slot: &usize| !matches!(self.state_of(*slot), State::Running { .. });
-            let is_ending = |slot: &usize| self.threads.of(*slot).is_some_and(|t| t.is_ending);
+            let is_ending = |slot: &usize| self.threads.thread(*slot).is_some_and(|t| t.is_ending);
             if let Some(slot) = slot.filter(is_away).filter(is_ending) {
                 self.bury(slot);
             }
@@ -107,7 +114,7 @@ impl Analysis {
     /// A thread is gone, whatever was known of it.
     fn bury(&mut self, slot: usize) {
         if let State::Running { cpu } = self.state_of(slot)
-            && self.seat(cpu).occupant == Occupant::Thread(slot)
+            && self.cpu_state(cpu).occupant == Occupant::Thread(slot)
         {
             self.contradict(cpu);
         }
@@ -127,15 +134,15 @@ impl Analysis {
         } = self;
         let (scope, now_ns) = (*scope, *now_ns);
         threads.retire(slot, now_ns, |thread| {
-            let reported = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
-            totals.add(&reported);
-            reported
+            let summary = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
+            totals.add(&summary);
+            summary
         });
     }
 
     pub(super) fn know(&mut self, thread: Tid, process: Tid) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             thread.process = Some(process);
         }
         if self.threads.is_own(slot) {
@@ -175,23 +182,23 @@ impl Analysis {
         self.dying.clear();
         self.from_ns = Some(now_ns);
         let moment = self.cores.moment(now_ns);
-        for cpu in 0..self.seats.len() {
-            let seat = &mut self.seats[cpu];
-            seat.own_ns = 0;
-            seat.foreign_ns = 0;
-            seat.idle_ns = 0;
-            seat.switches = 0;
-            seat.since_ns = now_ns;
-            seat.last_event_ns = now_ns;
-            seat.moment = moment;
-            seat.polled_ns = seat.polled_ns.map(|(_, last)| (last, last));
+        for cpu in 0..self.cpu_states.len() {
+            let cpu_state = &mut self.cpu_states[cpu];
+            cpu_state.own_ns = 0;
+            cpu_state.foreign_ns = 0;
+            cpu_state.idle_ns = 0;
+            cpu_state.switches = 0;
+            cpu_state.since_ns = now_ns;
+            cpu_state.last_event_ns = now_ns;
+            cpu_state.moment = moment;
+            cpu_state.polled_ns = cpu_state.polled_ns.map(|(_, last)| (last, last));
             self.update_use(u32::try_from(cpu).unwrap_or(u32::MAX));
         }
     }
 
     pub(super) fn name(&mut self, thread: Tid, name: &str) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             thread.name = name.into();
         }
     }
@@ -202,7 +209,7 @@ impl Analysis {
         if is_new {
             self.cores.add_mask(cpus);
         }
-        let Some(thread) = self.threads.of_mut(slot) else {
+        let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
         if thread.mask.replace(mask) == Some(mask) {
@@ -222,14 +229,14 @@ impl Analysis {
     /// it did, nor what became of those it ran and those queued on it.
     pub(super) fn lost(&mut self, cpu: u32, records: u64) {
         let now_ns = self.now_ns;
-        let last_ns = self.seat(cpu).last_event_ns;
+        let last_ns = self.cpu_state(cpu).last_event_ns;
         let counts = &mut self.counts;
         // How many is what a file says.
         counts.lost_records = counts.lost_records.saturating_add(records);
         counts.lost_windows += 1;
         let lost_ns = now_ns.saturating_sub(last_ns);
         counts.lost_ns = counts.lost_ns.saturating_add(lost_ns);
-        self.unseat(cpu);
+        self.forget_occupant(cpu);
         for slot in self.threads.living() {
             let is_there = match self.state_of(slot) {
                 State::Queued(queued) => match queued.place {
@@ -263,7 +270,10 @@ pub(super) fn summarise(
     // Where wake-ups are seen, events lack nothing of other threads.
     let is_hidden = scope.has_wakeups && thread.is_hidden();
     let has_events = scope.has_switches && !is_hidden;
-    let is_counted = has_events || polled.is_some_and(|p| p.last.voluntary.is_some());
+    let by_kernel = thread.counted_switches();
+    let is_polled = polled.is_some_and(|p| p.last.voluntary.is_some()) && !scope.has_switches;
+    let is_counted = has_events || is_polled || by_kernel.is_some();
+    let (switches, preemptions) = by_kernel.unwrap_or_default();
     let is_bound = (is_hidden || !scope.has_wakeups) && waited.is_lower_bound();
     ThreadSummary {
         thread: thread.tid,
@@ -280,8 +290,8 @@ pub(super) fn summarise(
             (waited.is_reported || waited.ns > 0).then_some(waited.ns)
         },
         is_wait_bound: is_bound,
-        switches: is_counted.then_some(tally.switches),
-        preemptions: is_counted.then_some(tally.preemptions),
+        switches: is_counted.then_some(tally.switches.max(switches)),
+        preemptions: is_counted.then_some(tally.preemptions.max(preemptions)),
         migrations: tally.migrations,
         shared_ns: has_events.then_some(tally.shared_ns),
         cpus,

@@ -14,6 +14,7 @@ mod queues;
 mod running;
 mod sharing;
 mod spared;
+mod thread;
 mod threads;
 mod timeline;
 mod waiting;
@@ -43,7 +44,7 @@ enum Occupant {
 
 /// A CPU and its sums.
 #[derive(Debug, Clone, Default)]
-struct CpuTotals {
+struct CpuState {
     occupant: Occupant,
     since_ns: u64,
     /// Its first event is still to come, and nothing was lost.
@@ -86,7 +87,7 @@ struct Counts {
 pub struct Analysis {
     cpu_map: CpuMap,
     scope: Scope,
-    seats: Vec<CpuTotals>,
+    cpu_states: Vec<CpuState>,
     threads: Threads,
     queues: Queues,
     cores: Cores,
@@ -111,7 +112,7 @@ impl Analysis {
         cores.add_mask(cpu_map.online());
         let length = cpu_map.online().last().map_or(0, |last| last + 1);
         Self {
-            seats: vec![fresh_seat(); length],
+            cpu_states: vec![fresh_cpu_state(); length],
             threads: Threads::new(),
             queues: Queues::new(cpu_map.online()),
             cores,
@@ -140,7 +141,12 @@ impl Analysis {
         self.now_ns = time_ns;
         self.counts.events += 1;
         let cpu = event.cpu;
-        if cpu as usize > CpuSet::MAX_CPU {
+        let target = match event.what {
+            EventKind::Wake { target, .. } => target,
+            _ => cpu,
+        };
+        // Tables grow with numbers of CPUs, which a file may make up.
+        if cpu.max(target) as usize > CpuSet::MAX_CPU {
             self.counts.contradictions += 1;
             return;
         }
@@ -176,29 +182,29 @@ impl Analysis {
         self.from_ns = Some(time_ns);
         self.drawing.begin(time_ns);
         self.cores.restart(time_ns);
-        for seat in &mut self.seats {
-            seat.since_ns = time_ns;
-            seat.last_event_ns = time_ns;
+        for cpu_state in &mut self.cpu_states {
+            cpu_state.since_ns = time_ns;
+            cpu_state.last_event_ns = time_ns;
         }
     }
 
-    fn seat(&mut self, cpu: u32) -> &mut CpuTotals {
+    fn cpu_state(&mut self, cpu: u32) -> &mut CpuState {
         let index = cpu as usize;
-        if index >= self.seats.len() {
+        if index >= self.cpu_states.len() {
             let since_ns = self.from_ns.unwrap_or(0);
-            let seat = CpuTotals {
+            let cpu_state = CpuState {
                 since_ns,
                 last_event_ns: since_ns,
-                ..fresh_seat()
+                ..fresh_cpu_state()
             };
-            self.seats.resize(index + 1, seat);
+            self.cpu_states.resize(index + 1, cpu_state);
         }
-        &mut self.seats[index]
+        &mut self.cpu_states[index]
     }
 }
 
-const fn fresh_seat() -> CpuTotals {
-    CpuTotals {
+const fn fresh_cpu_state() -> CpuState {
+    CpuState {
         occupant: Occupant::Unknown,
         since_ns: 0,
         is_fresh: true,

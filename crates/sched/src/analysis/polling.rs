@@ -3,7 +3,7 @@
 
 use super::super::{Crossed, Sample};
 use super::looks::Polled;
-use super::threads::{State, Thread};
+use super::thread::{State, Thread};
 use super::{Analysis, Occupant};
 
 impl Analysis {
@@ -16,13 +16,14 @@ impl Analysis {
         }
         let now_ns = self.now_ns;
         let on_cpu_ns = match self.state_of(slot) {
-            State::Running { cpu } => now_ns.saturating_sub(self.seat(cpu).since_ns),
+            State::Running { cpu } => now_ns.saturating_sub(self.cpu_state(cpu).since_ns),
             _ => 0,
         };
-        let Some(thread) = self.threads.of_mut(slot) else {
+        let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
         thread.polled_ns = Some(now_ns);
+        thread.class = sample.class.or(thread.class);
         thread.looked_cpu_ns.1 = thread.tally.cpu_ns + on_cpu_ns;
         if thread.polled.is_none() {
             thread.looked_cpu_ns.0 = thread.looked_cpu_ns.1;
@@ -36,14 +37,14 @@ impl Analysis {
     /// At the start of a trace nobody knows who is on a CPU. Whoever was last
     /// there and could run, is; the first switch puts right what is wrong.
     fn guess_running(&mut self, slot: usize, sample: &Sample) {
-        let seat = self.seat(sample.cpu);
-        let is_open = seat.is_fresh && seat.occupant == Occupant::Unknown;
-        let is_fresh = self.threads.of(slot).is_some_and(|t| t.is_fresh);
+        let cpu_state = self.cpu_state(sample.cpu);
+        let is_open = cpu_state.is_fresh && cpu_state.occupant == Occupant::Unknown;
+        let is_fresh = self.threads.thread(slot).is_some_and(|t| t.is_fresh);
         if is_open && is_fresh && sample.is_runnable && self.state_of(slot) == State::Unknown {
             let now_ns = self.now_ns;
-            self.seat(sample.cpu).since_ns = now_ns;
+            self.cpu_state(sample.cpu).since_ns = now_ns;
             self.occupy(sample.cpu, Occupant::Thread(slot));
-            if let Some(thread) = self.threads.of_mut(slot) {
+            if let Some(thread) = self.threads.thread_mut(slot) {
                 thread.is_fresh = true;
             }
         }
@@ -52,7 +53,7 @@ impl Analysis {
     fn count_polled(&mut self, slot: usize, sample: &Sample) {
         let now_ns = self.now_ns;
         let cpu_map = &self.cpu_map;
-        let Some(thread) = self.threads.of_mut(slot) else {
+        let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
         let ran_ns = grown(thread, |s| Some(s.run_ns), sample);
@@ -81,18 +82,18 @@ impl Analysis {
         let is_own = thread.is_own;
         self.drawing
             .busy(sample.cpu, is_own, now_ns.saturating_sub(ran_ns), now_ns);
-        let seat = self.seat(sample.cpu);
+        let cpu_state = self.cpu_state(sample.cpu);
         if is_own {
-            seat.own_ns += ran_ns;
+            cpu_state.own_ns += ran_ns;
         } else {
-            seat.foreign_ns += ran_ns;
+            cpu_state.foreign_ns += ran_ns;
         }
     }
 
     pub(super) fn usage(&mut self, cpu: u32, busy_ns: u64) {
-        let seat = self.seat(cpu);
-        let first = seat.polled_ns.map_or(busy_ns, |(first, _)| first);
-        seat.polled_ns = Some((first, busy_ns));
+        let cpu_state = self.cpu_state(cpu);
+        let first = cpu_state.polled_ns.map_or(busy_ns, |(first, _)| first);
+        cpu_state.polled_ns = Some((first, busy_ns));
     }
 }
 

@@ -190,20 +190,20 @@ impl Queues {
 
     /// A followed thread is queued on a CPU, or is no more.
     pub(super) fn set_queued(&mut self, cpu: u32, comes: bool, time_ns: u64) {
-        if let Some(seat) = self.cpus.get_mut(cpu as usize) {
-            seat.queued = match comes {
-                true => seat.queued + 1,
-                false => seat.queued.saturating_sub(1),
+        if let Some(entry) = self.cpus.get_mut(cpu as usize) {
+            entry.queued = match comes {
+                true => entry.queued + 1,
+                false => entry.queued.saturating_sub(1),
             };
-            seat.held.set(seat.queued > 0 && !seat.runs_own, time_ns);
+            entry.held.set(entry.queued > 0 && !entry.runs_own, time_ns);
         }
     }
 
     /// A CPU runs a followed thread, or something else.
     pub(super) fn set_own(&mut self, cpu: u32, runs_own: bool, time_ns: u64) {
-        if let Some(seat) = self.cpus.get_mut(cpu as usize) {
-            seat.runs_own = runs_own;
-            seat.held.set(seat.queued > 0 && !runs_own, time_ns);
+        if let Some(entry) = self.cpus.get_mut(cpu as usize) {
+            entry.runs_own = runs_own;
+            entry.held.set(entry.queued > 0 && !runs_own, time_ns);
         }
     }
 
@@ -214,33 +214,33 @@ impl Queues {
 
     /// A foreign thread comes on a CPU, or leaves it.
     pub(super) fn set_foreign(&mut self, cpu: u32, is_foreign: bool, time_ns: u64) {
-        if let Some(seat) = self.cpus.get_mut(cpu as usize) {
-            seat.foreign.set(is_foreign, time_ns);
+        if let Some(entry) = self.cpus.get_mut(cpu as usize) {
+            entry.foreign.set(is_foreign, time_ns);
         }
     }
 
     fn foreign_until(&self, cpu: u32, time_ns: u64) -> u64 {
-        let seat = self.cpus.get(cpu as usize);
-        seat.map_or(0, |seat| seat.foreign.until(time_ns))
+        let entry = self.cpus.get(cpu as usize);
+        entry.map_or(0, |entry| entry.foreign.until(time_ns))
     }
 
     /// Is a CPU free: idle, with nobody about to start on it?
     pub(super) fn set_free(&mut self, cpu: u32, is_free: bool, time_ns: u64) {
         let at = cpu as usize;
-        let Some(seat) = self.cpus.get_mut(at) else {
+        let Some(entry) = self.cpus.get_mut(at) else {
             return;
         };
-        if seat.is_free == is_free {
+        if entry.is_free == is_free {
             return;
         }
-        seat.is_free = is_free;
+        entry.is_free = is_free;
         if is_free {
             self.spare.insert(at);
             self.offer(at, time_ns);
             return;
         }
         self.spare.remove(at);
-        if let Some(slot) = seat.holder {
+        if let Some(slot) = entry.holder {
             self.part(slot);
             self.spare.remove(at);
             self.seek(slot, time_ns);
@@ -273,10 +273,18 @@ impl Queues {
         }
     }
 
-    /// It waits no more: why it did.
-    pub(super) fn leave(&mut self, slot: usize, mark: Mark, time_ns: u64) -> Causes {
+    /// It waits no more: why it did. `could_run`: an idle CPU could have run it.
+    pub(super) fn leave(
+        &mut self,
+        slot: usize,
+        mark: Mark,
+        could_run: bool,
+        time_ns: u64,
+    ) -> Causes {
         let (causes, episodes) = self.settle(slot, mark, time_ns);
-        self.episodes.add(episodes);
+        if could_run {
+            self.episodes.add(episodes);
+        }
         causes
     }
 
@@ -316,7 +324,7 @@ impl Queues {
             mask,
             others,
             own: none - others,
-            starting: 0,
+            ..Causes::default()
         };
         (causes, waiting.episodes)
     }
@@ -507,15 +515,9 @@ mod tests {
                 queues.set_foreign(cpu, what == 'f', ms * MS);
             }
         }
-        let reported = queues.leave(7, mark.unwrap(), 20 * MS);
-        let reported = [
-            reported.scheduler,
-            reported.mask,
-            reported.others,
-            reported.own,
-        ]
-        .map(|ns| ns / MS);
-        assert_eq!(reported, causes);
+        let found = queues.leave(7, mark.unwrap(), true, 20 * MS);
+        let found = [found.scheduler, found.mask, found.others, found.own].map(|ns| ns / MS);
+        assert_eq!(found, causes);
         assert_eq!(queues.episodes(), episodes);
     }
 
@@ -590,7 +592,7 @@ mod tests {
         // Those who waited longest leave first, and others have their chance.
         let causes: Vec<Causes> = (0..)
             .zip(marks)
-            .map(|(slot, mark)| queues.leave(slot, mark, 10 * MS))
+            .map(|(slot, mark)| queues.leave(slot, mark, true, 10 * MS))
             .collect();
         let sum = |part: fn(&Causes) -> u64| causes.iter().map(part).sum::<u64>() / MS;
         assert_eq!([sum(|c| c.scheduler), sum(|c| c.mask)], whole, "{causes:?}");

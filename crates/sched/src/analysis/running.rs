@@ -3,7 +3,7 @@
 use super::super::summary::Slice;
 use super::super::{IDLE, Left, Tid};
 use super::sharing::Use;
-use super::threads::State;
+use super::thread::State;
 use super::{Analysis, Occupant};
 
 impl Analysis {
@@ -12,23 +12,23 @@ impl Analysis {
         let leaver = (prev != IDLE).then(|| self.threads.slot_or_new(prev, self.now_ns));
         let comer = (next != IDLE).then(|| self.threads.slot_or_new(next, self.now_ns));
         let expected = leaver.map_or(Occupant::Idle, Occupant::Thread);
-        let occupant = self.seat(cpu).occupant;
+        let occupant = self.cpu_state(cpu).occupant;
         if occupant == Occupant::Unknown {
             self.assume_since_begin(cpu, expected);
         } else if occupant != expected {
             let was_idle = occupant == Occupant::Idle;
-            self.seat(cpu).unseen_arrivals += u64::from(was_idle);
+            self.cpu_state(cpu).unseen_arrivals += u64::from(was_idle);
             self.contradict(cpu);
-            self.seat(cpu).occupant = expected;
+            self.cpu_state(cpu).occupant = expected;
         }
         for slot in leaver.into_iter().chain(comer) {
-            self.unseat_elsewhere(slot, cpu);
+            self.forget_elsewhere(slot, cpu);
         }
         self.credit(cpu, left);
         if let Some(slot) = leaver {
             self.leave(slot, cpu, left);
         }
-        self.seat(cpu).switches += 1;
+        self.cpu_state(cpu).switches += 1;
         self.occupy(cpu, comer.map_or(Occupant::Idle, Occupant::Thread));
         self.remember_event(cpu);
         self.retire_if_ended(leaver, left);
@@ -37,12 +37,12 @@ impl Analysis {
     /// Half a switch: a thread comes on a CPU.
     pub(super) fn comes(&mut self, cpu: u32, thread: Tid) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
-        match self.seat(cpu).occupant {
+        match self.cpu_state(cpu).occupant {
             Occupant::Thread(other) if other == slot => return,
             Occupant::Thread(_) => self.contradict(cpu),
             Occupant::Idle | Occupant::Unknown => {}
         }
-        self.unseat_elsewhere(slot, cpu);
+        self.forget_elsewhere(slot, cpu);
         self.credit(cpu, Left::Unreported);
         self.occupy(cpu, Occupant::Thread(slot));
         self.remember_event(cpu);
@@ -51,20 +51,20 @@ impl Analysis {
     /// The other half: a thread leaves a CPU.
     pub(super) fn goes(&mut self, cpu: u32, thread: Tid, left: Left) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
-        let occupant = self.seat(cpu).occupant;
+        let occupant = self.cpu_state(cpu).occupant;
         if occupant != Occupant::Thread(slot) {
-            let fresh_since = self.threads.of(slot).filter(|t| t.is_fresh);
+            let fresh_since = self.threads.thread(slot).filter(|t| t.is_fresh);
             let fresh_since = fresh_since.map(|thread| thread.since_ns);
             match (occupant, fresh_since) {
                 // It was on the CPU when it was first heard of.
                 (Occupant::Unknown, Some(since_ns)) => {
-                    let seat = self.seat(cpu);
-                    seat.occupant = Occupant::Thread(slot);
-                    seat.since_ns = since_ns.max(seat.since_ns);
+                    let cpu_state = self.cpu_state(cpu);
+                    cpu_state.occupant = Occupant::Thread(slot);
+                    cpu_state.since_ns = since_ns.max(cpu_state.since_ns);
                 }
                 _ => {
                     self.counts.contradictions += 1;
-                    self.unseat_elsewhere(slot, cpu);
+                    self.forget_elsewhere(slot, cpu);
                     self.set_state(slot, State::Unknown);
                     self.retire_if_ended(Some(slot), left);
                     return;
@@ -73,7 +73,7 @@ impl Analysis {
         }
         self.credit(cpu, left);
         self.leave(slot, cpu, left);
-        self.seat(cpu).switches += 1;
+        self.cpu_state(cpu).switches += 1;
         self.occupy(cpu, Occupant::Unknown);
         self.remember_event(cpu);
         self.retire_if_ended(Some(slot), left);
@@ -89,30 +89,30 @@ impl Analysis {
             Occupant::Idle | Occupant::Unknown => false,
         };
         let sees_all = self.scope.has_all_cpus && !was_elsewhere;
-        let seat = self.seat(cpu);
-        if !(sees_all && seat.is_fresh) {
-            seat.since_ns = now_ns;
+        let cpu_state = self.cpu_state(cpu);
+        if !(sees_all && cpu_state.is_fresh) {
+            cpu_state.since_ns = now_ns;
         }
-        seat.occupant = occupant;
+        cpu_state.occupant = occupant;
     }
 
     /// What was thought to be on the CPU is not: nothing since then counts. Before
     /// its first event that was a guess from the list of processes.
     pub(super) fn contradict(&mut self, cpu: u32) {
-        self.counts.contradictions += u64::from(!self.seat(cpu).is_fresh);
-        self.unseat(cpu);
+        self.counts.contradictions += u64::from(!self.cpu_state(cpu).is_fresh);
+        self.forget_occupant(cpu);
     }
 
     /// Nothing is known of the CPU from here on, nor of whom it ran.
-    pub(super) fn unseat(&mut self, cpu: u32) {
+    pub(super) fn forget_occupant(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
-        let last = self.seat(cpu).moment;
+        let last = self.cpu_state(cpu).moment;
         self.cores.take_back(last, now_ns);
-        let seat = self.seat(cpu);
-        seat.is_fresh = false;
-        let since_ns = std::mem::replace(&mut seat.since_ns, now_ns);
-        let was = seat.occupant;
-        for slot in std::mem::take(&mut self.seat(cpu).starting) {
+        let cpu_state = self.cpu_state(cpu);
+        cpu_state.is_fresh = false;
+        let since_ns = std::mem::replace(&mut cpu_state.since_ns, now_ns);
+        let was = cpu_state.occupant;
+        for slot in std::mem::take(&mut self.cpu_state(cpu).starting) {
             self.set_state(slot, State::Unknown);
         }
         if let Occupant::Thread(slot) = was {
@@ -125,41 +125,41 @@ impl Analysis {
     }
 
     /// A thread that is on this CPU is on no other.
-    fn unseat_elsewhere(&mut self, slot: usize, cpu: u32) {
+    fn forget_elsewhere(&mut self, slot: usize, cpu: u32) {
         if let State::Running { cpu: other } = self.state_of(slot)
             && other != cpu
-            && self.seat(other).occupant == Occupant::Thread(slot)
+            && self.cpu_state(other).occupant == Occupant::Thread(slot)
         {
             self.contradict(other);
         }
     }
 
     pub(super) fn state_of(&self, slot: usize) -> State {
-        let thread = self.threads.of(slot);
+        let thread = self.threads.thread(slot);
         thread.map_or(State::Unknown, |thread| thread.state)
     }
 
     /// The time since the CPU's last change goes to whom it ran.
     pub(super) fn credit(&mut self, cpu: u32, left: Left) {
         let now_ns = self.now_ns;
-        let seat = self.seat(cpu);
-        let start_ns = std::mem::replace(&mut seat.since_ns, now_ns);
-        seat.is_fresh = false;
+        let cpu_state = self.cpu_state(cpu);
+        let start_ns = std::mem::replace(&mut cpu_state.since_ns, now_ns);
+        cpu_state.is_fresh = false;
         let passed = now_ns.saturating_sub(start_ns);
-        let slot = match seat.occupant {
+        let slot = match cpu_state.occupant {
             Occupant::Unknown => return,
             Occupant::Idle => {
-                seat.idle_ns += passed;
+                cpu_state.idle_ns += passed;
                 return;
             }
             Occupant::Thread(slot) => slot,
         };
-        let Some(thread) = self.threads.of_mut(slot) else {
+        let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
-        let seat = &mut self.seats[cpu as usize];
+        let cpu_state = &mut self.cpu_states[cpu as usize];
         if thread.is_own {
-            seat.own_ns += passed;
+            cpu_state.own_ns += passed;
             thread.tally.ran(cpu, passed);
             let slice = Slice {
                 thread: thread.tid,
@@ -170,18 +170,20 @@ impl Analysis {
             };
             self.drawing.slice(slice, &mut thread.tally.place);
         } else {
-            seat.foreign_ns += passed;
+            cpu_state.foreign_ns += passed;
         }
         self.drawing.busy(cpu, thread.is_own, start_ns, now_ns);
     }
 
     /// A thread leaves its CPU, whose time was credited.
     fn leave(&mut self, slot: usize, cpu: u32, left: Left) {
-        let Some(thread) = self.threads.of_mut(slot) else {
+        let now_ns = self.now_ns;
+        let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
         thread.is_fresh = false;
         thread.last_cpu = Some(cpu);
+        thread.left_ns = now_ns;
         thread.tally.switches += 1;
         thread.tally.preemptions += u64::from(left == Left::Preempted);
         let is_queued = left == Left::Preempted && thread.is_own;
@@ -201,11 +203,11 @@ impl Analysis {
     /// The CPU changes whom it runs, from now on.
     pub(super) fn occupy(&mut self, cpu: u32, to: Occupant) {
         self.settle_core(cpu);
-        let starting = std::mem::take(&mut self.seat(cpu).starting);
+        let starting = std::mem::take(&mut self.cpu_state(cpu).starting);
         if let Occupant::Thread(slot) = to {
             self.arrive(slot, cpu);
         }
-        self.seat(cpu).occupant = to;
+        self.cpu_state(cpu).occupant = to;
         self.update_use(cpu);
         for slot in starting {
             self.overtaken(slot, cpu);
@@ -221,8 +223,8 @@ impl Analysis {
             return;
         }
         for &sibling in cpus {
-            if let Some(Occupant::Thread(slot)) = self.seats.get(sibling).map(|s| s.occupant)
-                && let Some(thread) = self.threads.of_mut(slot)
+            if let Some(Occupant::Thread(slot)) = self.cpu_states.get(sibling).map(|s| s.occupant)
+                && let Some(thread) = self.threads.thread_mut(slot)
             {
                 thread.tally.shared_ns += shared_ns;
             }
@@ -233,7 +235,7 @@ impl Analysis {
     fn arrive(&mut self, slot: usize, cpu: u32) {
         self.end_wait(slot);
         let cpu_map = &self.cpu_map;
-        let Some(thread) = self.threads.of_mut(slot) else {
+        let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
         if let Some(last) = thread.last_cpu.filter(|&last| last != cpu) {
@@ -246,18 +248,18 @@ impl Analysis {
 
     /// Updates the sums over cores and queues with what a CPU does.
     pub(super) fn update_use(&mut self, cpu: u32) {
-        let seat = &self.seats[cpu as usize];
-        let used = match seat.occupant {
+        let cpu_state = &self.cpu_states[cpu as usize];
+        let used = match cpu_state.occupant {
             Occupant::Unknown => Use::Unknown,
             Occupant::Idle => Use::Idle,
-            Occupant::Thread(slot) => match self.threads.of(slot) {
+            Occupant::Thread(slot) => match self.threads.thread(slot) {
                 Some(thread) if thread.is_own => Use::Own {
                     mask: thread.mask.unwrap_or(0),
                 },
                 _ => Use::Foreign,
             },
         };
-        let is_free = used == Use::Idle && seat.starting.is_empty();
+        let is_free = used == Use::Idle && cpu_state.starting.is_empty();
         self.cores.change(cpu, self.now_ns, used);
         if self.scope.has_all_cpus {
             self.queues.set_free(cpu, is_free, self.now_ns);
@@ -272,8 +274,8 @@ impl Analysis {
     pub(super) fn remember_event(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
         let moment = self.cores.moment(now_ns);
-        let seat = self.seat(cpu);
-        seat.moment = moment;
-        seat.last_event_ns = now_ns;
+        let cpu_state = self.cpu_state(cpu);
+        cpu_state.moment = moment;
+        cpu_state.last_event_ns = now_ns;
     }
 }

@@ -264,9 +264,9 @@ impl Cores {
     /// spared it, by cause.
     fn deal(&mut self, time_ns: u64) -> Sums {
         let mut rates = [0; 4];
-        self.spared.retell();
+        self.spared.begin_round();
         if self.shared.is_empty() {
-            self.spared.reported(time_ns);
+            self.spared.end_round(time_ns);
             return rates;
         }
         self.scratch.clear();
@@ -299,7 +299,7 @@ impl Cores {
             }
             self.spared.set_core(at, spared, time_ns);
         }
-        self.spared.reported(time_ns);
+        self.spared.end_round(time_ns);
         rates
     }
 }

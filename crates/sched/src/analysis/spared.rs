@@ -55,8 +55,8 @@ impl Spared {
         }
     }
 
-    /// All cores are set anew, with [`Self::set_core`], until [`Self::reported`].
-    pub(super) const fn retell(&mut self) {
+    /// All cores are set anew, with [`Self::set_core`], until [`Self::end_round`].
+    pub(super) const fn begin_round(&mut self) {
         self.round += 1;
     }
 
@@ -78,7 +78,7 @@ impl Spared {
     }
 
     /// Cores that were not set share no more.
-    pub(super) fn reported(&mut self, time_ns: u64) {
+    pub(super) fn end_round(&mut self, time_ns: u64) {
         let mut at = 0;
         while at < self.listed.len() {
             let core = self.listed[at];
@@ -138,8 +138,8 @@ impl Spared {
 
     /// All spans in the order of time; those that follow each other are one.
     pub(super) fn finish(mut self, time_ns: u64) -> SharingSpans {
-        self.retell();
-        self.reported(time_ns);
+        self.begin_round();
+        self.end_round(time_ns);
         let (mut spans, count, ns) = self.spans.finish();
         spans.sort_by_key(|span| (span.core, span.blame, span.start_ns));
         spans.dedup_by(|next, span| {

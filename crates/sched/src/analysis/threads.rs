@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::summary::{Causes, ThreadSummary};
-use super::super::{Migrations, Tid};
-use super::{looks::Polled, queues::Mark};
+use super::super::Tid;
+use super::super::summary::ThreadSummary;
+use super::thread::{PartialWait, Tally, Thread};
 
 /// Threads listed one by one; of more, those with the most CPU time.
 const MOST_LISTED: usize = 1_000;
@@ -15,269 +15,6 @@ const MOST_PROCESSES: usize = 1 << 20;
 const MOST_GONE: usize = 1 << 16;
 /// Numbers do not come again so soon; a thread on its way out does.
 const COMES_BACK_NS: u64 = 1_000_000_000;
-
-/// Events may lack so much of a thread's CPU time, and one part in so many: looks
-/// are not quite of the moment of the trace's end.
-const HIDDEN_NS: u64 = 1_000_000;
-const HIDDEN_SHARE: u64 = 33;
-/// What the kernel reports of a thread as it ends is of its last tick, and who was
-/// there before the trace may be looked at for the first time this late.
-const LATE_END_NS: u64 = 10_000_000;
-const LATE_LOOK_NS: u64 = 50_000_000;
-
-/// What a thread does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// Nothing is known.
-    Unknown,
-    /// It waits for something.
-    Blocked,
-    /// It is queued.
-    Queued(Queued),
-    /// It is on a CPU.
-    Running {
-        /// Which.
-        cpu: u32,
-    },
-}
-
-/// A thread in a run queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Queued {
-    /// Since when.
-    pub(super) since_ns: u64,
-    /// Was it preempted, and not woken?
-    pub(super) is_preempted: bool,
-    /// Where it waits.
-    pub(super) place: Place,
-    /// Causes of the part of this wait before it came to this place.
-    pub(super) before: Causes,
-}
-
-/// Where a queued thread waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// On this CPU; nobody knows what the others do.
-    Unreported(u32),
-    /// On an idle CPU that is about to start it.
-    Starting(u32),
-    /// Behind others.
-    Behind(Mark),
-}
-
-/// A thread that lives.
-#[derive(Debug)]
-pub(super) struct Thread {
-    pub(super) tid: Tid,
-    pub(super) process: Option<Tid>,
-    pub(super) name: Box<str>,
-    pub(super) is_own: bool,
-    /// No switch of it was seen yet.
-    pub(super) is_fresh: bool,
-    /// It has begun to end.
-    pub(super) is_ending: bool,
-    /// Did it begin during the trace?
-    pub(super) was_born: bool,
-    pub(super) state: State,
-    /// Number of its mask; `None`: unknown.
-    pub(super) mask: Option<usize>,
-    pub(super) last_cpu: Option<u32>,
-    pub(super) since_ns: u64,
-    pub(super) tally: Tally,
-    /// First and latest look at it by polling.
-    pub(super) polled: Option<Box<Polled>>,
-    /// When it was looked at last.
-    pub(super) polled_ns: Option<u64>,
-    /// Its CPU time by events at its first and latest look.
-    pub(super) looked_cpu_ns: (u64, u64),
-    /// It was thought to be gone, and was reported.
-    is_back: bool,
-}
-
-/// What is counted of a thread.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tally {
-    pub(super) cpu_ns: u64,
-    pub(super) wait_ns: u64,
-    pub(super) switches: u64,
-    pub(super) preemptions: u64,
-    pub(super) migrations: Migrations,
-    pub(super) shared_ns: u64,
-    pub(super) cpus: Vec<(u32, u64)>,
-    /// Its place among the threads of the timeline's slices.
-    pub(super) place: Option<u32>,
-}
-
-impl Tally {
-    /// This long on this CPU.
-    pub(super) fn ran(&mut self, cpu: u32, ns: u64) {
-        self.cpu_ns += ns;
-        match self.cpus.iter().position(|(other, _)| *other == cpu) {
-            Some(at) => {
-                self.cpus[at].1 += ns;
-                // The CPU it is on is asked for again.
-                if at > 3 {
-                    self.cpus.swap(0, at);
-                }
-            }
-            None => self.cpus.push((cpu, ns)),
-        }
-    }
-}
-
-impl Thread {
-    fn new(tid: Tid, time_ns: u64, is_own: bool) -> Self {
-        Self {
-            tid,
-            process: None,
-            name: "".into(),
-            is_own,
-            is_fresh: true,
-            is_ending: false,
-            was_born: false,
-            state: State::Unknown,
-            mask: None,
-            last_cpu: None,
-            since_ns: time_ns,
-            tally: Tally::default(),
-            polled: None,
-            polled_ns: None,
-            looked_cpu_ns: (0, 0),
-            is_back: false,
-        }
-    }
-
-    /// Time queued where wake-ups are not seen: the kernel's figure, or the waits
-    /// that were seen where those are longer.
-    pub(super) fn wait_so_far(&self, now_ns: u64) -> PartialWait {
-        let polled_ns = self.polled_wait_ns();
-        let looked_ns = self.polled_ns.unwrap_or(self.since_ns);
-        let is_whole = self.polled.as_deref().is_some_and(|p| p.last.is_last);
-        PartialWait {
-            is_reported: polled_ns.is_some(),
-            ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns),
-            unseen_ns: if is_whole {
-                0
-            } else {
-                now_ns.saturating_sub(looked_ns)
-            },
-        }
-    }
-
-    /// CPU time where switches are seen. The kernel's own account is the better
-    /// one: it has what a thread did while no event of it came, and lacks what a
-    /// hypervisor took from the CPU while the thread was on it.
-    pub(super) fn cpu_so_far(&self) -> PartialCpu {
-        let by_events_ns = self.tally.cpu_ns;
-        let Some(Polled { first, last, .. }) = self.polled.as_deref() else {
-            return PartialCpu {
-                ns: by_events_ns,
-                unseen_ns: 0,
-                doubtful_ns: 0,
-            };
-        };
-        let (before_ns, looked_ns) = self.looked_cpu_ns;
-        let counted_ns = if self.was_born {
-            last.run_ns
-        } else {
-            before_ns.saturating_add(last.run_ns.saturating_sub(first.run_ns))
-        };
-        // Who ends runs on for a while after the kernel's report of it.
-        let later_ns = if last.is_last && !self.is_ending {
-            0
-        } else {
-            by_events_ns.saturating_sub(looked_ns)
-        };
-        let whole_ns = counted_ns.saturating_add(later_ns);
-        let late_ns = if self.was_born {
-            LATE_END_NS
-        } else {
-            LATE_LOOK_NS
-        };
-        let is_whole = last.is_last && !self.is_back;
-        let is_too_much = is_whole && by_events_ns > whole_ns.saturating_add(late_ns);
-        let ns = if is_too_much { whole_ns } else { by_events_ns };
-        PartialCpu {
-            ns: ns.max(counted_ns),
-            unseen_ns: counted_ns.saturating_sub(by_events_ns),
-            doubtful_ns: match is_whole && !self.was_born {
-                true => ns.max(counted_ns).saturating_sub(whole_ns),
-                false => 0,
-            },
-        }
-    }
-
-    /// Is a notable part of what it did missing in the events?
-    pub(super) fn is_hidden(&self) -> bool {
-        let cpu = self.cpu_so_far();
-        cpu.unseen_ns > HIDDEN_NS.max(cpu.ns / HIDDEN_SHARE)
-    }
-
-    /// How much longer it was queued than events show, where they lack a notable
-    /// part of it.
-    pub(super) fn hidden_wait(&self, now_ns: u64) -> PartialWait {
-        if !self.is_hidden() {
-            return PartialWait::default();
-        }
-        let waited = self.wait_so_far(now_ns);
-        PartialWait {
-            ns: waited.ns.saturating_sub(self.tally.wait_ns),
-            ..waited
-        }
-    }
-
-    /// Time queued as the kernel counts it, since the trace began.
-    fn polled_wait_ns(&self) -> Option<u64> {
-        let Polled { first, last, .. } = self.polled.as_deref()?;
-        let before = if self.was_born {
-            0
-        } else {
-            first.wait_ns.unwrap_or(0)
-        };
-        Some(last.wait_ns?.saturating_sub(before))
-    }
-}
-
-/// CPU time, as far as it is known.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PartialCpu {
-    pub(super) ns: u64,
-    /// Of that, what events lack.
-    pub(super) unseen_ns: u64,
-    /// Of that, what events have beyond the kernel's account of a thread that was
-    /// there before the trace.
-    pub(super) doubtful_ns: u64,
-}
-
-/// Time queued, as far as it is known.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct PartialWait {
-    /// The kernel reported something of it.
-    pub(super) is_reported: bool,
-    pub(super) ns: u64,
-    /// At most this much is missing.
-    pub(super) unseen_ns: u64,
-}
-
-impl PartialWait {
-    /// Less than this share is missing, and it counts as known: 1 in this many.
-    const NEGLIGIBLE: u64 = 50;
-
-    pub(super) const fn add(&mut self, other: Self) {
-        self.is_reported |= other.is_reported;
-        self.ns = self.ns.saturating_add(other.ns);
-        self.unseen_ns = self.unseen_ns.saturating_add(other.unseen_ns);
-    }
-
-    /// Is it more than a negligible part of that?
-    pub(super) const fn is_notable_in(&self, whole_ns: u64) -> bool {
-        self.ns > whole_ns / Self::NEGLIGIBLE
-    }
-
-    pub(super) const fn is_lower_bound(&self) -> bool {
-        self.unseen_ns > self.ns / Self::NEGLIGIBLE
-    }
-}
 
 /// A thread that seems to be gone.
 #[derive(Debug, Clone, Copy)]
@@ -290,6 +27,8 @@ struct Gone {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hidden {
     pub(super) threads: u64,
+    /// Those whose switches nobody counted.
+    pub(super) uncounted: u64,
     pub(super) cpu_ns: u64,
     pub(super) waits: PartialWait,
     pub(super) doubtful_ns: u64,
@@ -307,6 +46,8 @@ pub(super) struct Threads {
     listed: Vec<ThreadSummary>,
     left_out: u64,
     followed: u64,
+    /// Of those, who ended.
+    pub(super) ended: u64,
     processes: BTreeSet<Tid>,
     /// Of those that are gone.
     pub(super) waits: PartialWait,
@@ -383,11 +124,11 @@ impl Threads {
         }
     }
 
-    pub(super) fn of(&self, slot: usize) -> Option<&Thread> {
+    pub(super) fn thread(&self, slot: usize) -> Option<&Thread> {
         self.slots.get(slot)?.as_ref()
     }
 
-    pub(super) fn of_mut(&mut self, slot: usize) -> Option<&mut Thread> {
+    pub(super) fn thread_mut(&mut self, slot: usize) -> Option<&mut Thread> {
         self.slots.get_mut(slot)?.as_mut()
     }
 
@@ -395,13 +136,13 @@ impl Threads {
     /// trace, or another of its number did and is gone.
     pub(super) fn may_be_known(&self, slot: usize) -> bool {
         let is_full = self.gone.len() >= MOST_GONE;
-        self.of(slot).is_some_and(|thread| {
+        self.thread(slot).is_some_and(|thread| {
             !thread.is_fresh || thread.was_born || is_full || self.gone.contains_key(&thread.tid)
         })
     }
 
     pub(super) fn is_own(&self, slot: usize) -> bool {
-        self.of(slot).is_some_and(|thread| thread.is_own)
+        self.thread(slot).is_some_and(|thread| thread.is_own)
     }
 
     /// Slots of all that live.
@@ -414,6 +155,7 @@ impl Threads {
     pub(super) fn restart(&mut self, time_ns: u64) {
         self.is_everyone = false;
         self.followed = 0;
+        self.ended = 0;
         self.processes.clear();
         self.listed.clear();
         self.left_out = 0;
@@ -455,10 +197,12 @@ impl Threads {
         if !thread.is_own {
             return;
         }
+        self.ended += u64::from(thread.is_ending && !thread.is_back);
         self.waits.add(thread.wait_so_far(now_ns));
         self.hidden.doubtful_ns += thread.cpu_so_far().doubtful_ns;
         if thread.is_hidden() {
             self.hidden.threads += 1;
+            self.hidden.uncounted += u64::from(thread.counted_switches().is_none());
             self.hidden.cpu_ns += thread.cpu_so_far().unseen_ns;
             self.hidden.waits.add(thread.hidden_wait(now_ns));
         }
@@ -495,23 +239,5 @@ impl Threads {
     pub(super) fn finish(mut self) -> (Vec<ThreadSummary>, u64) {
         self.shorten();
         (self.listed, self.left_out)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_of_crafted_traces_saturate() {
-        let long = PartialWait {
-            is_reported: true,
-            ns: u64::MAX - 1,
-            unseen_ns: u64::MAX - 1,
-        };
-        let mut wait = long;
-        wait.add(long);
-        assert_eq!((wait.ns, wait.unseen_ns), (u64::MAX, u64::MAX));
-        assert!(wait.is_lower_bound());
     }
 }

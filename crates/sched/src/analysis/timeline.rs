@@ -217,13 +217,13 @@ mod tests {
         let timeline = drawing.finish(to_ns);
         assert_eq!(timeline.span_ns, span_ns);
         let own = &timeline.spans[0].own_ns;
-        let reported: Vec<(usize, u64)> = own
+        let used: Vec<(usize, u64)> = own
             .iter()
             .enumerate()
             .filter(|(_, ns)| **ns > 0)
             .map(|(at, ns)| (at, *ns))
             .collect();
-        assert_eq!(reported, expected);
+        assert_eq!(used, expected);
     }
 
     #[test]

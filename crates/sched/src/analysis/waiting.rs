@@ -1,8 +1,8 @@
 //! Threads in run queues: how long, and why.
 
-use super::super::Tid;
 use super::super::summary::{Causes, Wait, Why};
-use super::threads::{Place, Queued, State};
+use super::super::{SchedulingClass, Tid};
+use super::thread::{Place, Queued, State};
 use super::{Analysis, Occupant};
 
 impl Analysis {
@@ -21,11 +21,11 @@ impl Analysis {
 
     /// A followed thread is queued on a CPU.
     pub(super) fn queue(&mut self, slot: usize, cpu: u32, is_preempted: bool) {
-        let is_idle = self.seat(cpu).occupant == Occupant::Idle;
+        let is_idle = self.cpu_state(cpu).occupant == Occupant::Idle;
         let place = if !self.scope.has_all_cpus {
             Place::Unreported(cpu)
         } else if is_idle && !is_preempted {
-            self.seat(cpu).starting.push(slot);
+            self.cpu_state(cpu).starting.push(slot);
             self.update_use(cpu);
             Place::Starting(cpu)
         } else {
@@ -38,7 +38,7 @@ impl Analysis {
             before: Causes::default(),
         };
         self.queues.set_queued(cpu, true, self.now_ns);
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             thread.state = State::Queued(queued);
         }
     }
@@ -50,7 +50,7 @@ impl Analysis {
 
     /// The number of a thread's mask; that of all CPUs where it is not known.
     fn mask_of(&self, slot: usize) -> usize {
-        let thread = self.threads.of(slot);
+        let thread = self.threads.thread(slot);
         thread.and_then(|thread| thread.mask).unwrap_or(0)
     }
 
@@ -65,7 +65,7 @@ impl Analysis {
         }
         queued.before.starting += self.now_ns.saturating_sub(queued.since_ns);
         queued.place = self.behind(slot, cpu);
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             thread.state = State::Queued(queued);
         }
     }
@@ -76,11 +76,11 @@ impl Analysis {
             return;
         };
         if let Place::Starting(cpu) = queued.place {
-            let seat = self.seat(cpu);
+            let cpu_state = self.cpu_state(cpu);
             // Where it starts as expected, the CPU is about to be busy.
-            let many = seat.starting.len();
-            seat.starting.retain(|&other| other != slot);
-            if seat.starting.len() < many {
+            let many = cpu_state.starting.len();
+            cpu_state.starting.retain(|&other| other != slot);
+            if cpu_state.starting.len() < many {
                 self.update_use(cpu);
             }
         }
@@ -88,7 +88,7 @@ impl Analysis {
         self.queues
             .set_queued(queued.place.cpu(), false, self.now_ns);
         self.waits.add(waited_ns);
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             thread.state = State::Unknown;
         }
     }
@@ -96,23 +96,27 @@ impl Analysis {
     /// Adds a wait to the sums, whether or not it is over.
     pub(super) fn count_wait(&mut self, slot: usize, queued: Queued) -> u64 {
         let waited_ns = self.now_ns.saturating_sub(queued.since_ns);
-        let causes = match queued.place {
+        let held = self.held_by_class(slot, queued.is_preempted);
+        let mut causes = match queued.place {
             Place::Unreported(_) => Causes::default(),
             Place::Starting(_) => Causes {
                 starting: waited_ns,
                 ..Causes::default()
             },
-            Place::Behind(mark) => self.queues.leave(slot, mark, self.now_ns),
+            Place::Behind(mark) => {
+                let could_run = held != Some(HeldByClass::Always);
+                self.queues.leave(slot, mark, could_run, self.now_ns)
+            }
         };
-        let mut causes = causes;
         causes.add(queued.before);
+        causes.blame_class(held);
         self.counts.causes.add(causes);
         if queued.is_preempted {
             self.counts.after_preemption_ns += waited_ns;
         } else {
             self.counts.after_wakeup_ns += waited_ns;
         }
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             thread.tally.wait_ns += waited_ns;
             self.drawing.wait(Wait {
                 thread: thread.tid,
@@ -125,9 +129,21 @@ impl Analysis {
         waited_ns
     }
 
+    /// Idle CPUs and other programs are not to blame where the kernel itself holds a
+    /// thread back. A real-time thread goes before all others: once it runs, only the
+    /// limit of its class or a higher priority stops it.
+    fn held_by_class(&self, slot: usize, is_preempted: bool) -> Option<HeldByClass> {
+        match self.threads.thread(slot)?.class? {
+            SchedulingClass::Deadline => Some(HeldByClass::Always),
+            SchedulingClass::RealTime => is_preempted.then_some(HeldByClass::Always),
+            SchedulingClass::Idle => Some(HeldByClass::BehindOthers),
+            SchedulingClass::Normal => None,
+        }
+    }
+
     /// Whatever the thread was waiting for does not count.
     pub(super) fn set_state(&mut self, slot: usize, state: State) {
-        let Some(thread) = self.threads.of_mut(slot) else {
+        let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
         let before = std::mem::replace(&mut thread.state, state);
@@ -139,10 +155,10 @@ impl Analysis {
                 Place::Unreported(_) => {}
                 Place::Behind(_) => self.queues.forget(slot, self.now_ns),
                 Place::Starting(cpu) => {
-                    let seat = self.seat(cpu);
-                    let many = seat.starting.len();
-                    seat.starting.retain(|&other| other != slot);
-                    if seat.starting.len() < many {
+                    let cpu_state = self.cpu_state(cpu);
+                    let many = cpu_state.starting.len();
+                    cpu_state.starting.retain(|&other| other != slot);
+                    if cpu_state.starting.len() < many {
                         self.update_use(cpu);
                     }
                 }
@@ -169,10 +185,19 @@ impl Analysis {
         let (causes, mark) = self.queues.renew(slot, mark, mask, self.now_ns);
         queued.before.add(causes);
         queued.place = Place::Behind(mark);
-        if let Some(thread) = self.threads.of_mut(slot) {
+        if let Some(thread) = self.threads.thread_mut(slot) {
             thread.state = State::Queued(queued);
         }
     }
+}
+
+/// When a thread's own class keeps it from running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeldByClass {
+    /// Also where a CPU idles.
+    Always,
+    /// Where others run.
+    BehindOthers,
 }
 
 impl Place {
@@ -193,11 +218,27 @@ impl Causes {
             (self.others, Why::Others),
             (self.own, Why::Own),
             (self.starting, Why::Starting),
+            (self.class, Why::Class),
         ];
-        let reported = parts.into_iter().filter(|(ns, _)| *ns > 0);
-        reported
+        let known = parts.into_iter().filter(|(ns, _)| *ns > 0);
+        known
             .max_by_key(|(ns, _)| *ns)
             .map_or(Why::Unreported, |(_, why)| why)
+    }
+
+    /// What the class explains is of no other cause.
+    fn blame_class(&mut self, held: Option<HeldByClass>) {
+        let parts = match held {
+            None => return,
+            Some(HeldByClass::BehindOthers) => vec![&mut self.others],
+            Some(HeldByClass::Always) => vec![
+                &mut self.scheduler,
+                &mut self.mask,
+                &mut self.others,
+                &mut self.starting,
+            ],
+        };
+        self.class += parts.into_iter().map(std::mem::take).sum::<u64>();
     }
 
     fn add(&mut self, other: Self) {
@@ -206,5 +247,6 @@ impl Causes {
         self.others += other.others;
         self.own += other.own;
         self.starting += other.starting;
+        self.class += other.class;
     }
 }

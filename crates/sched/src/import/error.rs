@@ -14,14 +14,14 @@ pub enum ImportError {
     Empty,
     /// It is something else.
     #[error(
-        "it is neither perf.data nor ftrace's text (trace, trace_pipe, trace-cmd report); it begins with \"{begin}\""
+        "it is neither perf.data nor text of perf script or ftrace (trace, trace_pipe, trace-cmd report); it begins with \"{begin}\""
     )]
     Unknown {
         /// Its first bytes.
         begin: String,
     },
     /// A format that another tool can turn into one that is read.
-    #[error("it is trace-cmd's own format; make text of it: trace-cmd report FILE > trace.txt")]
+    #[error("it is trace-cmd's own format; convert it to text: trace-cmd report FILE > trace.txt")]
     TraceDat,
     /// A part of perf.data contradicts the rest.
     #[error("byte {offset}: {what}")]

@@ -34,7 +34,7 @@ pub(super) struct Reading {
 
 /// What is known of a thread.
 #[derive(Debug, Clone, Copy, Default)]
-struct Face {
+struct ThreadInfo {
     name: Comm,
     process: Option<Tid>,
     /// It is on its way out, and will switch once more.
@@ -62,7 +62,7 @@ pub(super) struct EventBuilder<'a> {
     sink: &'a mut dyn FnMut(&[Event]),
     batch: Vec<Event>,
     batches: u64,
-    threads: HashMap<Tid, Face>,
+    threads: HashMap<Tid, ThreadInfo>,
     root: Option<Tid>,
     lost: u64,
     switches: u64,
@@ -97,7 +97,7 @@ impl<'a> EventBuilder<'a> {
         self.hand_over();
         if self.lost > 0 {
             notes.push(format!(
-                "The file says that {} records were lost while it was made.",
+                "The file reports {} records lost during recording.",
                 self.lost
             ));
         }
@@ -127,7 +127,7 @@ impl<'a> EventBuilder<'a> {
         });
     }
 
-    fn face(&mut self, thread: Tid) -> &mut Face {
+    fn thread_mut(&mut self, thread: Tid) -> &mut ThreadInfo {
         if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread) {
             self.threads.clear();
         }
@@ -139,7 +139,7 @@ impl<'a> EventBuilder<'a> {
             RawKind::Switch { prev, left, next } => self.switch(raw, prev, left, next),
             RawKind::In { thread } => {
                 self.switches += 1;
-                self.face(thread).is_on_cpu = true;
+                self.thread_mut(thread).is_on_cpu = true;
                 self.push(raw, EventKind::In { thread });
             }
             RawKind::Out { thread, left } => self.out(raw, thread, left),
@@ -176,7 +176,7 @@ impl<'a> EventBuilder<'a> {
         self.meet(raw, prev);
         self.meet(raw, next);
         // On its way out a thread may yet be preempted, and comes again.
-        let is_last = self.face(prev.thread).is_ending && left != Left::Preempted;
+        let is_last = self.thread_mut(prev.thread).is_ending && left != Left::Preempted;
         let has_ended = left == Left::Ended || is_last && !self.reading.has_ends;
         let is_thread = prev.thread != IDLE;
         let left = match has_ended && is_thread {
@@ -202,7 +202,7 @@ impl<'a> EventBuilder<'a> {
         }
         self.meet(raw, who);
         let thread = who.thread;
-        self.face(thread).waking = Some(Waking {
+        self.thread_mut(thread).waking = Some(Waking {
             cpu: raw.cpu,
             batch: self.batches,
             index: self.batch.len(),
@@ -215,7 +215,7 @@ impl<'a> EventBuilder<'a> {
     fn moved(&mut self, raw: &RawEvent, who: Named, target: u32) {
         self.meet(raw, who);
         let batch = self.batches;
-        let waking = self.face(who.thread).waking.take();
+        let waking = self.thread_mut(who.thread).waking.take();
         let waking = waking.filter(|w| w.cpu == raw.cpu && w.batch == batch);
         let event = waking.and_then(|w| self.batch.get_mut(w.index));
         if let Some(event) = event {
@@ -226,22 +226,22 @@ impl<'a> EventBuilder<'a> {
 
     fn out(&mut self, raw: &RawEvent, thread: Tid, left: Left) {
         self.switches += 1;
-        self.face(thread).is_on_cpu = false;
+        self.thread_mut(thread).is_on_cpu = false;
         self.push(raw, EventKind::Out { thread, left });
     }
 
     fn fork(&mut self, raw: &RawEvent, parent: Tid, child: Named, process: Option<Tid>) {
         let thread = child.thread;
-        let announced = self.face(thread).announced.take();
+        let announced = self.thread_mut(thread).announced.take();
         if announced.is_none() {
             self.reuse(raw, thread);
         }
-        let origin = *self.face(parent);
+        let origin = *self.thread_mut(parent);
         let process = process.unwrap_or(match announced {
             Some(true) => origin.process.unwrap_or(parent),
             _ => thread,
         });
-        self.face(thread).process = Some(process);
+        self.thread_mut(thread).process = Some(process);
         self.push(
             raw,
             EventKind::Fork {
@@ -261,13 +261,13 @@ impl<'a> EventBuilder<'a> {
 
     fn announce(&mut self, raw: &RawEvent, who: Named, is_thread: bool) {
         self.reuse(raw, who.thread);
-        self.face(who.thread).announced = Some(is_thread);
+        self.thread_mut(who.thread).announced = Some(is_thread);
     }
 
     /// A number that comes again although its owner was not seen to end.
     fn reuse(&mut self, raw: &RawEvent, thread: Tid) {
         let known = self.threads.get(&thread);
-        if known.is_some_and(|face| face.process.is_some() || !face.name.is_empty()) {
+        if known.is_some_and(|info| info.process.is_some() || !info.name.is_empty()) {
             self.gone(raw, thread);
         }
     }
@@ -278,10 +278,10 @@ impl<'a> EventBuilder<'a> {
     /// is missing.
     fn exit(&mut self, raw: &RawEvent, thread: Tid) {
         if self.reading.has_last_switch {
-            self.face(thread).is_ending = true;
+            self.thread_mut(thread).is_ending = true;
             return;
         }
-        if self.face(thread).is_on_cpu {
+        if self.thread_mut(thread).is_on_cpu {
             self.out(raw, thread, Left::Ended);
         }
         self.gone(raw, thread);
@@ -293,7 +293,7 @@ impl<'a> EventBuilder<'a> {
     }
 
     fn name(&mut self, raw: &RawEvent, who: Named, process: Option<Tid>, is_exec: bool) {
-        let was = self.face(who.thread).name.text();
+        let was = self.thread_mut(who.thread).name.text();
         if let Some(process) = process {
             self.belongs(raw, who.thread, process);
         }
@@ -310,12 +310,12 @@ impl<'a> EventBuilder<'a> {
         if thread == IDLE {
             return;
         }
-        if self.reading.whom == Whom::Process(thread) && self.face(thread).process.is_none() {
+        if self.reading.whom == Whom::Process(thread) && self.thread_mut(thread).process.is_none() {
             self.belongs(raw, thread, thread);
         }
-        let face = self.face(thread);
-        if !who.name.is_empty() && face.name != who.name {
-            face.name = who.name;
+        let info = self.thread_mut(thread);
+        if !who.name.is_empty() && info.name != who.name {
+            info.name = who.name;
             let name = who.name.text();
             self.push(raw, EventKind::Name { thread, name });
         }
@@ -326,9 +326,9 @@ impl<'a> EventBuilder<'a> {
         if thread == IDLE || process <= 0 {
             return;
         }
-        let face = self.face(thread);
-        if face.process != Some(process) {
-            face.process = Some(process);
+        let info = self.thread_mut(thread);
+        if info.process != Some(process) {
+            info.process = Some(process);
             self.push(raw, EventKind::Known { thread, process });
             self.follow_if_asked(raw, thread, process);
         }
@@ -342,7 +342,7 @@ impl<'a> EventBuilder<'a> {
 
     fn follow(&mut self, raw: &RawEvent, thread: Tid) {
         self.root.get_or_insert(thread);
-        if self.face(thread).process.is_none() {
+        if self.thread_mut(thread).process.is_none() {
             self.belongs(raw, thread, thread);
         }
         self.push(raw, EventKind::Follow { thread });

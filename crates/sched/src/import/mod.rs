@@ -47,7 +47,7 @@ enum Kind<R> {
 /// What the beginning of a file shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// `perf.data` or `ftrace`.
+    /// `perf.data`, `perf script` or `ftrace`.
     pub format: &'static str,
     /// What its events can show.
     pub scope: Scope,

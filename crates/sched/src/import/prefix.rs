@@ -29,11 +29,11 @@ pub(super) struct Prefix {
 const BROKEN: u64 = 20;
 
 impl Prefix {
-    pub(super) fn look(&mut self, reported: &RawEvent) {
-        match reported.what {
+    pub(super) fn look(&mut self, raw: &RawEvent) {
+        match raw.what {
             RawKind::Switch { prev, next, .. } => {
                 self.switches += 1;
-                let before = self.running.insert(reported.cpu, next.thread);
+                let before = self.running.insert(raw.cpu, next.thread);
                 let is_broken = before.is_some_and(|before| before != prev.thread);
                 self.broken += u64::from(is_broken);
             }
@@ -41,7 +41,7 @@ impl Prefix {
             RawKind::Wakeup { is_new, .. } => self.wakeups += u64::from(!is_new),
             RawKind::Waking { .. } => self.wakings += 1,
             RawKind::Name { who, .. } => self.has_command |= &*who.name.text() == PERF_EXEC,
-            RawKind::Lost { .. } => drop(self.running.remove(&reported.cpu)),
+            RawKind::Lost { .. } => drop(self.running.remove(&raw.cpu)),
             _ => {}
         }
     }

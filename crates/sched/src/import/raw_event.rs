@@ -44,7 +44,7 @@ pub(super) struct Named {
     pub(super) name: Comm,
 }
 
-/// An event as reported.
+/// An event as it is in the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RawEvent {
     /// ns of the trace's clock; 0: before the trace began.

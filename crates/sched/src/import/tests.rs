@@ -25,7 +25,7 @@ fn what_is_no_trace_is_named() {
         b"\x17\x08\x44tracing6\0",
         "trace-cmd report FILE > trace.txt",
     );
-    refused(b"#!/bin/sh\necho\n", "neither perf.data nor ftrace's text");
+    refused(b"#!/bin/sh\necho\n", "neither perf.data nor text");
     refused(b"PERFFILE", "neither");
     refused(b"PERFILE2", "byte 8: the file ends here");
     refused(b"2ELIFREP\0\0\0\0\0\0\0\x68", "byte 16: the file ends here");

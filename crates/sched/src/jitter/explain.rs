@@ -160,7 +160,7 @@ struct Sweep {
     /// Up to here the time has been shared out.
     at_ns: u64,
     parts: Vec<(Cause, u64)>,
-    /// Time of which nothing is reported.
+    /// Time without any report.
     rest_ns: u64,
     /// Something was lost.
     is_blind: bool,
@@ -264,12 +264,12 @@ impl Sweep {
     }
 }
 
-/// A gap with what is reported of it.
+/// A gap with what the kernel reported of it.
 #[derive(Debug)]
 struct Swept {
     gap: Gap,
     parts: Vec<(Cause, u64)>,
-    /// Time of which nothing is reported.
+    /// Time without any report.
     rest_ns: u64,
     /// Something was lost.
     is_blind: bool,

@@ -65,7 +65,7 @@ pub(super) struct Cpus {
 }
 
 impl Cpus {
-    pub(super) fn of(topology: &Topology) -> Self {
+    pub(super) fn from_topology(topology: &Topology) -> Self {
         let mut cpus = Self {
             cpus: Vec::new(),
             cores: vec![Core::default(); topology.cores.len()],

@@ -108,9 +108,9 @@ pub struct Sharing {
     pub cores: usize,
     /// Cores with two or more busy CPUs at this moment; `None` by polling.
     pub shared_now: Option<usize>,
-    /// Cores of which all CPUs idle at this moment.
+    /// Cores whose CPUs all idle at this moment.
     pub idle_now: Option<usize>,
-    /// CPUs of which nothing is known at this moment.
+    /// CPUs whose activity is unknown at this moment.
     pub unknown_cpus: usize,
     /// Cores shared, on average over the interval.
     pub shared: f64,
@@ -187,7 +187,7 @@ fn thread_frame(
         .filter_map(|(cpu, time)| Some((*cpu, span.share(*time)?)))
         .collect();
     used.sort_by_key(|(cpu, _)| *cpu);
-    let reported =
+    let if_known =
         |value: Option<f64>, is_unreported: bool| value.filter(|_| is_known && !is_unreported);
     ThreadFrame {
         thread: tid,
@@ -195,10 +195,10 @@ fn thread_frame(
         name: thread.name.clone(),
         doing: doing(thread.state),
         cpu: thread.cpu,
-        busy: reported(span.share(tally.run_ns), false),
-        wait: reported(span.share(tally.wait_ns), tally.is_wait_unknown),
-        migrations_per_s: reported(span.rate(tally.migrations), false),
-        switches_per_s: reported(span.rate(tally.switches), tally.is_switching_unknown),
+        busy: if_known(span.share(tally.run_ns), false),
+        wait: if_known(span.share(tally.wait_ns), tally.is_wait_unknown),
+        migrations_per_s: if_known(span.rate(tally.migrations), false),
+        switches_per_s: if_known(span.rate(tally.switches), tally.is_switching_unknown),
         used,
         allowed: thread.allowed.clone(),
     }
@@ -228,12 +228,12 @@ fn cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
     }
     let scope = live.watching.scope;
     let frame = |(number, cpu): (u32, &super::cpus::Cpu)| {
-        let reported = Span(cpu.known_ns);
+        let known = Span(cpu.known_ns);
         let polled = cpu
             .polled
             .and_then(|(busy, polled)| Span(polled).share(busy));
         let own = match (scope.has_all_cpus, scope.has_switches) {
-            (true, _) => reported.share(cpu.own_ns),
+            (true, _) => known.share(cpu.own_ns),
             (false, true) => span.share(cpu.own_ns),
             (false, false) => None,
         };
@@ -245,7 +245,7 @@ fn cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
                 Some((tid, name, span.share(time)?))
             }),
             busy: match scope.has_all_cpus {
-                true => reported.share(cpu.busy_ns).or(polled),
+                true => known.share(cpu.busy_ns).or(polled),
                 false => polled,
             },
             own,

@@ -3,13 +3,13 @@ use crate::description::Description;
 use proptest::prelude::*;
 use rand::SeedableRng;
 
-fn described(text: &str) -> Description {
+fn describe(text: &str) -> Description {
     Description::from_text("test", text, None).unwrap()
 }
 
 /// Mean time of many runs of the workload `w`.
 fn mean_s(text: &str, cpus: &str, environment: &[(String, String)]) -> f64 {
-    let description = described(text);
+    let description = describe(text);
     let mut chance = ChaCha8Rng::seed_from_u64(1);
     let cpus = CpuSet::parse_list(cpus).unwrap();
     let runs = 200;
@@ -200,7 +200,7 @@ proptest! {
         if let Some(slice) = slice { text += &format!("slice_s = {slice}\n"); }
         text += &format!("[workload.w]\nbase_s = 5\nthreads = {threads}\n");
         if let Some(burst) = burst { text += &format!("burst_s = {burst}\nwait_s = {wait}\n"); }
-        let description = described(&text);
+        let description = describe(&text);
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         let played = play(&description.topology, description.scheduler.as_ref().unwrap(), description.workload("w"), (&description.topology.allowed, &[]), &mut chance, &mut Nobody);
         let most = 1.3 * cores as f64;

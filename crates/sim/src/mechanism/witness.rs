@@ -6,7 +6,7 @@ use pinwise_sched::Left;
 /// of neighbours after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It is there from now on.
+    /// It exists from now on.
     Begins {
         /// Who.
         thread: usize,

@@ -4,9 +4,9 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::cpu_table::CpuTable;
 use super::keys::Spread;
 use super::layout::Layout;
-use super::seats::Seats;
 
 /// Does chance decide anything? Where threads fill the CPUs evenly, each CPU
 /// has its share of them, and no scheduler gains by a move.
@@ -17,7 +17,7 @@ pub(super) const fn is_free(policy: Spread, threads: usize, cpus: usize) -> bool
 /// A position for each thread: full rounds over all CPUs, and the rest as the
 /// policy has it.
 pub(super) fn assign(
-    seats: &Seats,
+    table: &CpuTable,
     layout: &Layout,
     policy: Spread,
     threads: usize,
@@ -38,9 +38,9 @@ pub(super) fn assign(
         Spread::RandomIdle => order.shuffle(chance),
         Spread::CoreFirst => {
             order.shuffle(chance);
-            order = cores_first(seats, &order);
+            order = cores_first(table, &order);
         }
-        Spread::LlcFirst => order = llcs_first(seats, &order, chance),
+        Spread::LlcFirst => order = llcs_first(table, &order, chance),
     }
     at.extend(&order[..rest]);
     at
@@ -48,12 +48,12 @@ pub(super) fn assign(
 
 /// The first CPU of every core before the second of any, otherwise in the same
 /// order.
-fn cores_first(seats: &Seats, order: &[usize]) -> Vec<usize> {
-    let mut used = vec![0usize; seats.cores];
+fn cores_first(table: &CpuTable, order: &[usize]) -> Vec<usize> {
+    let mut used = vec![0usize; table.cores];
     let mut ranked: Vec<(usize, usize)> = order
         .iter()
         .map(|&at| {
-            let count = &mut used[seats.seats[at].core];
+            let count = &mut used[table.cpus[at].core];
             *count += 1;
             (*count, at)
         })
@@ -64,8 +64,8 @@ fn cores_first(seats: &Seats, order: &[usize]) -> Vec<usize> {
 
 /// Last-level cache by last-level cache, beginning with any; within each,
 /// cores first.
-fn llcs_first(seats: &Seats, order: &[usize], chance: &mut ChaCha8Rng) -> Vec<usize> {
-    let llc = |at: &usize| seats.seats[*at].nested[2];
+fn llcs_first(table: &CpuTable, order: &[usize], chance: &mut ChaCha8Rng) -> Vec<usize> {
+    let llc = |at: &usize| table.cpus[*at].nested[2];
     let mut caches: Vec<Vec<usize>> = order
         .chunk_by(|a, b| llc(a) == llc(b))
         .map(<[usize]>::to_vec)
@@ -75,7 +75,7 @@ fn llcs_first(seats: &Seats, order: &[usize], chance: &mut ChaCha8Rng) -> Vec<us
     caches.rotate_left(first);
     for inside in &mut caches {
         inside.shuffle(chance);
-        *inside = cores_first(seats, inside);
+        *inside = cores_first(table, inside);
     }
     caches.concat()
 }

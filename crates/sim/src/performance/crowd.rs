@@ -1,7 +1,7 @@
 //! How many threads are in each unit: what they have to share.
 
+use super::cpu_table::{CpuTable, CpuUnits};
 use super::keys::Figures;
-use super::seats::{CpuUnits, Seats};
 
 /// Threads per unit of each level.
 #[derive(Debug)]
@@ -20,36 +20,36 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    pub(super) fn new(seats: &Seats, group: usize, at: &[usize]) -> Self {
-        let llcs = seats.llc_bytes.len();
+    pub(super) fn new(table: &CpuTable, group: usize, at: &[usize]) -> Self {
+        let llcs = table.llc_bytes.len();
         let mut crowd = Self {
-            on_cpu: vec![0.0; seats.seats.len()],
-            on_core: vec![0.0; seats.cores],
-            busy: vec![0.0; seats.cores],
+            on_cpu: vec![0.0; table.cpus.len()],
+            on_core: vec![0.0; table.cores],
+            busy: vec![0.0; table.cores],
             on_llc: vec![0.0; llcs],
             groups: vec![0.0; llcs],
-            on_node: vec![0.0; seats.nodes],
-            on_package: vec![0.0; seats.packages],
-            active: vec![0.0; seats.packages],
+            on_node: vec![0.0; table.nodes],
+            on_package: vec![0.0; table.packages],
+            active: vec![0.0; table.packages],
         };
         let mut last_group = vec![usize::MAX; llcs];
         for (thread, &at) in at.iter().enumerate() {
-            let seat = &seats.seats[at];
-            if crowd.on_core[seat.core] < 0.5 {
-                crowd.active[seat.package] += 1.0;
+            let cpu = &table.cpus[at];
+            if crowd.on_core[cpu.core] < 0.5 {
+                crowd.active[cpu.package] += 1.0;
             }
             if crowd.on_cpu[at] < 0.5 {
-                crowd.busy[seat.core] += 1.0;
+                crowd.busy[cpu.core] += 1.0;
             }
-            if last_group[seat.llc] != thread / group {
-                last_group[seat.llc] = thread / group;
-                crowd.groups[seat.llc] += 1.0;
+            if last_group[cpu.llc] != thread / group {
+                last_group[cpu.llc] = thread / group;
+                crowd.groups[cpu.llc] += 1.0;
             }
             crowd.on_cpu[at] += 1.0;
-            crowd.on_core[seat.core] += 1.0;
-            crowd.on_llc[seat.llc] += 1.0;
-            crowd.on_node[seat.node] += 1.0;
-            crowd.on_package[seat.package] += 1.0;
+            crowd.on_core[cpu.core] += 1.0;
+            crowd.on_llc[cpu.llc] += 1.0;
+            crowd.on_node[cpu.node] += 1.0;
+            crowd.on_package[cpu.package] += 1.0;
         }
         crowd
     }
@@ -64,32 +64,32 @@ pub(super) struct Near {
 }
 
 impl Near {
-    pub(super) fn new(seats: &Seats) -> Self {
+    pub(super) fn new(table: &CpuTable) -> Self {
         Self {
-            cores: vec![0.0; seats.cores],
-            llcs: vec![0.0; seats.llc_bytes.len()],
-            nodes: vec![0.0; seats.nodes],
-            packages: vec![0.0; seats.packages],
+            cores: vec![0.0; table.cores],
+            llcs: vec![0.0; table.llc_bytes.len()],
+            nodes: vec![0.0; table.nodes],
+            packages: vec![0.0; table.packages],
         }
     }
 
     /// Adds threads, or takes them away.
-    pub(super) fn count(&mut self, seats: &Seats, members: &[usize], weight: f64) {
+    pub(super) fn count(&mut self, table: &CpuTable, members: &[usize], weight: f64) {
         for &at in members {
-            let seat = &seats.seats[at];
-            self.cores[seat.core] += weight;
-            self.llcs[seat.llc] += weight;
-            self.nodes[seat.node] += weight;
-            self.packages[seat.package] += weight;
+            let cpu = &table.cpus[at];
+            self.cores[cpu.core] += weight;
+            self.llcs[cpu.llc] += weight;
+            self.nodes[cpu.node] += weight;
+            self.packages[cpu.package] += weight;
         }
     }
 
-    /// One-way times from this seat to all others of this many, ns.
-    pub(super) fn sum_ns(&self, seat: &CpuUnits, threads: usize, figures: &Figures) -> f64 {
-        let core = self.cores[seat.core];
-        let llc = self.llcs[seat.llc].max(core);
-        let node = self.nodes[seat.node].max(llc);
-        let package = self.packages[seat.package].max(node);
+    /// One-way times from this CPU to all others of this many, ns.
+    pub(super) fn sum_ns(&self, cpu: &CpuUnits, threads: usize, figures: &Figures) -> f64 {
+        let core = self.cores[cpu.core];
+        let llc = self.llcs[cpu.llc].max(core);
+        let node = self.nodes[cpu.node].max(llc);
+        let package = self.packages[cpu.package].max(node);
         let all = (threads as f64).max(package);
         let counts = [
             core - 1.0,

@@ -20,93 +20,61 @@ pub(crate) enum Spread {
     Pinned,
 }
 
-/// `[performance]` as written: `None` where a default depends on the machine.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Keys {
-    pub(super) policy: Spread,
-    /// Seconds after which the scheduler places threads anew; `None`: never.
-    pub(super) rebalance_s: Option<f64>,
+with_defaults! {
+    /// `[performance]` as written: `None` where a default depends on the machine.
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub(crate) struct Keys {
+        pub(super) policy: Spread = Spread::CoreFirst,
+        /// Seconds after which the scheduler places threads anew; `None`: never.
+        pub(super) rebalance_s: Option<f64> = None,
 
-    /// CPUs that are slower than others of their kind, which nothing reports,
-    /// and by what factor their speed is multiplied.
-    pub(super) slow_cpus: Option<String>,
-    pub(super) slow_speed: f64,
+        /// CPUs that are slower than others of their kind, which nothing reports,
+        /// and by what factor their speed is multiplied.
+        pub(super) slow_cpus: Option<String> = None,
+        pub(super) slow_speed: f64 = 0.7,
 
-    /// Issue slots of a core, over what one thread can use alone.
-    pub(super) smt_slots: f64,
-    /// Share of computing time that a thread loses where buffers and inner
-    /// caches are divided among siblings.
-    pub(super) smt_partition: f64,
-    /// Share of the clock that is lost with all cores of a package active.
-    pub(super) turbo_drop: f64,
-    /// Share of time lost where threads take turns on a CPU.
-    pub(super) switch_loss: f64,
+        /// Issue slots of a core, over what one thread can use alone.
+        pub(super) smt_slots: f64 = 1.0,
+        /// Share of computing time that a thread loses where buffers and inner
+        /// caches are divided among siblings.
+        pub(super) smt_partition: f64 = 0.05,
+        /// Share of the clock that is lost with all cores of a package active.
+        pub(super) turbo_drop: f64 = 0.1,
+        /// Share of time lost where threads take turns on a CPU.
+        pub(super) switch_loss: f64 = 0.01,
 
-    /// `None`: as the topology says, or 1 MiB.
-    pub(super) l2_bytes: Option<u64>,
-    /// `None`: as the topology says, or 32 MiB.
-    pub(super) llc_bytes: Option<u64>,
-    /// Exponent of the Hill curve from occupancy to misses.
-    pub(super) cache_sharpness: i32,
-    pub(super) l2_load_ns: f64,
-    pub(super) llc_load_ns: f64,
+        /// `None`: as the topology says, or 1 MiB.
+        pub(super) l2_bytes: Option<u64> = None,
+        /// `None`: as the topology says, or 32 MiB.
+        pub(super) llc_bytes: Option<u64> = None,
+        /// Exponent of the Hill curve from occupancy to misses.
+        pub(super) cache_sharpness: i32 = 3,
+        pub(super) l2_load_ns: f64 = 4.0,
+        pub(super) llc_load_ns: f64 = 15.0,
 
-    /// Exponent of smooth saturation.
-    pub(super) saturation_sharpness: i32,
-    pub(super) core_gb_per_s: Option<f64>,
-    pub(super) node_gb_per_s: Option<f64>,
-    /// Between two packages, in one direction.
-    pub(super) link_gb_per_s: f64,
-    /// What a moved thread fills caches with from another cache.
-    pub(super) cache_gb_per_s: Option<f64>,
-    pub(super) memory_ns: Option<f64>,
-    /// What memory of another node of the package costs more.
-    pub(super) near_memory_ns: f64,
-    /// What memory of another package costs more.
-    pub(super) remote_memory_ns: Option<f64>,
-    /// Latency of memory at full load over that without.
-    pub(super) loaded_factor: Option<f64>,
+        /// Exponent of smooth saturation.
+        pub(super) saturation_sharpness: i32 = 4,
+        pub(super) core_gb_per_s: Option<f64> = None,
+        pub(super) node_gb_per_s: Option<f64> = None,
+        /// Between two packages, in one direction.
+        pub(super) link_gb_per_s: f64 = 30.0,
+        /// What a moved thread fills caches with from another cache.
+        pub(super) cache_gb_per_s: Option<f64> = None,
+        pub(super) memory_ns: Option<f64> = None,
+        /// What memory of another node of the package costs more.
+        pub(super) near_memory_ns: f64 = 15.0,
+        /// What memory of another package costs more.
+        pub(super) remote_memory_ns: Option<f64> = None,
+        /// Latency of memory at full load over that without.
+        pub(super) loaded_factor: Option<f64> = None,
 
-    /// One-way times of a cache line.
-    pub(super) smt_ns: Option<f64>,
-    pub(super) llc_ns: Option<f64>,
-    pub(super) numa_ns: Option<f64>,
-    pub(super) package_ns: Option<f64>,
-    pub(super) remote_ns: Option<f64>,
-}
-
-impl Default for Keys {
-    fn default() -> Self {
-        Self {
-            policy: Spread::CoreFirst,
-            rebalance_s: None,
-            slow_cpus: None,
-            slow_speed: 0.7,
-            smt_slots: 1.0,
-            smt_partition: 0.05,
-            turbo_drop: 0.1,
-            switch_loss: 0.01,
-            l2_bytes: None,
-            llc_bytes: None,
-            cache_sharpness: 3,
-            l2_load_ns: 4.0,
-            llc_load_ns: 15.0,
-            saturation_sharpness: 4,
-            core_gb_per_s: None,
-            node_gb_per_s: None,
-            link_gb_per_s: 30.0,
-            cache_gb_per_s: None,
-            memory_ns: None,
-            near_memory_ns: 15.0,
-            remote_memory_ns: None,
-            loaded_factor: None,
-            smt_ns: None,
-            llc_ns: None,
-            numa_ns: None,
-            package_ns: None,
-            remote_ns: None,
-        }
+        /// One-way times of a cache line.
+        pub(super) smt_ns: Option<f64> = None,
+        pub(super) llc_ns: Option<f64> = None,
+        pub(super) numa_ns: Option<f64> = None,
+        pub(super) package_ns: Option<f64> = None,
+        pub(super) remote_ns: Option<f64> = None,
     }
 }
 

@@ -1,40 +1,40 @@
 //! How the CPUs of a mask lie: an order and a number that are the same for
 //! masks that differ only by an exchange of equal units.
 
-use super::seats::{CpuUnits, Seats};
+use super::cpu_table::{CpuTable, CpuUnits};
 use pinwise_topology::CpuSet;
 
 /// The CPUs of a mask in an order that does not depend on how CPUs are
 /// numbered: unit by unit, equal units in any order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Positions among the seats.
+    /// Positions in the table.
     pub(super) order: Vec<usize>,
     /// Equal for equal layouts, and for others hardly ever.
     pub(super) signature: u64,
 }
 
 impl Layout {
-    /// Of the CPUs that are there; `None` where none is.
-    pub(super) fn new(seats: &Seats, cpus: &CpuSet) -> Option<Self> {
-        let positions = seats.positions(cpus);
+    /// Of the CPUs that exist; `None` where none does.
+    pub(super) fn new(table: &CpuTable, cpus: &CpuSet) -> Option<Self> {
+        let positions = table.positions(cpus);
         if positions.is_empty() {
             return None;
         }
         let mut order = Vec::with_capacity(positions.len());
-        let signature = arrange(seats, &positions, 0, &mut order);
+        let signature = arrange(table, &positions, 0, &mut order);
         Some(Self { order, signature })
     }
 }
 
 /// Appends these positions, units of the level and below in the order of their
 /// signatures; the signature of all.
-fn arrange(seats: &Seats, positions: &[usize], level: usize, order: &mut Vec<usize>) -> u64 {
-    let unit = |at: &usize| seats.seats[*at].nested.get(level).copied();
+fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<usize>) -> u64 {
+    let unit = |at: &usize| table.cpus[*at].nested.get(level).copied();
     if level == 4 {
         let mut kinds: Vec<(u64, usize)> = positions
             .iter()
-            .map(|&at| (seats.seats[at].kind as u64, at))
+            .map(|&at| (table.cpus[at].kind as u64, at))
             .collect();
         kinds.sort_unstable();
         order.extend(kinds.iter().map(|&(_, at)| at));
@@ -44,9 +44,9 @@ fn arrange(seats: &Seats, positions: &[usize], level: usize, order: &mut Vec<usi
         .chunk_by(|a, b| unit(a) == unit(b))
         .map(|inside| {
             let mut own = Vec::with_capacity(inside.len());
-            let signature = arrange(seats, inside, level + 1, &mut own);
-            let first = seats.seats[inside[0]];
-            (mixed(signature, property(seats, &first, level)), own)
+            let signature = arrange(table, inside, level + 1, &mut own);
+            let first = table.cpus[inside[0]];
+            (mixed(signature, property(table, &first, level)), own)
         })
         .collect();
     // The fullest first, so that thread 0 starts where most threads can.
@@ -61,11 +61,11 @@ fn arrange(seats: &Seats, positions: &[usize], level: usize, order: &mut Vec<usi
 }
 
 /// What distinguishes a unit from others beside the CPUs that are used in it.
-fn property(seats: &Seats, first: &CpuUnits, level: usize) -> u64 {
+fn property(table: &CpuTable, first: &CpuUnits, level: usize) -> u64 {
     match level {
-        0 => seats.cores_of[first.package].to_bits(),
-        2 => seats.llc_bytes[first.llc].to_bits(),
-        3 => seats.l2_bytes[first.core].to_bits(),
+        0 => table.cores_of[first.package].to_bits(),
+        2 => table.llc_bytes[first.llc].to_bits(),
+        3 => table.l2_bytes[first.core].to_bits(),
         _ => 0,
     }
 }

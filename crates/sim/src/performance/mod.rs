@@ -9,10 +9,10 @@
 //! description's. Nothing here knows how a search models the machine.
 
 mod assign;
+mod cpu_table;
 mod crowd;
 mod keys;
 mod layout;
-mod seats;
 mod speed;
 
 use std::collections::BTreeMap;
@@ -29,13 +29,14 @@ use super::wiring::Wiring;
 use super::workload::SimWorkload;
 use super::{DescriptionError, LONGEST_RUN_S};
 use assign::{assign, is_free};
+use cpu_table::CpuTable;
 use keys::Figures;
 pub(super) use keys::Keys;
 use layout::{Layout, mixed};
+use pinwise_format::whole;
 use pinwise_placement::MemoryBinding;
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::Workload;
-use seats::Seats;
 use speed::{Homes, Law, Speeds};
 
 /// Environment variable that sets the number of threads.
@@ -53,7 +54,7 @@ const TRUE_PLAYS: u32 = 64;
 pub(super) struct Performance {
     keys: Keys,
     figures: Figures,
-    seats: Seats,
+    table: CpuTable,
     /// Layouts of masks that were asked about: a search asks hundreds of times
     /// about a few dozen.
     known: Mutex<BTreeMap<CpuSet, Arc<Layout>>>,
@@ -123,23 +124,23 @@ impl Performance {
         let present = topology.cpus.iter().map(|cpu| cpu.id).collect();
         let key = "performance.slow_cpus";
         let slow = listed(checker, key, keys.slow_cpus.as_deref(), &present)?;
-        let mut seats = Seats::new(wiring.true_topology(), topology, speeds, &keys);
-        seats.slow_down(&slow.unwrap_or_default(), keys.slow_speed);
+        let mut table = CpuTable::new(wiring.true_topology(), topology, speeds, &keys);
+        table.slow_down(&slow.unwrap_or_default(), keys.slow_speed);
         Ok(Self {
             figures: keys.figures(wiring),
-            seats,
+            table,
             keys,
             known: Mutex::default(),
         })
     }
 
-    /// How these CPUs lie; `None` where none of them is there.
+    /// The layout of these CPUs; `None` if none of them exists.
     fn layout(&self, cpus: &CpuSet) -> Option<Arc<Layout>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(layout) = known.get(cpus) {
             return Some(Arc::clone(layout));
         }
-        let layout = Arc::new(Layout::new(&self.seats, cpus)?);
+        let layout = Arc::new(Layout::new(&self.table, cpus)?);
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
@@ -176,7 +177,7 @@ impl Performance {
 }
 
 impl RunOutcome {
-    /// Of a run without a CPU that is there.
+    /// Of a run without an existing CPU.
     const fn nowhere(base_s: f64) -> Self {
         Self {
             wall_s: base_s,
@@ -207,7 +208,7 @@ impl<'a> Scene<'a> {
         let demand = order.workload.demand.as_ref().unwrap_or(plain);
         Self {
             law: Law {
-                seats: &machine.seats,
+                table: &machine.table,
                 keys: &machine.keys,
                 figures: &machine.figures,
                 demand,
@@ -222,17 +223,17 @@ impl<'a> Scene<'a> {
     fn play(&self, chance: &mut ChaCha8Rng) -> RunOutcome {
         let (law, threads) = (&self.law, self.order.threads());
         let draw = |chance: &mut ChaCha8Rng| {
-            assign(law.seats, self.layout, law.keys.policy, threads, chance)
+            assign(law.table, self.layout, law.keys.policy, threads, chance)
         };
         let mut at = draw(chance);
-        let homes = Homes::new(law.seats, law.demand, self.order.memory, &at);
+        let homes = Homes::new(law.table, law.demand, self.order.memory, &at);
         let serial_s = self.work_s() * law.demand.serial * law.alone_at(at[0]);
         let first_s = self.parallel_s(&law.speeds(&at, &homes));
         let (epochs, changes) = self.epochs(serial_s + first_s);
         let (mut parallel_s, mut moves, mut refill_s) = (first_s, 0.0, 0.0);
         for _ in 1..epochs {
             let next = draw(chance);
-            // Each change that is followed stands for several.
+            // Each simulated change represents several.
             let repeats = changes / (epochs as f64 - 1.0);
             let (moved, cold_s) = self.moved(&at, &next);
             moves += moved * repeats;
@@ -301,14 +302,14 @@ impl<'a> Scene<'a> {
                 continue;
             }
             moved += 1.0;
-            let (from, to) = (&law.seats.seats[from], &law.seats.seats[to]);
+            let (from, to) = (&law.table.cpus[from], &law.table.cpus[to]);
             if from.core == to.core {
                 continue;
             }
             let (lost, gb_per_s) = if from.llc == to.llc {
-                (law.seats.l2_bytes[from.core], law.figures.cache_gb_per_s)
+                (law.table.l2_bytes[from.core], law.figures.cache_gb_per_s)
             } else {
-                (law.seats.llc_bytes[from.llc], law.figures.core_gb_per_s)
+                (law.table.llc_bytes[from.llc], law.figures.core_gb_per_s)
             };
             cold_s += own.min(lost * law.demand.migration) / (gb_per_s * 1e9);
         }
@@ -348,15 +349,6 @@ fn unexplained(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
     // for the sake of plays that draw from the same signature.
     let _: f64 = chance.random();
     (demand.unexplained_sd * gaussian(&mut chance)).exp()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of moves are above 0, and casts of larger ones saturate"
-)]
-fn whole(count: f64) -> u64 {
-    count.round() as u64
 }
 
 #[cfg(test)]

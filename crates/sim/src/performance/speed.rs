@@ -5,9 +5,9 @@
 //! contended slows it down, smoothly; synchronisation and load imbalance come
 //! on top.
 
+use super::cpu_table::{CpuTable, CpuUnits};
 use super::crowd::{Crowd, Near};
 use super::keys::{Figures, Keys};
-use super::seats::{CpuUnits, Seats};
 use crate::demand::{Demand, Pages};
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
 
@@ -23,13 +23,13 @@ pub(super) enum Homes {
 impl Homes {
     /// Where pages lie that threads at these positions touch first.
     pub(super) fn new(
-        seats: &Seats,
+        table: &CpuTable,
         demand: &Demand,
         memory: Option<&MemoryBinding>,
         at: &[usize],
     ) -> Self {
         let nodes: Vec<usize> = memory.map_or(Vec::new(), |memory| {
-            let known = &seats.node_numbers;
+            let known = &table.node_numbers;
             let index = |number: &usize| known.iter().position(|node| node == number);
             memory.nodes.iter().filter_map(index).collect()
         });
@@ -44,7 +44,7 @@ impl Homes {
         // No node here is ever full.
         let is_bound = has([MemoryPolicy::Bind, MemoryPolicy::Preferred]);
         let home = |&at: &usize| {
-            let own = seats.seats[at].node;
+            let own = table.cpus[at].node;
             // A bound page of a thread elsewhere lies on the first that is left.
             match nodes.first() {
                 Some(&first) if is_bound && !nodes.contains(&own) => first,
@@ -78,7 +78,7 @@ impl Homes {
 /// The machine and the program: what a run's speed follows from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Law<'a> {
-    pub(super) seats: &'a Seats,
+    pub(super) table: &'a CpuTable,
     pub(super) keys: &'a Keys,
     pub(super) figures: &'a Figures,
     pub(super) demand: &'a Demand,
@@ -128,15 +128,15 @@ impl Law<'_> {
     /// How fast each thread gets on at its position.
     pub(super) fn speeds(&self, at: &[usize], homes: &Homes) -> Speeds {
         let group = self.group(at.len());
-        let crowd = Crowd::new(self.seats, group, at);
+        let crowd = Crowd::new(self.table, group, at);
         let distance_ns = self.distances_ns(group, at);
         let misses = self.misses(&crowd);
         let mut paces: Vec<Pace> = at
             .iter()
             .enumerate()
             .map(|(thread, &at)| {
-                let away = self.latency_ratio(&self.seats.seats[at], thread, homes);
-                self.pace((&crowd, &misses), at, away, distance_ns[thread])
+                let away = self.latency_ratio(&self.table.cpus[at], thread, homes);
+                self.pace(&crowd, &misses, at, away, distance_ns[thread])
             })
             .collect();
         self.share_slots(&crowd, at, &mut paces);
@@ -146,8 +146,8 @@ impl Law<'_> {
             .iter()
             .enumerate()
             .map(|(thread, pace)| {
-                let seat = &self.seats.seats[at[thread]];
-                let time = self.saturated(pace, &load.of(self, seat, thread, homes));
+                let cpu = &self.table.cpus[at[thread]];
+                let time = self.saturated(pace, &load.for_thread(self, cpu, thread, homes));
                 let turns = crowd.on_cpu[at[thread]];
                 let switching = if turns > 1.5 {
                     self.keys.switch_loss
@@ -165,7 +165,7 @@ impl Law<'_> {
 
     /// Seconds per second of work of the only thread, on this CPU.
     pub(super) fn alone_at(&self, at: usize) -> f64 {
-        let speed = self.seats.seats[at].speed;
+        let speed = self.table.cpus[at].speed;
         let computing = self.demand.computing() / speed;
         let (demand, traffic) = (self.demand, self.demand.gb_per_s);
         let waiting = demand.memory_share + demand.cache_share;
@@ -199,25 +199,19 @@ impl Law<'_> {
     }
 
     /// A unit of work at this position, before anything saturates.
-    fn pace(
-        &self,
-        (crowd, misses): (&Crowd, &Misses),
-        at: usize,
-        away: f64,
-        distance_ns: f64,
-    ) -> Pace {
-        let (keys, demand, seat) = (self.keys, self.demand, &self.seats.seats[at]);
-        let package = seat.package;
-        let idle_cores = (self.seats.cores_of[package] - 1.0).max(1.0);
+    fn pace(&self, crowd: &Crowd, misses: &Misses, at: usize, away: f64, distance_ns: f64) -> Pace {
+        let (keys, demand, cpu) = (self.keys, self.demand, &self.table.cpus[at]);
+        let package = cpu.package;
+        let idle_cores = (self.table.cores_of[package] - 1.0).max(1.0);
         let clock = 1.0 - keys.turbo_drop * (crowd.active[package] - 1.0) / idle_cores;
-        let shares = crowd.busy[seat.core] > 1.5;
+        let shares = crowd.busy[cpu.core] > 1.5;
         let partition = if shares {
             1.0 + keys.smt_partition
         } else {
             1.0
         };
-        let computing = demand.computing() / (seat.speed * clock);
-        let (inner, outer) = (misses.inner[seat.core], misses.outer[seat.llc]);
+        let computing = demand.computing() / (cpu.speed * clock);
+        let (inner, outer) = (misses.inner[cpu.core], misses.outer[cpu.llc]);
         let (llc, memory) = (keys.llc_load_ns, self.figures.memory_ns);
         let fetching = demand.cache_share
             * (1.0
@@ -236,11 +230,11 @@ impl Law<'_> {
     /// What threads miss in cores' own caches and in last-level caches, beyond
     /// what one would miss alone.
     fn misses(&self, crowd: &Crowd) -> Misses {
-        let seats = self.seats;
+        let table = self.table;
         if self.demand.cache_share <= 0.0 && self.demand.reuse_gb_per_s <= 0.0 {
             return Misses {
-                inner: vec![0.0; seats.cores],
-                outer: vec![0.0; seats.llc_bytes.len()],
+                inner: vec![0.0; table.cores],
+                outer: vec![0.0; table.llc_bytes.len()],
             };
         }
         let own = self.demand.private_bytes as f64;
@@ -253,11 +247,11 @@ impl Law<'_> {
                 1.0
             }
         };
-        let alone = hill(own, seats.largest_l2());
-        let inner = crowd.on_core.iter().zip(&seats.l2_bytes);
-        let alone_outside = hill(own + shared, seats.largest_llc());
+        let alone = hill(own, table.largest_l2());
+        let inner = crowd.on_core.iter().zip(&table.l2_bytes);
+        let alone_outside = hill(own + shared, table.largest_llc());
         let held = crowd.on_llc.iter().zip(&crowd.groups);
-        let outer = held.zip(&seats.llc_bytes);
+        let outer = held.zip(&table.llc_bytes);
         Misses {
             inner: inner
                 .map(|(threads, &size)| (hill(own * threads, size) - alone).max(0.0))
@@ -271,13 +265,13 @@ impl Law<'_> {
     }
 
     /// Latency of this thread's memory over that of its own node.
-    fn latency_ratio(&self, seat: &CpuUnits, thread: usize, homes: &Homes) -> f64 {
+    fn latency_ratio(&self, cpu: &CpuUnits, thread: usize, homes: &Homes) -> f64 {
         let mut extra_ns = 0.0;
         homes.each(thread, |node, share| {
             extra_ns += share
-                * if node == seat.node {
+                * if node == cpu.node {
                     0.0
-                } else if self.seats.package_of_node[node] == seat.package {
+                } else if self.table.package_of_node[node] == cpu.package {
                     self.keys.near_memory_ns
                 } else {
                     self.figures.remote_memory_ns
@@ -288,13 +282,13 @@ impl Law<'_> {
 
     /// Siblings share issue slots; waiting threads leave theirs.
     fn share_slots(&self, crowd: &Crowd, at: &[usize], paces: &mut [Pace]) {
-        let mut wanted = vec![0.0; self.seats.cores];
+        let mut wanted = vec![0.0; self.table.cores];
         for (pace, &at) in paces.iter().zip(at) {
             // Threads of one CPU take turns.
-            wanted[self.seats.seats[at].core] += pace.slots / pace.time / crowd.on_cpu[at];
+            wanted[self.table.cpus[at].core] += pace.slots / pace.time / crowd.on_cpu[at];
         }
         for (pace, &at) in paces.iter_mut().zip(at) {
-            let wanted = wanted[self.seats.seats[at].core];
+            let wanted = wanted[self.table.cpus[at].core];
             pace.time *= (wanted / self.keys.smt_slots).max(1.0);
         }
     }
@@ -306,15 +300,15 @@ impl Law<'_> {
             distances.resize(at.len(), 0.0);
             return distances;
         }
-        let mut near = Near::new(self.seats);
+        let mut near = Near::new(self.table);
         for members in at.chunks(group) {
-            near.count(self.seats, members, 1.0);
+            near.count(self.table, members, 1.0);
             let partners = (members.len() as f64 - 1.0).max(1.0);
             for &at in members {
-                let sum = near.sum_ns(&self.seats.seats[at], members.len(), self.figures);
+                let sum = near.sum_ns(&self.table.cpus[at], members.len(), self.figures);
                 distances.push(sum / partners);
             }
-            near.count(self.seats, members, -1.0);
+            near.count(self.table, members, -1.0);
         }
         distances
     }
@@ -339,21 +333,21 @@ impl Law<'_> {
 
     /// What threads at this pace ask of cores, nodes and links.
     fn load(&self, crowd: &Crowd, at: &[usize], paces: &[Pace], homes: &Homes) -> Load {
-        let packages = self.seats.packages;
+        let packages = self.table.packages;
         let mut load = Load {
-            cores: vec![0.0; self.seats.cores],
-            nodes: vec![0.0; self.seats.nodes],
+            cores: vec![0.0; self.table.cores],
+            nodes: vec![0.0; self.table.nodes],
             links: vec![0.0; packages * packages],
         };
         for (thread, (pace, &at)) in paces.iter().zip(at).enumerate() {
-            let seat = &self.seats.seats[at];
+            let cpu = &self.table.cpus[at];
             let rate = pace.traffic / pace.time / crowd.on_cpu[at];
-            load.cores[seat.core] += rate / self.figures.core_gb_per_s;
+            load.cores[cpu.core] += rate / self.figures.core_gb_per_s;
             homes.each(thread, |node, share| {
                 load.nodes[node] += rate * share / self.figures.node_gb_per_s;
-                let home = self.seats.package_of_node[node];
-                if home != seat.package {
-                    let link = seat.package * packages + home;
+                let home = self.table.package_of_node[node];
+                if home != cpu.package {
+                    let link = cpu.package * packages + home;
                     load.links[link] += rate * share / self.keys.link_gb_per_s;
                 }
             });
@@ -410,16 +404,16 @@ struct Loaded {
 }
 
 impl Load {
-    fn of(&self, law: &Law<'_>, seat: &CpuUnits, thread: usize, homes: &Homes) -> Loaded {
+    fn for_thread(&self, law: &Law<'_>, cpu: &CpuUnits, thread: usize, homes: &Homes) -> Loaded {
         let mut loaded = Loaded {
-            core: self.cores[seat.core],
+            core: self.cores[cpu.core],
             node: 0.0,
             link: 0.0,
         };
         homes.each(thread, |node, _| {
             loaded.node = loaded.node.max(self.nodes[node]);
-            let home = law.seats.package_of_node[node];
-            let link = self.links[seat.package * law.seats.packages + home];
+            let home = law.table.package_of_node[node];
+            let link = self.links[cpu.package * law.table.packages + home];
             loaded.link = loaded.link.max(link);
         });
         loaded

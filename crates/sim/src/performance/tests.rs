@@ -1,6 +1,6 @@
 use super::super::{DescriptionError, SimulatedMachine};
 use super::*;
-use pinwise_machine::{CommandRunner, Host, Output, Request, Simulation};
+use pinwise_machine::{CommandRunner, Host, Request, Simulation};
 use pinwise_stats::describe::mean;
 use pinwise_workload::{Command, Workload};
 use proptest::prelude::*;
@@ -31,16 +31,7 @@ fn command(line: &str, threads: usize) -> Workload {
 }
 
 fn request<'a>(workload: &'a Workload, cpus: &'a CpuSet) -> Request<'a> {
-    Request {
-        workload,
-        cpus,
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
-    }
+    Request::new(workload, cpus)
 }
 
 fn set(list: &str) -> CpuSet {
@@ -259,10 +250,10 @@ fn threads_that_move_fill_caches_anew() {
     let (workload, cpus) = (command("prog", 8), set("0-31"));
     let mut machine = open(&text);
     let run = machine.run(&request(&workload, &cpus)).unwrap();
-    assert!(run.migrations.unwrap() > 100, "{run:?}");
+    assert!(run.counts.migrations.unwrap() > 100, "{run:?}");
     let four = set("0,2,4,6,8,10,12,14");
     let run = machine.run(&request(&workload, &four)).unwrap();
-    assert_eq!(run.migrations, Some(0));
+    assert_eq!(run.counts.migrations, Some(0));
 }
 
 #[test]
@@ -357,11 +348,6 @@ fn the_unexplained_part_belongs_to_a_placement() {
 #[test]
 fn wrong_figures_are_refused_with_their_key() {
     for (machine, demand, part) in [
-        (
-            "turbo_drop = 1.0",
-            "",
-            "performance.turbo_drop: 1 must be from 0 to 0.9",
-        ),
         ("llc_ns = 0.0", "", "performance.llc_ns"),
         ("policy = \"fair\"", "", "unknown variant"),
         ("cache_sharpness = 0", "", "performance.cache_sharpness"),
@@ -376,16 +362,9 @@ fn wrong_figures_are_refused_with_their_key() {
         ("", "gb_per_s = nan", "workload.default.demand.gb_per_s"),
         ("", "bandwith = 1", "unknown field `bandwith`"),
     ] {
-        let text = text(machine, demand).replace("turbo_drop = 0.0\n", "");
-        let error = SimulatedMachine::from_text("m.toml", &text, 1).unwrap_err();
-        assert!(error.to_string().contains(part), "{error}");
+        let error = refusal(&text(machine, demand));
+        assert!(error.contains(part), "{error}");
     }
-    let both = text("", "") + "[scheduler]\npolicy = \"core-first\"\n";
-    let error = refusal(&both);
-    assert!(
-        error.contains("m.toml: performance: there is a [scheduler], too"),
-        "{error}"
-    );
     let lost = "topology = \"pu:2\"\n[workload.x]\nbase_s = 1.0\n[workload.x.demand]\nserial = 0.1";
     assert!(refusal(lost).contains("workload.x.demand: needs a section [performance]"));
 }

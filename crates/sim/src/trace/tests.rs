@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use pinwise_machine::{CommandRunner, Host, Output, Tracer};
+use pinwise_machine::{CommandRunner, Host, Tracer};
 use pinwise_sched::{Analysis, Summary};
 use pinwise_workload::{Command, Workload};
 use proptest::prelude::*;
@@ -33,16 +33,7 @@ fn machine(text: &str, seed: u64) -> SimulatedMachine {
 
 fn with_request<T>(line: &str, cpus: &str, use_it: impl FnOnce(&Request<'_>) -> T) -> T {
     let workload = Workload::new(Command::from_line(line).unwrap());
-    use_it(&Request {
-        workload: &workload,
-        cpus: &CpuSet::parse_list(cpus).unwrap(),
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
-    })
+    use_it(&Request::new(&workload, &CpuSet::parse_list(cpus).unwrap()))
 }
 
 fn order(subject: Subject<'_>) -> TraceOrder<'_> {
@@ -164,7 +155,7 @@ fn check(text: &str, cpus: &str, tier: Tier, seed: u64) -> (Recorder, Traced) {
             "{found:?} {run:?}"
         );
     }
-    assert_eq!(Some(found.migrations), run.migrations);
+    assert_eq!(Some(found.migrations), run.counts.migrations);
     assert_eq!(Some(found.threads), run.threads.map(|n| n as usize));
     assert!(differ(traced.to_ns - traced.from_ns, run.wall) <= 1);
     (recorder, traced)
@@ -503,7 +494,7 @@ fn the_analysis_counts_what_the_run_used() {
             summary.unknown.contradictions + summary.unknown.backwards,
             0
         );
-        assert_eq!(Some(summary.migrations.total()), run.migrations);
+        assert_eq!(Some(summary.migrations.total()), run.counts.migrations);
         assert_eq!(summary.threads, 3);
         let used = (run.user.unwrap() + run.system.unwrap()).as_nanos();
         assert!(u128::from(summary.cpu_ns).abs_diff(used) < 10_000, "{tier}");

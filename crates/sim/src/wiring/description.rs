@@ -41,127 +41,82 @@ pub(super) const PROBES: [&str; 14] = [
     "hint",
 ];
 
-/// `[wiring]` as written; times in ns, shares of 1.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Figures {
-    /// The true topology, with the CPUs of the reported one.
-    topology: Option<String>,
-    /// Several true topologies, between which the machine moves.
-    states: Vec<RawState>,
-    /// CPUs that share one hardware thread, as lists.
-    stacked: Vec<String>,
+with_defaults! {
+    /// `[wiring]` as written; times in ns, shares of 1.
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub(crate) struct Figures {
+        /// The true topology, with the CPUs of the reported one.
+        topology: Option<String> = None,
+        /// Several true topologies, between which the machine moves.
+        states: Vec<RawState> = Vec::new(),
+        /// CPUs that share one hardware thread, as lists.
+        stacked: Vec<String> = Vec::new(),
 
-    /// One-way times of a cache line, by the innermost unit that both CPUs are
-    /// in. Medians of published matrices of Zen 2 and 3 machines.
-    pub(super) smt_ns: f64,
-    /// Sharing an L2 below the last level; `None`: as `llc_ns`.
-    pub(super) l2_ns: Option<f64>,
-    pub(super) llc_ns: f64,
-    /// Sharing a NUMA node; `None`: as `package_ns`.
-    pub(super) numa_ns: Option<f64>,
-    pub(super) package_ns: f64,
-    pub(super) remote_ns: f64,
-    /// CPUs on one hardware thread take turns by the hypervisor's time slice.
-    pub(super) stacked_ns: f64,
-    /// What a line costs more that is homed on a node of neither CPU, where
-    /// these share no last-level cache (they would not ask its home).
-    pub(super) home_penalty_ns: f64,
-    /// Where lines lie whose home is not asked for; `None`: with the first CPU.
-    pub(super) home_node: Option<usize>,
-    /// The far end of a mesh costs this share more.
-    pub(super) gradient: f64,
+        /// One-way times of a cache line, by the innermost unit that both CPUs are
+        /// in. Medians of published matrices of Zen 2 and 3 machines.
+        pub(super) smt_ns: f64 = 14.0,
+        /// Sharing an L2 below the last level; `None`: as `llc_ns`.
+        pub(super) l2_ns: Option<f64> = None,
+        pub(super) llc_ns: f64 = 36.0,
+        /// Sharing a NUMA node; `None`: as `package_ns`.
+        pub(super) numa_ns: Option<f64> = None,
+        pub(super) package_ns: f64 = 110.0,
+        pub(super) remote_ns: f64 = 200.0,
+        /// CPUs on one hardware thread take turns by the hypervisor's time slice.
+        pub(super) stacked_ns: f64 = 1e6,
+        /// What a line costs more that is homed on a node of neither CPU, where
+        /// these share no last-level cache (they would not ask its home).
+        pub(super) home_penalty_ns: f64 = 0.0,
+        /// Where lines lie whose home is not asked for; `None`: with the first CPU.
+        pub(super) home_node: Option<usize> = None,
+        /// The far end of a mesh costs this share more.
+        pub(super) gradient: f64 = 0.0,
 
-    /// Lasting differences between pairs, as the deviation of `ln(ns)`.
-    pub(super) pair_sd: f64,
-    /// From batch to batch.
-    pub(super) noise_sd: f64,
-    pub(super) wander: Option<Wander>,
-    pub(super) outliers: Option<Outliers>,
-    /// Share of batches thrown away for a switch.
-    pub(super) switched: f64,
-    /// Share of batches thrown away for steal.
-    pub(super) stolen: f64,
-    /// Times that latencies take while several probes are made at once.
-    pub(super) parallel_disturbance: f64,
-    pub(super) ignores_affinity: bool,
-    pub(super) timer_step_ns: f64,
-    /// Probes that cannot be made, of [`PROBES`].
-    pub(super) lacks: Vec<String>,
+        /// Lasting differences between pairs, as the deviation of `ln(ns)`.
+        pub(super) pair_sd: f64 = 0.02,
+        /// From batch to batch.
+        pub(super) noise_sd: f64 = 0.03,
+        pub(super) wander: Option<Wander> = None,
+        pub(super) outliers: Option<Outliers> = None,
+        /// Share of batches thrown away for a switch.
+        pub(super) switched: f64 = 0.0,
+        /// Share of batches thrown away for steal.
+        pub(super) stolen: f64 = 0.0,
+        /// Times that latencies take while several probes are made at once.
+        pub(super) parallel_disturbance: f64 = 1.0,
+        pub(super) ignores_affinity: bool = false,
+        pub(super) timer_step_ns: f64 = 1.0,
+        /// Probes that cannot be made, of [`PROBES`].
+        pub(super) lacks: Vec<String> = Vec::new(),
 
-    pub(super) smt_contention: f64,
-    pub(super) other_contention: f64,
+        pub(super) smt_contention: f64 = 1.7,
+        pub(super) other_contention: f64 = 1.02,
 
-    pub(super) pause_ns: f64,
-    pub(super) pause_modes: Option<PauseMode>,
-    pub(super) ghz: f64,
-    /// `None`: as `ghz`.
-    pub(super) tick_ghz: Option<f64>,
+        pub(super) pause_ns: f64 = 20.0,
+        pub(super) pause_modes: Option<PauseMode> = None,
+        pub(super) ghz: f64 = 3.0,
+        /// `None`: as `ghz`.
+        pub(super) tick_ghz: Option<f64> = None,
 
-    /// Caches as a program sees them; empty: those of the true topology.
-    pub(super) caches: Vec<CacheFigure>,
-    /// The last cache holds only what the one before had to give up.
-    pub(super) exclusive_llc: bool,
-    pub(super) memory_ns: f64,
-    /// What memory of another node costs more.
-    pub(super) remote_memory_ns: f64,
-    pub(super) tlb: Option<TlbFigure>,
-    /// What one core can read, and what all cores of a node can.
-    pub(super) core_gb_per_s: f64,
-    pub(super) node_gb_per_s: f64,
-    /// The same while everything fits into the last cache, per core.
-    pub(super) cache_gb_per_s: f64,
-    /// Latency of memory at full load over that without.
-    pub(super) loaded_factor: f64,
+        /// Caches as a program sees them; empty: those of the true topology.
+        pub(super) caches: Vec<CacheFigure> = Vec::new(),
+        /// The last cache holds only what the one before had to give up.
+        pub(super) exclusive_llc: bool = false,
+        pub(super) memory_ns: f64 = 90.0,
+        /// What memory of another node costs more.
+        pub(super) remote_memory_ns: f64 = 60.0,
+        pub(super) tlb: Option<TlbFigure> = None,
+        /// What one core can read, and what all cores of a node can.
+        pub(super) core_gb_per_s: f64 = 12.0,
+        pub(super) node_gb_per_s: f64 = 40.0,
+        /// The same while everything fits into the last cache, per core.
+        pub(super) cache_gb_per_s: f64 = 60.0,
+        /// Latency of memory at full load over that without.
+        pub(super) loaded_factor: f64 = 3.0,
 
-    pub(super) context_switch_ns: f64,
-    pub(super) futex_wake_ns: f64,
-}
-
-impl Default for Figures {
-    fn default() -> Self {
-        Self {
-            topology: None,
-            states: Vec::new(),
-            stacked: Vec::new(),
-            smt_ns: 14.0,
-            l2_ns: None,
-            llc_ns: 36.0,
-            numa_ns: None,
-            package_ns: 110.0,
-            remote_ns: 200.0,
-            stacked_ns: 1e6,
-            home_penalty_ns: 0.0,
-            home_node: None,
-            gradient: 0.0,
-            pair_sd: 0.02,
-            noise_sd: 0.03,
-            wander: None,
-            outliers: None,
-            switched: 0.0,
-            stolen: 0.0,
-            parallel_disturbance: 1.0,
-            ignores_affinity: false,
-            timer_step_ns: 1.0,
-            lacks: Vec::new(),
-            smt_contention: 1.7,
-            other_contention: 1.02,
-            pause_ns: 20.0,
-            pause_modes: None,
-            ghz: 3.0,
-            tick_ghz: None,
-            caches: Vec::new(),
-            exclusive_llc: false,
-            memory_ns: 90.0,
-            remote_memory_ns: 60.0,
-            tlb: None,
-            core_gb_per_s: 12.0,
-            node_gb_per_s: 40.0,
-            cache_gb_per_s: 60.0,
-            loaded_factor: 3.0,
-            context_switch_ns: 1500.0,
-            futex_wake_ns: 4000.0,
-        }
+        pub(super) context_switch_ns: f64 = 1500.0,
+        pub(super) futex_wake_ns: f64 = 4000.0,
     }
 }
 
@@ -363,7 +318,7 @@ impl Figures {
                 None => reported.clone(),
                 Some(text) => truth(checker, "topology", text, reported)?,
             };
-            let stacked = stacked(checker, "stacked", &self.stacked, reported)?;
+            let stacked = parse_stacked(checker, "stacked", &self.stacked, reported)?;
             return Ok(vec![State {
                 truth: Truth::new(topology, &stacked),
                 dwell_s: f64::INFINITY,
@@ -385,7 +340,7 @@ impl Figures {
                 figure(checker, "states.dwell_s", state.dwell_s)?;
                 figure(checker, "states.weight", state.weight)?;
                 let topology = truth(checker, "states.topology", &state.topology, reported)?;
-                let stacked = stacked(checker, "states.stacked", &state.stacked, reported)?;
+                let stacked = parse_stacked(checker, "states.stacked", &state.stacked, reported)?;
                 Ok(State {
                     truth: Truth::new(topology, &stacked),
                     dwell_s: state.dwell_s,
@@ -416,7 +371,7 @@ fn truth(
     Err(bad(checker, key, &reason))
 }
 
-fn stacked(
+fn parse_stacked(
     checker: &Checker<'_>,
     key: &str,
     lists: &[String],

@@ -60,7 +60,7 @@ pub(super) fn batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
             loaders,
             bytes,
         } => {
-            let load = Streaming::of(loaders, Stream::Read, usize::MAX, None, truth, figures);
+            let load = Streaming::new(loaders, Stream::Read, usize::MAX, None, truth, figures);
             let here = load.utilisation(truth.node_of(*cpu));
             let factor = loaded(here, figures.loaded_factor);
             let ns = chase_ns(*cpu, *bytes, None, factor, truth, figures);
@@ -75,12 +75,12 @@ pub(super) fn batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
             bytes,
             node,
         } => {
-            let all = Streaming::of(cpus, *stream, *bytes, *node, truth, figures);
+            let all = Streaming::new(cpus, *stream, *bytes, *node, truth, figures);
             let moved = *bytes as f64 * arrays(*stream) as f64 * cpus.len() as f64;
             let takes_s = moved * 1e-9 / all.gb_per_s();
-            Batch::of(all.gb_per_s(), f64::INFINITY, takes_s)
+            Batch::new(all.gb_per_s(), f64::INFINITY, takes_s)
         }
-        _ => Batch::of(0.0, 0.0, 0.0),
+        _ => Batch::new(0.0, 0.0, 0.0),
     }
 }
 
@@ -169,7 +169,7 @@ struct Streaming {
 }
 
 impl Streaming {
-    fn of(
+    fn new(
         cpus: &CpuSet,
         stream: Stream,
         bytes: usize,

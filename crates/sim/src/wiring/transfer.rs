@@ -33,14 +33,14 @@ impl Truth {
 
     /// Share of the mesh between two cores, 0 to 1.
     fn distance(&self, a: usize, b: usize) -> f64 {
-        let (Some(a), Some(b)) = (self.seat(a), self.seat(b)) else {
+        let (Some(a), Some(b)) = (self.units(a), self.units(b)) else {
             return 0.0;
         };
         ((a.x - b.x).abs() + (a.y - b.y).abs()) / self.span
     }
 
     fn is_homed_elsewhere(&self, a: usize, b: usize, home: Option<usize>) -> bool {
-        let node_of = |cpu| self.seat(cpu).map(|seat| seat.node);
+        let node_of = |cpu| self.units(cpu).map(|units| units.node);
         let home = home.and_then(|number| self.node_index(number));
         home.is_some() && node_of(a) != home && node_of(b) != home
     }

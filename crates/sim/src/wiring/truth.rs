@@ -34,7 +34,7 @@ pub(super) enum Shared {
 #[derive(Debug)]
 pub(super) struct Truth {
     pub(super) topology: Topology,
-    seats: Vec<Option<CpuUnits>>,
+    units: Vec<Option<CpuUnits>>,
     /// The farthest that two cores are apart on the mesh.
     pub(super) span: f64,
 }
@@ -43,18 +43,18 @@ impl Truth {
     pub(super) fn new(topology: Topology, stacked: &[CpuSet]) -> Self {
         let most = topology.online.last().map_or(0, |cpu| cpu + 1);
         let mut truth = Self {
-            seats: vec![None; most],
+            units: vec![None; most],
             span: 1.0,
             topology,
         };
         let threads = numbers(most, stacked);
         let l2s = numbers(most, &shared_l2s(&truth.topology));
-        let mesh = Mesh::of(&truth.topology);
+        let mesh = Mesh::from_topology(&truth.topology);
         for cpu in truth.topology.cpus.iter().filter(|cpu| cpu.online) {
             let own = most + cpu.id;
             let node = cpu.numa_node.unwrap_or(own);
             let package = cpu.package.unwrap_or(own);
-            truth.seats[cpu.id] = Some(CpuUnits {
+            truth.units[cpu.id] = Some(CpuUnits {
                 thread: threads[cpu.id].unwrap_or(own),
                 core: cpu.core.unwrap_or(own),
                 l2: l2s[cpu.id].unwrap_or(own),
@@ -70,17 +70,17 @@ impl Truth {
         truth
     }
 
-    pub(super) fn seat(&self, cpu: usize) -> Option<CpuUnits> {
-        self.seats.get(cpu).copied().flatten()
+    pub(super) fn units(&self, cpu: usize) -> Option<CpuUnits> {
+        self.units.get(cpu).copied().flatten()
     }
 
     pub(super) fn has(&self, cpu: usize) -> bool {
-        self.seat(cpu).is_some()
+        self.units(cpu).is_some()
     }
 
     /// What the two share; CPUs that are not there share nothing.
     pub(super) fn shared(&self, a: usize, b: usize) -> Shared {
-        let (Some(a), Some(b)) = (self.seat(a), self.seat(b)) else {
+        let (Some(a), Some(b)) = (self.units(a), self.units(b)) else {
             return Shared::Nothing;
         };
         if a.thread == b.thread {
@@ -109,18 +109,18 @@ impl Truth {
     /// Is this node's memory another node's than the CPU's?
     pub(super) fn is_remote(&self, cpu: usize, node: Option<usize>) -> bool {
         let index = node.and_then(|number| self.node_index(number));
-        let own = self.seat(cpu).map(|seat| seat.node);
+        let own = self.units(cpu).map(|units| units.node);
         index.is_some() && index != own
     }
 
     /// The node of a CPU, as an index; CPUs without one have their own.
     pub(super) fn node_of(&self, cpu: usize) -> usize {
-        self.seat(cpu).map_or(usize::MAX, |seat| seat.node)
+        self.units(cpu).map_or(usize::MAX, |units| units.node)
     }
 
     /// The core of a CPU, as an index.
     pub(super) fn core_of(&self, cpu: usize) -> usize {
-        self.seat(cpu).map_or(usize::MAX, |seat| seat.core)
+        self.units(cpu).map_or(usize::MAX, |units| units.core)
     }
 }
 
@@ -151,7 +151,7 @@ struct Mesh {
 }
 
 impl Mesh {
-    fn of(topology: &Topology) -> Self {
+    fn from_topology(topology: &Topology) -> Self {
         let mut places = vec![(0.0, 0.0); topology.cores.len()];
         let mut span = 1.0f64;
         let mut cores_of = vec![Vec::new(); topology.packages.len() + 1];

@@ -84,20 +84,21 @@ impl Drawn {
     pub(super) fn new(
         world: World,
         family: Family,
-        ground: &Hardware,
+        hardware: &Hardware,
         threads: usize,
         chance: &mut ChaCha8Rng,
     ) -> Self {
         let [issue, memory, cache, talk] = family.weights();
         let is_rough = world == World::Misfits;
         let mut log_uniform = |low: f64, high: f64| low * (high / low).powf(chance.random::<f64>());
-        let cores = ground.cores_of_node.max(1) as f64;
+        let cores = hardware.cores_of_node.max(1) as f64;
         // 2 to 6 GB/s for each core of a node: from servers full of cores to
         // desktops.
         let node_gb_per_s = cores * log_uniform(2.0, 6.0).max(8.0 / cores);
         // A share of the cache for each core, of which a working set is half
         // to twice as large.
-        let own_cache = ground.llc_bytes.max(1 << 20) as f64 / ground.cores_of_llc.max(1) as f64;
+        let own_cache =
+            hardware.llc_bytes.max(1 << 20) as f64 / hardware.cores_of_llc.max(1) as f64;
         let base_s = threads as f64 * log_uniform(0.3, 3.0);
         let mut drawn = Self {
             family,

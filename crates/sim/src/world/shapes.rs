@@ -1,6 +1,6 @@
 //! Even placements of a machine, to see how much they differ.
 
-use pinwise_machine::{Output, Request, Simulation};
+use pinwise_machine::{Request, Simulation};
 use pinwise_topology::{CpuSet, Level, Topology};
 use pinwise_workload::{Command, Workload};
 
@@ -45,16 +45,7 @@ impl Hardware {
         let workload = Workload::new(command);
         let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
         for cpus in &self.masks {
-            let request = Request {
-                workload: &workload,
-                cpus,
-                memory: None,
-                output: Output::Discard,
-                environment_padding: 0,
-                count_threads_closely: false,
-                bound: None,
-                host: None,
-            };
+            let request = Request::new(&workload, cpus);
             if let Some(time) = machine.true_cost(&request) {
                 least = least.min(time.ln());
                 most = most.max(time.ln());

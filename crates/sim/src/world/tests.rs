@@ -1,17 +1,17 @@
 use super::*;
-use pinwise_machine::{CommandRunner, Host, Output, Request, Simulation};
+use pinwise_machine::{CommandRunner, Host, Request, Simulation};
 use pinwise_stats::describe::{quantile, sd};
 use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, Workload};
 
 /// A world with what its program can be run on.
-fn opened(world: World, seed: u64) -> (String, SimulatedMachine, Hardware) {
+fn open_world(world: World, seed: u64) -> (String, SimulatedMachine, Hardware) {
     let text = describe(world, seed);
     let mut machine = SimulatedMachine::from_text("w", &text, 1)
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
     let (topology, _) = machine.topology().unwrap();
-    let ground = Hardware::new(&topology, threads(&text));
-    (text, machine, ground)
+    let hardware = Hardware::new(&topology, threads(&text));
+    (text, machine, hardware)
 }
 
 fn threads(text: &str) -> usize {
@@ -23,16 +23,7 @@ fn threads(text: &str) -> usize {
 
 fn cost(machine: &SimulatedMachine, cpus: &CpuSet) -> f64 {
     let workload = Workload::new(Command::from_line("sim-workload").unwrap());
-    let request = Request {
-        workload: &workload,
-        cpus,
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
-    };
+    let request = Request::new(&workload, cpus);
     machine.true_cost(&request).unwrap()
 }
 
@@ -40,8 +31,8 @@ fn cost(machine: &SimulatedMachine, cpus: &CpuSet) -> f64 {
 fn spreads(world: World) -> Vec<f64> {
     (0..80)
         .filter_map(|seed| {
-            let (text, _, ground) = opened(world, seed);
-            (ground.masks.len() > 1).then(|| ground.spread(&text))
+            let (text, _, hardware) = open_world(world, seed);
+            (hardware.masks.len() > 1).then(|| hardware.spread(&text))
         })
         .collect()
 }
@@ -64,8 +55,8 @@ fn placements_differ_by_5_to_100_percent() {
 #[test]
 fn flat_worlds_are_flat() {
     for seed in 0..40 {
-        let (text, machine, ground) = opened(World::Flat, seed);
-        let spread = ground.spread(&text);
+        let (text, machine, hardware) = open_world(World::Flat, seed);
+        let spread = hardware.spread(&text);
         assert!(spread < 0.002, "seed {seed}: {spread}");
         // What the scheduler does is no worse.
         let all = CpuSet::parse_list(&format!("0-{}", threads(&text) - 1)).unwrap();
@@ -84,16 +75,16 @@ fn flat_worlds_are_flat() {
 fn useless_worlds_have_reasons_for_nothing() {
     let mut unexplained = Vec::new();
     for seed in 0..80 {
-        let (text, machine, ground) = opened(World::Useless, seed);
+        let (text, machine, hardware) = open_world(World::Useless, seed);
         let plain = text.replace("unexplained_sd = 0.25", "unexplained_sd = 0.0");
         assert!(
-            ground.spread(&plain) < 0.25,
+            hardware.spread(&plain) < 0.25,
             "{seed}: {}",
-            ground.spread(&plain)
+            hardware.spread(&plain)
         );
         let plain = open(&plain).unwrap();
         let difference = |mask| (cost(&machine, mask) / cost(&plain, mask)).ln();
-        unexplained.extend(ground.masks.iter().map(difference));
+        unexplained.extend(hardware.masks.iter().map(difference));
     }
     let found = sd(&unexplained);
     assert!((found - 0.25).abs() < 0.03, "{found}");
@@ -145,16 +136,7 @@ fn noise_is_as_asked() {
         Workload::new(Command::from_line("x").unwrap()),
         CpuSet::first_n(1),
     );
-    let request = Request {
-        workload: &workload,
-        cpus: &cpus,
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
-    };
+    let request = Request::new(&workload, &cpus);
     let run = machine.run(&request).unwrap();
     let truth = machine.true_cost(&request).unwrap();
     assert!((run.wall.as_secs_f64() - truth).abs() < 1e-8);

@@ -12,7 +12,7 @@ fn check(vendor: &str, identity: (u32, u32, Option<u32>), expected: &[&str]) {
 fn chips_of_one_model_differ_by_stepping() {
     check("GenuineIntel", (6, 0x55, Some(4)), &["skylake-sp"]);
     check("GenuineIntel", (6, 0x55, Some(7)), &["cascade-lake-sp"]);
-    // Cooper Lake: nobody measured it.
+    // Cooper Lake: not measured.
     check("GenuineIntel", (6, 0x55, Some(11)), &[]);
     check(
         "GenuineIntel",

@@ -68,7 +68,7 @@ pub(super) struct Turn {
     /// Is one of them `sched_yield`?
     pub(super) yields: bool,
     /// Does it read the clock?
-    times: bool,
+    pub(super) times: bool,
     /// Addresses of the looks.
     pub(super) looking: HashSet<u64>,
     /// Does it do something that a wait does not?

@@ -215,7 +215,7 @@ impl Graph {
         found
     }
 
-    /// The hint that an instruction stands right behind.
+    /// The hint right before an instruction.
     pub(super) fn hint_before(&self, index: usize) -> Option<usize> {
         let before = index.checked_sub(1)?;
         let hint = &self.operations[before];

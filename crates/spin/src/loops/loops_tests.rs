@@ -115,11 +115,18 @@ fn reading_the_clock_until_a_moment_is_a_wait() {
     ];
     let found = check(&x86(&bytes), 9, LoopKind::BareLoad, None);
     assert_eq!(found.looks, 0);
-    // With a hint it is a delay: what it waits for, the clock does not show.
-    let mut delay = vec![0xf3, 0x90];
-    delay.extend(bytes);
-    delay[15] = 0xf0;
-    check(&x86(&delay), 11, LoopKind::BlindDelay, None);
+    // With a hint, too.
+    let mut hinting = vec![0xf3, 0x90];
+    hinting.extend(bytes);
+    hinting[15] = 0xf0;
+    check(&x86(&hinting), 11, LoopKind::Polling, Some(1));
+    // Between two looks at a lock it is a delay that does not see the lock.
+    let mut delay = hinting.clone();
+    // cmp dword [rsi], 0; je 0; ret
+    delay.splice(16.., [0x83, 0x3e, 0x00, 0x74, 0xeb, 0xc3]);
+    let found = check(&x86(&delay), 11, LoopKind::BlindDelay, None);
+    assert!(!found.has_deadline);
+    check(&x86(&delay), 16, LoopKind::Polling, None);
     // Work until a moment is work.
     let mut work = vec![0x48, 0x01, 0x0e];
     work.extend(bytes);
@@ -132,6 +139,42 @@ fn reading_the_clock_until_a_moment_is_a_wait() {
         0xd65f_03c0,
     ]);
     check(&arm, 4, LoopKind::BareLoad, None);
+}
+
+/// As compilers make `while (!q) _tpause(0, __rdtsc() + 1000);`.
+#[test]
+fn the_gap_of_a_hint_with_a_deadline_is_not_counted_in_hints() {
+    let mut bytes = vec![
+        0x0f, 0x31, // 0: rdtsc
+        0x05, 0xe8, 0x03, 0x00, 0x00, // 2: add eax, 1000
+        0x66, 0x0f, 0xae, 0xf1, // 7: tpause ecx
+        0x83, 0x3f, 0x00, // b: cmp dword [rdi], 0
+        0x74, 0xf0, // e: je 0
+        0xc3,
+    ];
+    for prefix in [0x66, 0xf2] {
+        bytes[7] = prefix;
+        let found = check(&x86(&bytes), 0xb, LoopKind::Polling, None);
+        assert!(found.has_deadline && found.hints == 1, "{found:?}");
+    }
+    // Through a function that only hints.
+    let called = [
+        0xe8, 0x06, 0x00, 0x00, 0x00, // 0: call b
+        0x83, 0x3f, 0x00, // 5: cmp dword [rdi], 0
+        0x74, 0xf6, // 8: je 0
+        0xc3, // a
+        0x66, 0x0f, 0xae, 0xf1, 0xc3, // b: tpause ecx; ret
+    ];
+    let found = check(&x86(&called), 5, LoopKind::Polling, None);
+    assert!(found.has_deadline, "{found:?}");
+    let arm = arm64(&[
+        0xd503_1003, // 0: wfet x3
+        0xb940_0001, // 4: ldr w1, [x0]
+        0x34ff_ffc1, // 8: cbz w1, 0
+        0xd65f_03c0,
+    ]);
+    let found = check(&arm, 4, LoopKind::Polling, None);
+    assert!(found.has_deadline, "{found:?}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The loop around a hot address, and what it waits for.
 //!
 //! A spinning thread is seen right after its PAUSE, with no symbols needed: the
-//! loop around it is decoded from its bytes. Polling looks at memory between
-//! hints, a blind delay counts, a bare load looks without a hint.
+//! loop around it is decoded from its bytes. Polling looks at memory or the clock
+//! between hints, a blind delay counts, a bare load looks without a hint.
 
 mod classify;
 mod count;
@@ -17,15 +17,17 @@ use pinwise_code::{Arch, Code, Flow, Operation, Owner, operation_at};
 /// What a loop does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LoopKind {
-    /// Looks at memory, and hints between looks.
+    /// Looks at memory or the clock, and hints between looks.
     Polling,
-    /// Hints without looking.
+    /// Hints without looking; by the clock, too, where a loop around it looks at memory.
     BlindDelay,
     /// Looks at the same memory or at the clock without a hint, and does nothing
     /// else.
     BareLoad,
     /// Gives the CPU up between looks (`sched_yield`).
     Yielding,
+    /// Asks the kernel over and over and gets nothing; known by samples, never by code.
+    Asking,
     /// Anything else.
     Work,
 }
@@ -62,6 +64,8 @@ pub struct SpinLoop {
     pub computed_calls: u32,
     /// Addresses of its hints, sorted.
     pub hinting: Vec<u64>,
+    /// Does one of its hints last until a deadline?
+    pub has_deadline: bool,
     /// Hints executed from one look to the next where the code says it: a
     /// polling loop's own, or the counted inner delay of a loop that looks.
     pub gap: Option<u64>,
@@ -70,7 +74,7 @@ pub struct SpinLoop {
     pub constants: Vec<u64>,
 }
 
-/// Loops around an address that are reported, at most.
+/// Most loops around an address that are reported.
 const DEEPEST: usize = 6;
 /// Instructions of the longest function that only hints.
 const LONGEST_HINT_FUNCTION: usize = 12;
@@ -156,35 +160,38 @@ fn is_within(inner: &Members, outer: &Members) -> bool {
 /// stopped after its hint, that is seen, too.
 #[must_use]
 pub fn is_hint_function(code: &Code, address: u64) -> bool {
-    let mut hints = hints_before(code, address);
+    hint_of_function(code, address).is_some()
+}
+
+/// The hint of a function that only hints and returns.
+fn hint_of_function(code: &Code, address: u64) -> Option<Operation> {
+    let mut hint = hint_ending_at(code, address);
     let mut at = address;
     for _ in 0..LONGEST_HINT_FUNCTION {
-        let Some(operation) = operation_at(code, at) else {
-            return false;
-        };
+        let operation = operation_at(code, at)?;
         let touches = operation
             .access
             .is_some_and(|access| access.owner == Owner::Shared || operation.is_locked);
-        hints |= operation.is_hint;
         match operation.flow {
-            Flow::Return => return hints,
+            Flow::Return => return hint,
             Flow::Next if !touches => at = operation.end(),
-            _ => return false,
+            _ => return None,
+        }
+        if operation.is_hint {
+            hint = Some(operation);
         }
     }
-    false
+    None
 }
 
-/// Does a hint end at an address?
-fn hints_before(code: &Code, address: u64) -> bool {
+fn hint_ending_at(code: &Code, address: u64) -> Option<Operation> {
     let lengths: &[u64] = match code.arch {
         Arch::X86_64 => &[2, 4],
         Arch::Aarch64 => &[4],
     };
-    lengths.iter().any(|length| {
-        let before = address.checked_sub(*length);
-        let operation = before.and_then(|before| operation_at(code, before));
-        operation.is_some_and(|one| one.is_hint && one.end() == address)
+    lengths.iter().find_map(|length| {
+        let before = address.checked_sub(*length)?;
+        operation_at(code, before).filter(|one| one.is_hint && one.end() == address)
     })
 }
 
@@ -212,6 +219,7 @@ impl Described<'_> {
             .filter(|one| self.hints_of(one) > 0)
             .map(|one| one.address)
             .collect();
+        let has_deadline = operations.iter().any(|one| self.has_deadline(one));
         let mut calls: Vec<u64> = self.called().collect();
         calls.sort_unstable();
         calls.dedup();
@@ -223,7 +231,7 @@ impl Described<'_> {
             LoopKind::Work
         } else if turn.yields {
             LoopKind::Yielding
-        } else if !hinting.is_empty() && (turn.looks > 0 || calls_others) {
+        } else if !hinting.is_empty() && (turn.looks > 0 || calls_others || self.waits_for(&turn)) {
             LoopKind::Polling
         } else if !hinting.is_empty() {
             LoopKind::BlindDelay
@@ -233,6 +241,7 @@ impl Described<'_> {
             LoopKind::Work
         };
         let gap = match kind {
+            _ if has_deadline => None,
             LoopKind::Polling if !calls_others => self.gap(&operations, &turn),
             LoopKind::BlindDelay => self.run(),
             _ => None,
@@ -250,6 +259,7 @@ impl Described<'_> {
             calls,
             computed_calls,
             hinting,
+            has_deadline,
             gap,
             constants,
         }
@@ -290,14 +300,34 @@ impl Described<'_> {
             .collect()
     }
 
+    /// Is a moment of the clock what it waits for? In a loop that looks at memory and does
+    /// nothing else it only delays the next look.
+    fn waits_for(&self, turn: &classify::Turn) -> bool {
+        let delays_look = |outer: &Members| {
+            let operations = outer.iter().map(|&member| &self.graph.operations[member]);
+            let turn = classify::turn(self.code.arch, &operations.collect::<Vec<_>>());
+            turn.looks > 0 && !turn.works()
+        };
+        let mut outer = self.all.iter().filter(|all| is_within(self.members, all));
+        turn.times && !outer.any(delays_look)
+    }
+
     /// Hints that an instruction executes, that of a function that only hints
     /// counted as its call's.
     fn hints_of(&self, operation: &Operation) -> u64 {
-        let calls_hint = match operation.flow {
-            Flow::Call(Some(to)) => is_hint_function(self.code, to),
-            _ => false,
-        };
-        u64::from(operation.is_hint || calls_hint)
+        u64::from(operation.is_hint || self.called_hint(operation).is_some())
+    }
+
+    fn has_deadline(&self, operation: &Operation) -> bool {
+        let called = self.called_hint(operation);
+        operation.has_deadline || called.is_some_and(|hint| hint.has_deadline)
+    }
+
+    fn called_hint(&self, operation: &Operation) -> Option<Operation> {
+        match operation.flow {
+            Flow::Call(Some(to)) => hint_of_function(self.code, to),
+            _ => None,
+        }
     }
 
     fn called(&self) -> impl Iterator<Item = u64> {

@@ -3,7 +3,7 @@
 //! Nothing is computed here.
 
 use super::{NORMALISED, doubling, looking, tunable};
-use crate::algorithm::{Algorithm, Bound, Course, Evidence, Growth, Unit};
+use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 /// Monitor of the .NET Framework and of `CoreCLR` before 2.1: rounds of 50
 /// PAUSEs that triple while below 20,000 times the number of CPUs, ten times.
@@ -12,7 +12,7 @@ pub const NETFX_AWARELOCK: Algorithm = Algorithm {
     name: ".NET Framework Monitor / CoreCLR <2.1 AwareLock",
     versions: "Framework 4.x",
     unit: Unit::Hint,
-    course: Course::Rounds {
+    backoff: Backoff::Rounds {
         repetitions: 10,
         first: 50,
         growth: Growth::Times(3),
@@ -51,7 +51,7 @@ pub const CORECLR_MONITOR: Algorithm = Algorithm {
     name: "CoreCLR Monitor (AwareLock)",
     versions: "2.1-8",
     unit: NORMALISED,
-    course: doubling(30, 1, u64::MAX),
+    backoff: doubling(30, 1, u64::MAX),
     longest: None,
     least_cpus: 1,
     then: "event wait",
@@ -79,7 +79,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "System.Threading.SpinWait before .NET Core 2.1",
         versions: "Framework 4.x",
         unit: Unit::Hint,
-        course: doubling(10, 4, 2048),
+        backoff: doubling(10, 4, 2048),
         longest: None,
         least_cpus: 1,
         then: "Thread.Yield, Sleep(0), Sleep(1)",
@@ -93,7 +93,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "CoreCLR GC j_join",
         versions: "1.x-2.0",
         unit: Unit::Hint,
-        course: looking(Bound::PerCpu(4096), 1),
+        backoff: looking(Bound::PerCpu(4096), 1),
         longest: None,
         least_cpus: 1,
         then: "event wait",
@@ -108,7 +108,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "System.Threading.SpinWait",
         versions: ".NET Core 2.1+",
         unit: NORMALISED,
-        course: doubling(10, 1, u64::MAX),
+        backoff: doubling(10, 1, u64::MAX),
         longest: None,
         least_cpus: 2,
         then: "Thread.Yield, Sleep(0) every 5 yields, Sleep(1) after 20",
@@ -122,7 +122,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "System.Threading.Lock",
         versions: ".NET 8 preview/9+",
         unit: NORMALISED,
-        course: doubling(22, 1, u64::MAX),
+        backoff: doubling(22, 1, u64::MAX),
         longest: None,
         least_cpus: 1,
         then: "AutoResetEvent wait",
@@ -136,7 +136,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "ThreadPool LowLevelLifoSemaphore",
         versions: ".NET 6+",
         unit: NORMALISED,
-        course: looking(Bound::Fixed(70), 1),
+        backoff: looking(Bound::Fixed(70), 1),
         longest: None,
         least_cpus: 1,
         then: "futex or condvar wait",
@@ -154,7 +154,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "Windows CRITICAL_SECTION (heap)",
         versions: "documented",
         unit: Unit::Hint,
-        course: looking(Bound::Fixed(4000), 1),
+        backoff: looking(Bound::Fixed(4000), 1),
         longest: None,
         least_cpus: 2,
         then: "semaphore wait",

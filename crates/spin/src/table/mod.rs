@@ -8,7 +8,7 @@ mod languages;
 mod libraries;
 mod servers;
 
-use super::algorithm::{Algorithm, Bound, Course, Growth, Tunable, Unit};
+use super::algorithm::{Algorithm, Backoff, Bound, Growth, Tunable, Unit};
 use super::nearest_name;
 
 pub use dotnet::{CORECLR_MONITOR, NETFX_AWARELOCK};
@@ -27,15 +27,22 @@ pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
 
 /// No algorithm has this id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no algorithm is called '{name}'{}",
-    nearest.map_or(String::new(), |id| format!("; did you mean {id}?"))
-)]
+#[error("no algorithm is called '{name}'; {}", suggest(*nearest))]
 pub struct UnknownAlgorithm {
     /// What was asked for.
     pub name: String,
     /// The id that is most like it.
     pub nearest: Option<&'static str>,
+}
+
+fn suggest(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(id) => format!("did you mean {id}?"),
+        None => {
+            let ids: Vec<&str> = algorithms().map(|row| row.id).collect();
+            format!("known are {}", ids.join(", "))
+        }
+    }
 }
 
 /// The algorithm of an id.
@@ -60,8 +67,8 @@ const NORMALISED: Unit = Unit::Normalised {
 };
 
 /// This many runs, each twice the one before.
-const fn doubling(runs: u64, first: u64, cap: u64) -> Course {
-    Course::Counted {
+const fn doubling(runs: u64, first: u64, cap: u64) -> Backoff {
+    Backoff::Counted {
         runs: Bound::Fixed(runs),
         first,
         growth: Growth::Times(2),
@@ -70,8 +77,8 @@ const fn doubling(runs: u64, first: u64, cap: u64) -> Course {
 }
 
 /// This many looks, after this many units each.
-const fn looking(runs: Bound, each: u64) -> Course {
-    Course::Counted {
+const fn looking(runs: Bound, each: u64) -> Backoff {
+    Backoff::Counted {
         runs,
         first: each,
         growth: Growth::Constant,

@@ -3,7 +3,7 @@
 //! Nothing is computed here.
 
 use super::{doubling, looking, tunable};
-use crate::algorithm::{Algorithm, Bound, Course, Evidence, Growth, Unit};
+use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 pub(super) static ROWS: &[Algorithm] = &[
     Algorithm {
@@ -11,7 +11,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "MySQL InnoDB mutex",
         versions: "8.0.16+",
         unit: Unit::Hint,
-        course: Course::Counted {
+        backoff: Backoff::Counted {
             runs: Bound::Fixed(30),
             first: 0,
             growth: Growth::Random,
@@ -42,7 +42,7 @@ pub(super) static ROWS: &[Algorithm] = &[
             short: 200,
             long: 100,
         },
-        course: looking(Bound::Fixed(30), 1),
+        backoff: looking(Bound::Fixed(30), 1),
         longest: None,
         least_cpus: 1,
         then: "futex",
@@ -59,7 +59,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "PostgreSQL s_lock",
         versions: "15.18",
         unit: Unit::Hint,
-        course: looking(Bound::Fixed(100), 1),
+        backoff: looking(Bound::Fixed(100), 1),
         longest: Some(looking(Bound::Fixed(1000), 1)),
         least_cpus: 1,
         then: "pg_usleep 1 ms to 1 s; PANIC after 1000",
@@ -73,7 +73,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "Redis I/O threads",
         versions: "7.0.15",
         unit: Unit::Load,
-        course: looking(Bound::Fixed(1_000_000), 1),
+        backoff: looking(Bound::Fixed(1_000_000), 1),
         longest: None,
         least_cpus: 1,
         then: "mutex block",
@@ -87,7 +87,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "nginx ngx_spinlock",
         versions: "1.x",
         unit: Unit::Hint,
-        course: doubling(11, 1, 1024),
+        backoff: doubling(11, 1, 1024),
         longest: None,
         least_cpus: 2,
         then: "sched_yield, then again",
@@ -101,7 +101,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "RocksDB WriteThread::AwaitState",
         versions: "current",
         unit: Unit::Hint,
-        course: looking(Bound::Fixed(200), 1),
+        backoff: looking(Bound::Fixed(200), 1),
         longest: None,
         least_cpus: 1,
         then: "yield up to 100 us, then block",
@@ -119,7 +119,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "Linux qspinlock (x86 native)",
         versions: "6.x",
         unit: Unit::Hint,
-        course: Course::Endless { gap: 1 },
+        backoff: Backoff::Endless { gap: 1 },
         longest: None,
         least_cpus: 1,
         then: "never parks",
@@ -133,7 +133,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "Linux paravirt qspinlock",
         versions: "6.x",
         unit: Unit::Hint,
-        course: looking(Bound::Fixed(32_768), 1),
+        backoff: looking(Bound::Fixed(32_768), 1),
         longest: None,
         least_cpus: 1,
         then: "pv_wait (HLT)",
@@ -147,7 +147,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         name: "Linux rwsem writer spinning on readers",
         versions: "5.3+",
         unit: Unit::Clock,
-        course: Course::Timed { ns: 25_000 },
+        backoff: Backoff::Timed { ns: 25_000 },
         longest: None,
         least_cpus: 1,
         then: "schedule",

@@ -28,7 +28,7 @@ pub struct LoadLevels {
 
 impl LoadLevels {
     /// `None` where the load of a block is not known, or is the same in all.
-    pub(super) fn of(differences: &[f64], around: &Circumstances) -> Option<Self> {
+    pub(super) fn from_differences(differences: &[f64], around: &Circumstances) -> Option<Self> {
         let load = load_of(differences, around)?;
         let places = interaction::ranked(&load);
         let level = |is_in: &dyn Fn(f64) -> bool| {

@@ -269,25 +269,25 @@ impl Belief {
 
     /// The joint law of y of the rivals minus that of the arm.
     fn joint(&self, part: &Part, arm: usize, rivals: &[usize], widening: f64) -> Joint {
-        let size = rivals.len();
         let covariance = |a: usize, b: usize| {
             self.prior.between(&part.scales, a, b) - dot(part.row(a), part.row(b))
         };
         let to_arm: Vec<f64> = rivals.iter().map(|&a| covariance(a, arm)).collect();
         let own = part.variance[arm];
-        let mut matrix = vec![0.0; size * size];
-        for (row, &a) in rivals.iter().enumerate() {
-            for (column, &b) in rivals[..=row].iter().enumerate() {
+        let rows = rivals.iter().enumerate().map(|(row, &a)| {
+            let columns = rivals[..=row].iter().enumerate();
+            let between = columns.map(|(column, &b)| {
                 let between = covariance(a, b) - to_arm[row] - to_arm[column] + own;
                 // A trace of noise: arms that are one and the same are legal.
                 let trace = if row == column { 1e-10 } else { 0.0 };
-                matrix[row * size + column] = widening * between + trace;
-            }
-        }
+                widening * between + trace
+            });
+            between.collect()
+        });
         let mean = rivals.iter().map(|&a| part.mean[a] - part.mean[arm]);
         Joint {
             mean: mean.collect(),
-            factor: Cholesky::of(matrix, size),
+            factor: Cholesky::factorise(rows),
         }
     }
 }

@@ -1,59 +1,78 @@
-//! Cholesky factors of covariance matrices, stored row by row.
+//! Cholesky factors of covariance matrices.
 
-/// A lower triangular factor L with L Lᵀ = A.
-#[derive(Debug, Clone, PartialEq)]
+/// A lower triangular factor L with L Lᵀ = A: its rows up to the diagonal, one after
+/// the other, each of which depends only on those before it.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Cholesky {
     size: usize,
     lower: Vec<f64>,
 }
 
 impl Cholesky {
-    /// Factors a symmetric matrix of `size` rows, of which only the lower half
-    /// is read; `None` where it is not positive definite.
-    pub(super) fn of(mut matrix: Vec<f64>, size: usize) -> Option<Self> {
-        for row in 0..size {
-            for column in 0..=row {
-                let (above, below) = (&matrix[column * size..], &matrix[row * size..]);
-                let done = dot(&above[..column], &below[..column]);
-                let left = matrix[row * size + column] - done;
-                matrix[row * size + column] = if row == column {
-                    // Written so that a NaN is refused, too.
-                    if !(left > 0.0 && left.is_finite()) {
-                        return None;
-                    }
-                    left.sqrt()
-                } else {
-                    left / matrix[column * size + column]
-                };
-            }
+    /// Factors a symmetric matrix, given by its rows up to the diagonal; `None` where
+    /// it is not positive definite.
+    pub(super) fn factorise(rows: impl Iterator<Item = Vec<f64>>) -> Option<Self> {
+        let mut factor = Self::default();
+        for row in rows {
+            factor.extend(&row)?;
         }
-        Some(Self {
-            size,
-            lower: matrix,
-        })
+        Some(factor)
+    }
+
+    /// Adds a row of A up to the diagonal; `None`, and the factor is of no
+    /// more use, where A is then not positive definite.
+    pub(super) fn extend(&mut self, row: &[f64]) -> Option<()> {
+        let begin = self.lower.len();
+        for (column, value) in row.iter().take(self.size).enumerate() {
+            let (above, below) = (self.row(column), &self.lower[begin..]);
+            let left = value - dot(&above[..column], &below[..column]);
+            self.lower.push(left / above[column]);
+        }
+        let own = &self.lower[begin..];
+        let left = row[self.size] - dot(own, own);
+        // Written so that a NaN is refused, too.
+        if !(left > 0.0 && left.is_finite()) {
+            return None;
+        }
+        self.lower.push(left.sqrt());
+        self.size += 1;
+        Some(())
+    }
+
+    fn row(&self, row: usize) -> &[f64] {
+        let begin = row * (row + 1) / 2;
+        &self.lower[begin..=begin + row]
     }
 
     /// ln det A.
     pub(super) fn log_determinant(&self) -> f64 {
-        let diagonal = (0..self.size).map(|at| self.lower[at * self.size + at].ln());
+        let diagonal = (0..self.size).map(|at| self.row(at)[at].ln());
         2.0 * diagonal.sum::<f64>()
     }
 
     /// L x in place.
     pub(super) fn multiply(&self, vector: &mut [f64]) {
         for row in (0..self.size).rev() {
-            let coefficients = &self.lower[row * self.size..=row * self.size + row];
-            vector[row] = dot(coefficients, &vector[..=row]);
+            vector[row] = dot(self.row(row), &vector[..=row]);
         }
     }
 
     /// Solves L x = b in place.
     pub(super) fn solve_lower(&self, vector: &mut [f64]) {
         for row in 0..self.size {
-            let coefficients = &self.lower[row * self.size..row * self.size + row];
-            let done = dot(coefficients, &vector[..row]);
-            vector[row] = (vector[row] - done) / self.lower[row * self.size + row];
+            vector[row] = self.whiten(&vector[..row], vector[row]).0;
         }
+    }
+
+    /// The next element of the solution of L x = b, and what it was divided by: the
+    /// standard deviation that is left to it.
+    pub(super) fn whiten(&self, before: &[f64], value: f64) -> (f64, f64) {
+        let coefficients = self.row(before.len());
+        let sd = coefficients[before.len()];
+        (
+            (value - dot(&coefficients[..before.len()], before)) / sd,
+            sd,
+        )
     }
 }
 
@@ -85,10 +104,10 @@ mod tests {
 
     #[test]
     fn a_known_matrix_is_factored_and_solved() {
-        let matrix = vec![4.0, 0.0, 0.0, 12.0, 37.0, 0.0, -16.0, -43.0, 98.0];
-        let factor = Cholesky::of(matrix, 3).unwrap();
-        assert!(are_near(&factor.lower[3..5], &[6.0, 1.0]));
-        assert!(are_near(&factor.lower[6..9], &[-8.0, 5.0, 3.0]));
+        let rows = [vec![4.0], vec![12.0, 37.0], vec![-16.0, -43.0, 98.0]];
+        let factor = Cholesky::factorise(rows.into_iter()).unwrap();
+        assert!(are_near(factor.row(1), &[6.0, 1.0]));
+        assert!(are_near(factor.row(2), &[-8.0, 5.0, 3.0]));
         assert!((factor.log_determinant() - 36f64.ln()).abs() < 1e-12);
         let mut vector = [2.0, 7.0, 1.0];
         factor.solve_lower(&mut vector);
@@ -99,7 +118,8 @@ mod tests {
 
     #[test]
     fn what_is_no_covariance_is_refused() {
-        assert_eq!(Cholesky::of(vec![1.0, 0.0, 2.0, 1.0], 2), None);
-        assert_eq!(Cholesky::of(vec![f64::NAN], 1), None);
+        let rows = [vec![1.0], vec![2.0, 1.0]];
+        assert_eq!(Cholesky::factorise(rows.into_iter()), None);
+        assert_eq!(Cholesky::default().extend(&[f64::NAN]), None);
     }
 }

@@ -140,26 +140,32 @@ impl Surrogate {
     /// before.
     pub fn learn(&mut self, readings: &[Reading]) -> Belief {
         let arms = &self.arms;
-        let prior = Arc::clone(self.prior.get_or_insert_with(|| Arc::new(Prior::of(arms))));
+        let prior = Arc::clone(
+            self.prior
+                .get_or_insert_with(|| Arc::new(Prior::from_arms(arms))),
+        );
         let known = self.arms.mean.len();
         let readings: Vec<Reading> = readings
             .iter()
             .copied()
             .filter(|reading| reading.arm < known && reading.y.is_finite())
             .collect();
+        // Points that counted come first: most of the others are then soon seen to
+        // count for nothing.
+        let mut points = self.active.clone();
         let is_due = readings.len() as f64 > LOOK_AGAIN * self.looked_at as f64;
         if is_due || readings.len() < self.looked_at {
-            self.active = (0..self.grid.len()).collect();
+            points.extend((0..self.grid.len()).filter(|point| !self.active.contains(point)));
             self.looked_at = readings.len();
         }
         // The constant is hardly known: without this, all digits are its.
         let level = mean(readings.iter().map(|r| r.y - self.arms.mean[r.arm]));
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut best = f64::NEG_INFINITY;
-        // Factors are as large as the readings squared: those of points that
-        // count for nothing are not kept until all are seen.
-        for &point in &self.active {
-            let Some(candidate) = self.weigh(&prior, point, &readings, level) else {
+        for point in points {
+            let least = best + LEAST_WEIGHT.ln();
+            let candidate = self.weigh(&prior, point, &readings, level, least);
+            let Some(candidate) = candidate else {
                 continue;
             };
             if candidate.log_weight > best {
@@ -170,43 +176,54 @@ impl Surrogate {
                 candidates.push(candidate);
             }
         }
+        candidates.sort_by_key(|candidate| candidate.point);
         self.active = candidates.iter().map(|c| c.point).collect();
         let parts = candidates.iter().map(|candidate| {
             let weight = (candidate.log_weight - best).exp();
-            self.part(&prior, candidate, (weight, level), &readings)
+            self.part(&prior, candidate, weight, level, &readings)
         });
         Belief::new(parts.collect(), Arc::clone(&self.arms), Arc::clone(&prior))
     }
 
-    /// Marginal likelihood of the readings at a point of the grid.
+    /// Marginal likelihood of the readings at a point of the grid; `None` where it stays
+    /// below the least.
     fn weigh(
         &self,
         prior: &Prior,
         point: usize,
         readings: &[Reading],
         level: f64,
+        least: f64,
     ) -> Option<Candidate> {
         let scales = &self.grid[point];
-        let size = readings.len();
-        let mut matrix = vec![0.0; size * size];
+        let noise =
+            |reading: &Reading| scales.noise_variance(self.arms.loose.contains(&reading.arm));
+        // A reading that is as expected, and varies by its noise alone, counts most.
+        let mut most = scales.log_prior - 0.5 * readings.iter().map(|r| noise(r).ln()).sum::<f64>();
+        let mut factor = Cholesky::default();
+        let mut covariances = Vec::with_capacity(readings.len());
+        let mut whitened = Vec::with_capacity(readings.len());
         for (row, a) in readings.iter().enumerate() {
-            for (column, b) in readings[..=row].iter().enumerate() {
-                let mut covariance = prior.between(scales, a.arm, b.arm);
-                if a.block == b.block {
-                    covariance += scales.block_variance();
-                }
-                if row == column {
-                    covariance += scales.noise_variance(self.arms.loose.contains(&a.arm));
-                }
-                matrix[row * size + column] = covariance;
+            covariances.clear();
+            covariances.extend(readings[..=row].iter().map(|b| {
+                let is_beside = a.block == b.block;
+                let shared = if is_beside {
+                    scales.block_variance()
+                } else {
+                    0.0
+                };
+                prior.between(scales, a.arm, b.arm) + shared
+            }));
+            covariances[row] += noise(a);
+            factor.extend(&covariances)?;
+            let unexpected = a.y - self.arms.mean[a.arm] - level;
+            let (z, sd) = factor.whiten(&whitened, unexpected);
+            whitened.push(z);
+            most += 0.5 * noise(a).ln() - 0.5 * z * z - sd.ln();
+            if most < least {
+                return None;
             }
         }
-        let factor = Cholesky::of(matrix, size)?;
-        let mut whitened: Vec<f64> = readings
-            .iter()
-            .map(|reading| reading.y - self.arms.mean[reading.arm] - level)
-            .collect();
-        factor.solve_lower(&mut whitened);
         let fit: f64 = whitened.iter().map(|z| z * z).sum();
         Some(Candidate {
             point,
@@ -221,7 +238,8 @@ impl Surrogate {
         &self,
         prior: &Prior,
         candidate: &Candidate,
-        (weight, level): (f64, f64),
+        weight: f64,
+        level: f64,
         readings: &[Reading],
     ) -> belief::Part {
         let scales = self.grid[candidate.point];
@@ -260,7 +278,7 @@ impl Surrogate {
 }
 
 impl Prior {
-    fn of(arms: &Arms) -> Self {
+    fn from_arms(arms: &Arms) -> Self {
         let count = arms.features.len();
         let mut scaled = Vec::with_capacity(count * count);
         let mut fixed = Vec::with_capacity(count * count);

@@ -185,6 +185,27 @@ fn added_arms_are_predicted_like_the_others() {
     );
 }
 
+#[test]
+fn no_point_that_counts_is_given_up() {
+    let mut state = 11;
+    let readings: Vec<Reading> = (0..30)
+        .map(|run| reading(run * 7 % 9, run / 4, 0.2 * noise(&mut state)))
+        .collect();
+    let arms = Arms {
+        loose: vec![2],
+        ..line(9)
+    };
+    let prior = Prior::from_arms(&arms);
+    let model = Surrogate::new(arms);
+    for point in 0..model.grid.len() {
+        let weigh = |least| model.weigh(&prior, point, &readings, 0.0, least);
+        let weight = weigh(f64::NEG_INFINITY).unwrap().log_weight;
+        let again = weigh(weight - 1e-9 * weight.abs()).map(|c| c.log_weight);
+        assert_eq!(again, Some(weight));
+        assert!(weigh(weight + 1e-9 * weight.abs() + 1e-9).is_none());
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_is_read_the_belief_is_finite(

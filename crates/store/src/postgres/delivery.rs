@@ -84,7 +84,7 @@ impl Postgres {
             Err(Trouble::Away(reason)) => Err(Trouble::Away(reason)),
             Err(trouble) => {
                 let reason = self.explain(trouble);
-                (self.spool.warn)(&format!("{} waits still: {reason}", path.display()));
+                (self.spool.warn)(&format!("{} still undelivered: {reason}", path.display()));
                 Ok(false)
             }
         }

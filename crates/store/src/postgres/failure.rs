@@ -15,3 +15,11 @@ pub(super) enum Failure {
     #[error(transparent)]
     Insecure(#[from] Insecure),
 }
+
+/// A server's words in one line; they may be anybody's.
+pub(super) fn plain(words: &str) -> String {
+    words
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}

@@ -171,7 +171,7 @@ impl Postgres {
             self.grow(&entry.id)?;
         }
         self.put_or_put_by(record)?;
-        // The lock of another record may hold runs that stand nowhere else.
+        // The lock of another record may hold runs that exist nowhere else.
         let is_its_writer = self.growing.as_ref().is_some_and(|g| g.is_of(&entry.id));
         if entry.is_complete && is_its_writer {
             self.let_go();
@@ -269,7 +269,7 @@ impl Postgres {
     pub(super) fn report_trouble(&self, trouble: Trouble) {
         if !self.has_reported.replace(true) {
             (self.spool.warn)(&format!(
-                "{}; what is measured waits in {} and is delivered when pinwise next opens this store here",
+                "{}; results are kept in {} and delivered when pinwise next opens this store here",
                 self.explain(trouble),
                 self.shelter.folder().display()
             ));

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsStream};
 
-/// No row is larger: the largest record, and what stands beside it.
+/// No row is larger: the largest record, and its other columns.
 pub(super) const LARGEST_ROW: usize = 128 << 20;
 /// No other message is larger; and all that is kept of a connection is not.
 const LARGEST: usize = 1 << 20;
@@ -44,7 +44,7 @@ pub(super) enum Ended {
         /// What is read of such messages.
         most: usize,
     },
-    /// It goes on without an end.
+    /// It continues without an end.
     #[error("the server sends settings and notices without end (is it a PostgreSQL server?)")]
     Endless,
 }

@@ -21,7 +21,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 use tokio_postgres::{Client, Connection, Error, NoTls, Row};
 
-use super::failure::Failure;
+use super::failure::{Failure, plain};
 use super::guard::Ended;
 use super::secure::Connector;
 use crate::StoreError;
@@ -35,8 +35,9 @@ const BYTES_PER_S: usize = 1 << 20;
 /// No answer is larger that is kept whole.
 const LARGEST_ANSWER: usize = 1 << 30;
 
-/// What every session is set to.
-const SESSION: &str = "SET search_path TO pinwise; SET lock_timeout = '5s';";
+/// What every session is set to. Nothing of the schema is looked up before it is
+/// known who made it.
+const SESSION: &str = "SET search_path TO pg_catalog; SET lock_timeout = '5s';";
 
 /// A value and its type, as statements get them.
 pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -404,14 +405,14 @@ impl From<Error> for Trouble {
 
 /// What an error of the client means.
 fn trouble(error: &Error) -> Trouble {
-    let Some(reported) = error.as_db_error() else {
+    let Some(refusal) = error.as_db_error() else {
         return match error.source() {
             None => Trouble::Away(error.to_string()),
             Some(source) => of_source(error, source),
         };
     };
-    let words = plain(reported.message());
-    let code = reported.code();
+    let words = plain(refusal.message());
+    let code = refusal.code();
     // Classes of SQLSTATE: connections, resources, intervention by the operator.
     let is_away = code.code().starts_with("08")
         || code.code().starts_with("57P")
@@ -432,7 +433,12 @@ fn trouble(error: &Error) -> Trouble {
     }
     if *code == SqlState::INSUFFICIENT_PRIVILEGE && words.contains("row-level security") {
         return Trouble::Refused(format!(
-            "a record of that id is another database user's, who alone may change it ({words})"
+            "a record with that id belongs to another database user, who alone may change it ({words})"
+        ));
+    }
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        return Trouble::Refused(format!(
+            "{words}: this user has too few rights in that database; the owner of its schema pinwise grants them (docs/records.md)"
         ));
     }
     if *code == SqlState::INVALID_PASSWORD {
@@ -456,7 +462,7 @@ fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Troub
             // In the client library's words: what answers breaks the protocol,
             // does not know the password itself, or asks for too many rounds.
             Some(ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
-                Trouble::Refused(format!("{} (is it the server that is meant?)", words()))
+                Trouble::Refused(format!("{} (is it the right server?)", words()))
             }
             Some(_) => Trouble::Away(words()),
             None => Trouble::Refused(words()),
@@ -469,14 +475,6 @@ fn guarded(error: &Error) -> Option<String> {
     let error = error.source()?.downcast_ref::<io::Error>()?;
     let ended = error.get_ref()?.downcast_ref::<Ended>()?;
     Some(ended.to_string())
-}
-
-/// A server's words in one line; they may be anybody's.
-fn plain(words: &str) -> String {
-    words
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
 }
 
 /// A value of a row.

@@ -5,7 +5,8 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::Postgres;
 use super::link::{Link, Trouble, text, value};
-use crate::{Entry, Filter, Found, Listed, StoreError, Stored, is_of, journal, matching, spool};
+use crate::condition::{Condition, Dialect};
+use crate::{Entry, Filter, Found, Listed, StoreError, Stored, journal, matching, spool};
 use pinwise_record::Summary;
 
 /// Columns of [`entry`].
@@ -47,7 +48,7 @@ impl Postgres {
     /// What a filter finds, newest first, without reading a body.
     pub(crate) fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
         self.link
-            .transaction(MOMENT, |link| found(link, filter))
+            .transaction(MOMENT, |link| find_lines(link, filter))
             .map_err(|trouble| self.explain(trouble))
     }
 
@@ -58,7 +59,7 @@ impl Postgres {
         each: &mut dyn FnMut(Entry, &str),
     ) -> Result<(), StoreError> {
         let pass = |each: &mut dyn FnMut(Entry, &str)| {
-            let condition = Condition::of(filter, &names(&self.link, &distinct("schema"))?);
+            let condition = condition(filter, &names(&self.link, &matching::distinct("schema"))?);
             let sql = format!(
                 "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id {}
                  {NEWEST} {}",
@@ -66,7 +67,8 @@ impl Postgres {
                 condition.page()
             );
             let (limit, offset) = page_of(filter);
-            let values = condition.values(&limit, &offset);
+            let mut values = values_of(&condition);
+            values.extend(page_values(&limit, &offset));
             self.link.each(&sql, &values, &mut |row| {
                 let body: &str = row
                     .try_get(7)
@@ -108,7 +110,7 @@ impl Postgres {
              WHERE {condition} ORDER BY line.number DESC LIMIT 1 OFFSET {back}"
         );
         let rows = self.link.query(&sql, values)?;
-        rows.first().map(stored).transpose()
+        rows.first().map(read_stored).transpose()
     }
 
     fn select_matching(&self, id: &str) -> Result<Vec<Stored>, Trouble> {
@@ -119,7 +121,7 @@ impl Postgres {
         if let Some(same) = same {
             return Ok(vec![same]);
         }
-        // Ids that begin so stand side by side in the index.
+        // Ids with the same beginning are neighbours in the index.
         let sql = format!(
             "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id
              WHERE line.id >= $1 AND line.id < $1 || chr(1114111)
@@ -129,7 +131,7 @@ impl Postgres {
         let rows = self
             .link
             .query(&sql, &[(&text(id), Type::TEXT), (&most, Type::INT8)])?;
-        rows.iter().map(stored).collect()
+        rows.iter().map(read_stored).collect()
     }
 
     fn select_runs(&self, id: &str) -> Result<Vec<(usize, String)>, Trouble> {
@@ -157,7 +159,7 @@ pub(super) fn entry(row: &Row) -> Result<Entry, Trouble> {
     })
 }
 
-fn stored(row: &Row) -> Result<Stored, Trouble> {
+fn read_stored(row: &Row) -> Result<Stored, Trouble> {
     Ok(Stored {
         entry: entry(row)?,
         body: value(row, 7)?,
@@ -165,9 +167,9 @@ fn stored(row: &Row) -> Result<Stored, Trouble> {
     })
 }
 
-fn found(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
-    let schemas = names(link, &distinct("schema"))?;
-    let condition = Condition::of(filter, &schemas);
+fn find_lines(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
+    let schemas = names(link, &matching::distinct("schema"))?;
+    let condition = condition(filter, &schemas);
     let (limit, offset) = page_of(filter);
     let sql = format!(
         "SELECT {COLUMNS}, outline.body
@@ -175,7 +177,9 @@ fn found(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
         condition.sql,
         condition.page()
     );
-    let rows = link.query(&sql, &condition.values(&limit, &offset))?;
+    let mut values = values_of(&condition);
+    values.extend(page_values(&limit, &offset));
+    let rows = link.query(&sql, &values)?;
     let listed = |row: &Row| {
         let summary: Option<String> = value(row, 7)?;
         let summary = summary.and_then(|json| serde_json::from_str::<Summary>(&json).ok());
@@ -186,11 +190,11 @@ fn found(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
     };
     let lines = rows.iter().map(listed).collect::<Result<_, Trouble>>()?;
     let sql = format!("SELECT count(*) FROM line {}", condition.sql);
-    let total: i64 = link.one(&sql, &condition.narrowing())?;
+    let total: i64 = link.one(&sql, &values_of(&condition))?;
     Ok(Found {
         lines,
         total: usize::try_from(total).unwrap_or(0),
-        hosts: names(link, &distinct("host"))?,
+        hosts: names(link, &matching::distinct("host"))?,
         tags: names(link, "SELECT DISTINCT name FROM tag ORDER BY name")?,
         schemas,
     })
@@ -201,97 +205,29 @@ fn names(link: &Link, sql: &str) -> Result<Vec<String>, Trouble> {
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
-/// All values of a column that leads an index: one step of the index for each
-/// value, not for each record.
-fn distinct(column: &str) -> String {
-    format!(
-        "WITH RECURSIVE found (value) AS (
-            SELECT min({column}) FROM line
-            UNION ALL
-            SELECT (SELECT min({column}) FROM line WHERE {column} > value) FROM found
-            WHERE value IS NOT NULL
-         )
-         SELECT value FROM found WHERE value IS NOT NULL"
-    )
+/// What a filter asks for. The index of subjects has what is of bounded length.
+fn condition(filter: &Filter, schemas: &[String]) -> Condition {
+    let dialect = Dialect {
+        place: '$',
+        position: "strpos",
+        subject: "md5(line.subject) = md5(@)",
+    };
+    let mut condition = Condition::from_filter(filter, schemas, &dialect);
+    for value in &mut condition.values {
+        *value = text(value).into_owned();
+    }
+    condition
 }
 
-/// The part of a query that narrows it.
-struct Condition {
-    sql: String,
-    values: Vec<(Box<dyn ToSql + Sync>, Type)>,
+fn values_of(condition: &Condition) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    let values = condition.values.iter();
+    values
+        .map(|value| (value as &(dyn ToSql + Sync), Type::TEXT))
+        .collect()
 }
 
-impl Condition {
-    fn of(filter: &Filter, schemas: &[String]) -> Self {
-        let own = |value: &str| text(value).into_owned();
-        let mut all = Self {
-            sql: String::new(),
-            values: Vec::new(),
-        };
-        if let Some(host) = &filter.host {
-            all.and("line.host = $", own(host), Type::TEXT);
-        }
-        if let Some(subject) = &filter.subject {
-            // The index has what is of bounded length.
-            all.and("md5(line.subject) = md5($", own(subject), Type::TEXT);
-            all.sql.push(')');
-        }
-        if let Some(wanted) = &filter.schema {
-            let of_kind = schemas.iter().filter(|schema| is_of(schema, wanted));
-            let of_kind: Vec<String> = of_kind.cloned().collect();
-            all.and("line.schema = ANY($", of_kind, Type::TEXT_ARRAY);
-            all.sql.push(')');
-        }
-        if let Some(tag) = &filter.tag {
-            let numbers = "line.number IN (SELECT number FROM tag WHERE name = $";
-            all.and(numbers, own(tag), Type::TEXT);
-            all.sql.push(')');
-        }
-        for word in filter.text.iter().flat_map(|text| text.split_whitespace()) {
-            all.and(
-                "strpos(line.words, $",
-                own(&word.to_lowercase()),
-                Type::TEXT,
-            );
-            all.sql.push_str(") > 0");
-        }
-        all
-    }
-
-    fn and(&mut self, sql: &str, value: impl ToSql + Sync + 'static, kind: Type) {
-        let word = if self.values.is_empty() {
-            "WHERE"
-        } else {
-            " AND"
-        };
-        self.values.push((Box::new(value), kind));
-        self.sql
-            .push_str(&format!("{word} {sql}{}", self.values.len()));
-    }
-
-    fn narrowing(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
-        let values = self.values.iter();
-        values
-            .map(|(value, kind)| (&**value, kind.clone()))
-            .collect()
-    }
-
-    /// Its values, and those of a limit and an offset after it.
-    fn values<'a>(
-        &'a self,
-        limit: &'a Option<i64>,
-        offset: &'a i64,
-    ) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
-        let mut values = self.narrowing();
-        values.push((limit, Type::INT8));
-        values.push((offset, Type::INT8));
-        values
-    }
-
-    fn page(&self) -> String {
-        let count = self.values.len();
-        format!("LIMIT ${} OFFSET ${}", count + 1, count + 2)
-    }
+fn page_values<'a>(limit: &'a Option<i64>, offset: &'a i64) -> [(&'a (dyn ToSql + Sync), Type); 2] {
+    [(limit, Type::INT8), (offset, Type::INT8)]
 }
 
 /// No limit is `NULL` there.

@@ -6,6 +6,7 @@
 use tokio_postgres::types::Type;
 
 use super::link::{Link, Trouble, value};
+use super::ownership::refuse_foreign_code;
 use crate::StoreError;
 
 /// The version of the schema: what the row of `version` holds.
@@ -108,23 +109,24 @@ pub(super) fn is_held(id: &str) -> String {
 }
 
 /// Makes the tables where they are missing; of many processes that come at once
-/// one does.
+/// one does. From then on the session looks names up in them.
 pub(super) fn make_tables(link: &Link) -> Result<(), StoreError> {
     let make = || {
         refuse_other_encodings(link)?;
-        if has_tables(link)? {
-            return Ok(());
+        if !has_tables(link)? {
+            link.transaction("BEGIN", |link| {
+                link.query(CREATION_LOCK, &[])?;
+                create(link)
+            })?;
         }
-        link.transaction("BEGIN", |link| {
-            link.query(CREATION_LOCK, &[])?;
-            create(link)
-        })
+        link.set("SET search_path TO pinwise")
     };
     make().map_err(|trouble| link.explain(trouble))
 }
 
-/// Are they there? Those of another version are refused.
+/// Are they there? Those of another version or with code of others are refused.
 fn has_tables(link: &Link) -> Result<bool, Trouble> {
+    refuse_foreign_code(link)?;
     // Read as a table: names are looked up in a cache that may be old within a
     // transaction that waited.
     let is_there = "SELECT EXISTS (SELECT 1 FROM pg_tables
@@ -132,7 +134,7 @@ fn has_tables(link: &Link) -> Result<bool, Trouble> {
     if !link.one::<bool>(is_there, &[])? {
         return Ok(false);
     }
-    let found: i64 = link.one("SELECT coalesce(max(schema), 0) FROM version", &[])?;
+    let found: i64 = link.one("SELECT coalesce(max(schema), 0) FROM pinwise.version", &[])?;
     if found == VERSION {
         return Ok(true);
     }
@@ -153,6 +155,9 @@ fn create(link: &Link) -> Result<(), Trouble> {
     if !link.one::<bool>(is_there, &[])? {
         link.batch("CREATE SCHEMA pinwise")?;
     }
+    // Somebody else may have made it just now.
+    refuse_foreign_code(link)?;
+    link.batch("SET LOCAL search_path TO pinwise")?;
     link.batch("CREATE TABLE version (schema BIGINT NOT NULL)")?;
     link.batch(TABLES)?;
     link.query(

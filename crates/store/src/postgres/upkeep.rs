@@ -126,7 +126,7 @@ fn unchangeable(link: &Link, id: &str) -> Result<String, Trouble> {
     Ok(match rows.first() {
         Some(row) => {
             let owner: String = value(row, 0)?;
-            format!("record {id} is the database user {owner}'s, who alone may change it")
+            format!("record {id} belongs to database user {owner}, who alone may change it")
         }
         None => format!("record {id} has just been removed"),
     })

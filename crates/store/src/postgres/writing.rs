@@ -13,7 +13,7 @@ use crate::{Prepared, StoreError};
 /// What is written can be read again, with a line beside it.
 const LARGEST_BODY: usize = LARGEST_ROW - (1 << 20);
 
-/// What becomes of a record that is there already.
+/// What to do with a record that exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conflict {
     /// It stays, and the new one is not written.
@@ -228,7 +228,7 @@ fn statement(conflict: Conflict) -> String {
 }
 
 /// Writes runs of a record that is not whole, the first of them with this
-/// number; those that are there already stay as they are.
+/// number; those that exist already stay as they are.
 pub(super) fn put_runs(
     link: &Link,
     id: &str,

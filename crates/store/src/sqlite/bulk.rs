@@ -3,7 +3,7 @@
 use rusqlite::{Row, Transaction, TransactionBehavior, params, params_from_iter};
 
 use super::Sqlite;
-use super::lines::{self, Condition, entry};
+use super::lines::{self, entry};
 use crate::{Entry, Filter, Prepared, StoreError};
 
 impl Sqlite {
@@ -92,15 +92,16 @@ impl Sqlite {
     ) -> rusqlite::Result<()> {
         let moment = self.connection.unchecked_transaction()?;
         let schemas = lines::schemas(&moment)?;
-        let condition = Condition::of(filter, &schemas);
+        let condition = lines::condition(filter, &schemas);
         let sql = format!(
             "SELECT {}, record.body FROM line JOIN record ON record.id = line.id {}
-             ORDER BY line.time DESC, line.number DESC LIMIT ? OFFSET ?",
+             ORDER BY line.time DESC, line.number DESC {}",
             lines::COLUMNS,
-            condition.sql
+            condition.sql,
+            condition.page()
         );
         let mut statement = moment.prepare(&sql)?;
-        let mut rows = statement.query(params_from_iter(condition.paged(filter)))?;
+        let mut rows = statement.query(params_from_iter(lines::paged(&condition, filter)))?;
         while let Some(row) = rows.next()? {
             let row: &Row<'_> = row;
             // What is no text is damage, which must not hide the others.

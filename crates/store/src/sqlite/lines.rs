@@ -3,7 +3,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
-use crate::{Entry, Filter, Found, Listed, is_of, words};
+use crate::condition::{Condition, Dialect};
+use crate::{Entry, Filter, Found, Listed, matching, words};
 use pinwise_record::Summary;
 
 /// Columns of [`entry`].
@@ -22,7 +23,7 @@ pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-/// Writes the line of a record that stands in the store, within the caller's
+/// Writes the line of a record that is in the store, within the caller's
 /// transaction.
 pub(super) fn write(
     connection: &Connection,
@@ -71,11 +72,11 @@ pub(super) fn write(
 pub(super) fn find(connection: &Connection, filter: &Filter) -> rusqlite::Result<Found> {
     let names = |sql: &str| names(connection, sql);
     let schemas = schemas(connection)?;
-    let condition = Condition::of(filter, &schemas);
+    let condition = condition(filter, &schemas);
     Ok(Found {
         lines: page(connection, &condition, filter)?,
         total: count(connection, &condition)?,
-        hosts: names(&distinct("host"))?,
+        hosts: names(&matching::distinct("host"))?,
         tags: names("SELECT DISTINCT name FROM tag ORDER BY name")?,
         schemas,
     })
@@ -83,7 +84,7 @@ pub(super) fn find(connection: &Connection, filter: &Filter) -> rusqlite::Result
 
 /// Schemas of all records, sorted.
 pub(super) fn schemas(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    names(connection, &distinct("schema"))
+    names(connection, &matching::distinct("schema"))
 }
 
 fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
@@ -93,66 +94,22 @@ fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
         .collect()
 }
 
-/// All values of a column that leads an index: one step of the index for each
-/// value, not for each record.
-fn distinct(column: &str) -> String {
-    format!(
-        "WITH RECURSIVE found (value) AS (
-            SELECT min({column}) FROM line
-            UNION ALL
-            SELECT (SELECT min({column}) FROM line WHERE {column} > value) FROM found
-            WHERE value IS NOT NULL
-         )
-         SELECT value FROM found WHERE value IS NOT NULL"
-    )
+/// What a filter asks for.
+pub(super) fn condition(filter: &Filter, schemas: &[String]) -> Condition {
+    let dialect = Dialect {
+        place: '?',
+        position: "instr",
+        subject: "line.subject = @",
+    };
+    Condition::from_filter(filter, schemas, &dialect)
 }
 
-/// The part of a query that narrows it.
-pub(super) struct Condition {
-    pub(super) sql: String,
-    pub(super) values: Vec<Value>,
-}
-
-impl Condition {
-    pub(super) fn of(filter: &Filter, schemas: &[String]) -> Self {
-        let mut parts: Vec<String> = Vec::new();
-        let mut values: Vec<Value> = Vec::new();
-        let columns = [("host", &filter.host), ("subject", &filter.subject)];
-        for (column, value) in columns {
-            if let Some(value) = value {
-                parts.push(format!("line.{column} = ?"));
-                values.push(value.clone().into());
-            }
-        }
-        if let Some(wanted) = &filter.schema {
-            let of_kind = schemas.iter().filter(|schema| is_of(schema, wanted));
-            let of_kind: Vec<Value> = of_kind.map(|schema| schema.clone().into()).collect();
-            let places = vec!["?"; of_kind.len()].join(", ");
-            parts.push(format!("line.schema IN ({places})"));
-            values.extend(of_kind);
-        }
-        if let Some(tag) = &filter.tag {
-            parts.push("line.number IN (SELECT number FROM tag WHERE name = ?)".to_owned());
-            values.push(tag.clone().into());
-        }
-        for word in filter.text.iter().flat_map(|text| text.split_whitespace()) {
-            parts.push("instr(line.words, ?) > 0".to_owned());
-            values.push(word.to_lowercase().into());
-        }
-        let sql = match parts.is_empty() {
-            true => String::new(),
-            false => format!("WHERE {}", parts.join(" AND ")),
-        };
-        Self { sql, values }
-    }
-
-    /// Its values, and those of a limit and an offset after it.
-    pub(super) fn paged(&self, filter: &Filter) -> impl Iterator<Item = Value> {
-        let number = |count: usize| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
-        let limit = filter.limit.map_or(Value::from(-1), number);
-        let page = [limit, number(filter.offset)];
-        self.values.iter().cloned().chain(page)
-    }
+/// The values of a condition, and those of a limit and an offset after it.
+pub(super) fn paged(condition: &Condition, filter: &Filter) -> impl Iterator<Item = Value> {
+    let number = |count: usize| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
+    let limit = filter.limit.map_or(Value::from(-1), number);
+    let values = condition.values.iter().cloned().map(Value::from);
+    values.chain([limit, number(filter.offset)])
 }
 
 fn page(
@@ -163,8 +120,9 @@ fn page(
     let sql = format!(
         "SELECT {COLUMNS}, outline.body
          FROM line LEFT JOIN outline ON outline.number = line.number {}
-         ORDER BY line.time DESC, line.number DESC LIMIT ? OFFSET ?",
-        condition.sql
+         ORDER BY line.time DESC, line.number DESC {}",
+        condition.sql,
+        condition.page()
     );
     let listed = |row: &Row<'_>| -> rusqlite::Result<Listed> {
         let summary: Option<String> = row.get(7)?;
@@ -175,7 +133,7 @@ fn page(
     };
     connection
         .prepare_cached(&sql)?
-        .query_map(params_from_iter(condition.paged(filter)), listed)?
+        .query_map(params_from_iter(paged(condition, filter)), listed)?
         .collect()
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::schema::{self, VERSION};
-use super::{Sqlite, is_of_the_moment};
+use super::{Sqlite, is_transient};
 use crate::StoreError;
 use crate::journal;
 
@@ -30,7 +30,7 @@ pub(super) enum Access {
     /// Reading where nothing can be written, not even SQLite's own index of the
     /// log: the file is taken for one that nobody changes.
     Frozen,
-    /// There is no file: an empty store in memory stands for it.
+    /// There is no file: an empty store in memory replaces it.
     Absent,
 }
 
@@ -89,7 +89,7 @@ impl Sqlite {
         }
     }
 
-    /// What stands for a file that does not exist; `None` where it is.
+    /// What replaces a file that does not exist; `None` where it exists.
     fn absent(path: &Path) -> Result<Option<Self>, StoreError> {
         match std::fs::metadata(path) {
             Ok(found) if found.is_file() => return Ok(None),
@@ -111,7 +111,7 @@ impl Sqlite {
         let has_log = log_bytes(path) > 0;
         if may_write || has_log {
             let store = Self::connect(path, Access::Reading)?;
-            // The folder may refuse what stands beside the file.
+            // The folder may refuse the files beside the store.
             let is_readable = !matches!(
                 store.version().map_err(|error| store.explain(&error)),
                 Err(StoreError::Open { .. } | StoreError::Write { .. })
@@ -224,7 +224,7 @@ impl Sqlite {
                 Ok(()) => orphan.remove(),
                 // Where nothing can be written for now, as on a full disk, its
                 // runs are read from where they stand.
-                Err(error) if is_of_the_moment(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(error),
             }
         }

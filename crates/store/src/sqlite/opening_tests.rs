@@ -18,7 +18,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// A store with one record that no process has open.
-fn filled(path: &Path) {
+fn fill_store(path: &Path) {
     let mut store = Store::open(path).unwrap();
     store.keep(&comparison("one", &mut Unwatched)).unwrap();
 }
@@ -49,7 +49,7 @@ fn what_is_made_is_for_nobody_elses_eyes() {
 fn a_file_that_is_shared_stays_so() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
-    filled(&path);
+    fill_store(&path);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let mut store = Store::open(&path).unwrap();
     store.begin(&comparison("two", &mut Unwatched)).unwrap();
@@ -67,7 +67,7 @@ fn a_store_that_is_missing_is_empty_and_is_not_made() {
         assert_eq!(names(folder.path()), [""; 0]);
         let before = store.file().unwrap();
         assert_eq!(store.file().unwrap(), before);
-        filled(&path);
+        fill_store(&path);
         assert_ne!(store.file().unwrap(), before);
         std::fs::remove_dir_all(folder.path().join("a")).unwrap();
     }
@@ -77,7 +77,7 @@ fn a_store_that_is_missing_is_empty_and_is_not_made() {
 fn reading_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
-    filled(&path);
+    fill_store(&path);
     let before = std::fs::read(&path).unwrap();
     let store = Sqlite::open_to_read(&path).unwrap();
     assert_eq!(store.list(9).unwrap().len(), 1);
@@ -92,7 +92,7 @@ fn reading_changes_nothing() {
 fn a_file_that_nobody_can_write_is_read_and_looked_at_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("50 % of #1?.db");
-    filled(&path);
+    fill_store(&path);
     let store = Sqlite::connect(&path, Access::Frozen).unwrap();
     assert_eq!(store.list(9).unwrap().len(), 1);
     assert_eq!(names(folder.path()).len(), 1);
@@ -106,7 +106,7 @@ fn a_file_that_nobody_can_write_is_read_and_looked_at_again() {
 fn no_schema_is_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
-    filled(&path);
+    fill_store(&path);
     let opened = [
         Sqlite::open(&path),
         Sqlite::open_to_read(&path),
@@ -142,7 +142,7 @@ fn a_database_of_another_program_is_left_alone() {
 fn errors_show_no_statement() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
-    filled(&path);
+    fill_store(&path);
     let breaker = Connection::open(&path).unwrap();
     breaker
         .execute_batch("DROP TABLE tag; DROP TABLE line")
@@ -153,11 +153,11 @@ fn errors_show_no_statement() {
         store.find(&crate::Filter::default()).unwrap_err(),
     ];
     for error in errors {
-        let reported = error.to_string();
-        assert!(reported.contains("no such table: line"), "{reported}");
+        let message = error.to_string();
+        assert!(message.contains("no such table: line"), "{message}");
         assert!(
-            !reported.contains("SELECT") && reported.lines().count() == 1,
-            "{reported}"
+            !message.contains("SELECT") && message.lines().count() == 1,
+            "{message}"
         );
     }
 }

@@ -45,7 +45,7 @@ impl Sqlite {
             transaction.query_row("SELECT body FROM record WHERE id = ?1", [id], |row| {
                 row.get(0)
             })?;
-        let mut summary = Summary::of(&body);
+        let mut summary = Summary::from_json(&body);
         let after = change(&summary.tags);
         let retagged = Retagged {
             id: id.to_owned(),
@@ -126,7 +126,7 @@ impl Sqlite {
         let given_back = || -> rusqlite::Result<u64> {
             let before = size(&self.connection)?;
             self.connection.execute_batch("VACUUM")?;
-            // The new file stands in the log until it is taken over.
+            // The new file is in the log until it is taken over.
             self.connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
             Ok(before.saturating_sub(size(&self.connection)?))

@@ -10,7 +10,7 @@ fn file(folder: &tempfile::TempDir) -> Connection {
     Connection::open(folder.path().join("a/b/pinwise.db")).unwrap()
 }
 
-fn filled() -> (tempfile::TempDir, Store) {
+fn open_filled() -> (tempfile::TempDir, Store) {
     let (folder, mut store) = store();
     let mut record = comparison("one", &mut compare::Unwatched);
     for id in ["one", "two"] {
@@ -27,7 +27,7 @@ fn add(tag: &str) -> impl FnOnce(&[String]) -> Vec<String> {
 
 #[test]
 fn a_removed_record_leaves_nothing_and_its_space_comes_back() {
-    let (folder, mut store) = filled();
+    let (folder, mut store) = open_filled();
     let bytes = store.bytes_of("two").unwrap();
     assert_eq!(bytes, store.load("two").unwrap().body.len() as u64);
     store.retag("two", add("x")).unwrap();
@@ -46,7 +46,7 @@ fn a_removed_record_leaves_nothing_and_its_space_comes_back() {
 
 #[test]
 fn a_damaged_record_keeps_its_body() {
-    let (folder, mut store) = filled();
+    let (folder, mut store) = open_filled();
     file(&folder)
         .execute("UPDATE record SET body = '{\"a\":' WHERE id = 'one'", [])
         .unwrap();

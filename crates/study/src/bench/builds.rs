@@ -8,7 +8,7 @@ use pinwise_record::{Arm, Comparison, Finding, Severity};
 /// Adds the finding where the arms are builds of one kernel.
 pub fn describe(record: &mut Comparison) {
     let found = worth(record);
-    record.findings.extend(found);
+    record.header.findings.extend(found);
 }
 
 fn worth(record: &Comparison) -> Option<Finding> {
@@ -66,7 +66,7 @@ mod tests {
             same_as: Vec::new(),
             is_default: false,
             binding: None,
-            host: None,
+            settings: Vec::new(),
         };
         let plan = ComparePlan {
             arms: lines.iter().map(arm).collect(),

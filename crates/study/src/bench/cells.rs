@@ -53,7 +53,7 @@ pub struct Cell {
     pub family: String,
     /// Where they run.
     pub place: Realised,
-    /// Other placements that stand for the same CPUs.
+    /// Other placements of the same CPUs.
     pub same_as: Vec<String>,
     /// Instruction set.
     pub isa: Isa,
@@ -123,7 +123,7 @@ impl Trial {
 /// [`RealiseError`] where a placement is not possible on this machine.
 pub fn trials(
     wanted: &Wanted,
-    ground: MachineFacts<'_>,
+    facts: MachineFacts<'_>,
 ) -> Result<(Vec<Trial>, Vec<String>), RealiseError> {
     let mut trials = Vec::new();
     let mut notes = Vec::new();
@@ -136,7 +136,7 @@ pub fn trials(
                 ));
                 continue;
             }
-            trials.extend(of_kernel(kernel, suite, wanted, ground)?);
+            trials.extend(of_kernel(kernel, suite, wanted, facts)?);
         }
     }
     trials.retain(|trial| trial.cells.len() > 1);
@@ -174,7 +174,7 @@ fn of_kernel(
     kernel: &'static Kernel,
     suite: Option<Suite>,
     wanted: &Wanted,
-    ground: MachineFacts<'_>,
+    facts: MachineFacts<'_>,
 ) -> Result<Vec<Trial>, RealiseError> {
     let isa = wanted.isas.first().copied().unwrap_or(Isa::Native);
     let trial = |question: Question, cells: Vec<Cell>| Trial {
@@ -184,33 +184,33 @@ fn of_kernel(
         cells,
     };
     if wanted.isas.len() > 1 {
-        return Ok(vec![trial(Question::Builds, builds(wanted, ground)?)]);
+        return Ok(vec![trial(Question::Builds, builds(wanted, facts)?)]);
     }
     let scaling = || -> Result<Trial, RealiseError> {
-        let cells = grid(kernel, wanted, ground, isa)?;
+        let cells = grid(kernel, wanted, facts, isa)?;
         Ok(trial(Question::Scaling, cells))
     };
     let siblings = || -> Result<Vec<Trial>, RealiseError> {
-        let asked = smt_cells(ground, isa)?;
+        let asked = smt_cells(facts, isa)?;
         Ok(asked
             .into_iter()
             .map(|(q, cells)| trial(q, cells))
             .collect())
     };
     Ok(match suite {
-        Some(Suite::Smt) if ground.smt.shared_core().is_some() => siblings()?,
-        Some(Suite::Smt) if is_open(ground) => {
-            vec![trial(Question::Scaling, one_and_all(ground, isa)?)]
+        Some(Suite::Smt) if facts.smt.shared_core().is_some() => siblings()?,
+        Some(Suite::Smt) if is_open(facts) => {
+            vec![trial(Question::Scaling, one_and_all(facts, isa)?)]
         }
         Some(Suite::Smt) => Vec::new(),
         Some(Suite::Caches) if kernel.name == CHASE => {
-            vec![trial(Question::Sizes, sizes(kernel, wanted, ground, isa)?)]
+            vec![trial(Question::Sizes, sizes(kernel, wanted, facts, isa)?)]
         }
         Some(Suite::Caches) => {
             let mut trial = scaling()?;
             let level = level_of(kernel);
             for cell in &mut trial.cells {
-                cell.size = size_for(kernel, level, cell.threads, ground.caches);
+                cell.size = size_for(kernel, level, cell.threads, facts.caches);
             }
             vec![trial]
         }
@@ -226,9 +226,9 @@ fn of_kernel(
 
 /// May there be siblings that nobody can name? Then one CPU against all shows
 /// at least what the others add at the moment.
-fn is_open(ground: MachineFacts<'_>) -> bool {
-    let is_virtual = ground.topology.identity.hypervisor.is_some();
-    ground.smt.record.state == SmtState::Unstable || is_virtual
+fn is_open(facts: MachineFacts<'_>) -> bool {
+    let is_virtual = facts.topology.identity.hypervisor.is_some();
+    facts.smt.record.state == SmtState::Unstable || is_virtual
 }
 
 /// Units of work: 10 a thread of the cell with most, at most some 100 in all,
@@ -267,11 +267,11 @@ fn cell(threads: usize, wish: Wish, isa: Isa, topology: &Topology) -> Result<Cel
 type Asked = Vec<(Question, Vec<Cell>)>;
 
 /// One CPU of a core against all of them; one CPU of every core against all.
-fn smt_cells(ground: MachineFacts<'_>, isa: Isa) -> Result<Asked, RealiseError> {
-    let Some(core) = ground.smt.shared_core() else {
+fn smt_cells(facts: MachineFacts<'_>, isa: Isa) -> Result<Asked, RealiseError> {
+    let Some(core) = facts.smt.shared_core() else {
         return Ok(Vec::new());
     };
-    let cell = |threads: usize, wish: Wish| cell(threads, wish, isa, ground.topology);
+    let cell = |threads: usize, wish: Wish| cell(threads, wish, isa, facts.topology);
     let first = CpuSet::single(core.first().unwrap_or_default());
     let mut asked = vec![(
         Question::SmtCore,
@@ -280,18 +280,18 @@ fn smt_cells(ground: MachineFacts<'_>, isa: Isa) -> Result<Asked, RealiseError> 
             cell(core.len(), Wish::Cpus(core.clone()))?,
         ],
     )];
-    let cores = &ground.smt.cores;
+    let cores = &facts.smt.cores;
     if cores.len() > 1 {
         let firsts = cores.iter().filter_map(CpuSet::first);
         let one_each = firsts.fold(CpuSet::new(), |mut set, cpu| {
             set.insert(cpu);
             set
         });
-        let one_per_core = match ground.smt.record.state {
+        let one_per_core = match facts.smt.record.state {
             SmtState::Reported => Wish::OnePerCore,
             _ => Wish::Cpus(one_each),
         };
-        let all = ground.topology.allowed.len();
+        let all = facts.topology.allowed.len();
         let cells = vec![
             cell(cores.len(), one_per_core)?,
             cell(all, Wish::OsDefault)?,
@@ -301,18 +301,18 @@ fn smt_cells(ground: MachineFacts<'_>, isa: Isa) -> Result<Asked, RealiseError> 
     Ok(asked)
 }
 
-fn one_and_all(ground: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> {
-    let all = ground.topology.allowed.len();
+fn one_and_all(facts: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> {
+    let all = facts.topology.allowed.len();
     let numbers = if all > 1 { vec![1, all] } else { vec![1] };
     numbers
         .into_iter()
-        .map(|threads| cell(threads, Wish::OsDefault, isa, ground.topology))
+        .map(|threads| cell(threads, Wish::OsDefault, isa, facts.topology))
         .collect()
 }
 
 /// Every instruction set at every number of threads and placement; one thread
 /// under the scheduler where nothing else was asked for.
-fn builds(wanted: &Wanted, ground: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
+fn builds(wanted: &Wanted, facts: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
     let places = if wanted.places.is_empty() {
         vec![Placement::os_default()]
     } else {
@@ -326,7 +326,7 @@ fn builds(wanted: &Wanted, ground: MachineFacts<'_>) -> Result<Vec<Cell>, Realis
     let mut cells = Vec::new();
     for &threads in &numbers {
         for isa in &wanted.isas {
-            cells.extend(row(threads, &places, *isa, ground.topology)?);
+            cells.extend(row(threads, &places, *isa, facts.topology)?);
         }
     }
     Ok(cells)
@@ -336,22 +336,22 @@ fn builds(wanted: &Wanted, ground: MachineFacts<'_>) -> Result<Vec<Cell>, Realis
 fn grid(
     kernel: &Kernel,
     wanted: &Wanted,
-    ground: MachineFacts<'_>,
+    facts: MachineFacts<'_>,
     isa: Isa,
 ) -> Result<Vec<Cell>, RealiseError> {
     let numbers = if wanted.threads.is_empty() {
-        numbers_of_threads(kernel, ground.topology.allowed.len())
+        numbers_of_threads(kernel, facts.topology.allowed.len())
     } else {
         wanted.threads.clone()
     };
     let mut cells = Vec::new();
     for threads in numbers {
         let places = if wanted.places.is_empty() {
-            usual_places(threads, ground.topology)
+            usual_places(threads, facts.topology)
         } else {
             wanted.places.clone()
         };
-        cells.extend(row(threads, &places, isa, ground.topology)?);
+        cells.extend(row(threads, &places, isa, facts.topology)?);
     }
     Ok(cells)
 }
@@ -439,6 +439,7 @@ fn cut(
             | Wish::Balanced
             | Wish::PCores
             | Wish::ECores
+            | Wish::Isolated
     );
     if !may_be_cut || placement.count.is_some() || threads >= whole.cpus.len() {
         return Ok(whole);
@@ -473,11 +474,11 @@ fn within(kernel: &Kernel, bytes: u64) -> Option<u64> {
 fn sizes(
     kernel: &Kernel,
     wanted: &Wanted,
-    ground: MachineFacts<'_>,
+    facts: MachineFacts<'_>,
     isa: Isa,
 ) -> Result<Vec<Cell>, RealiseError> {
-    let halves = ground.caches.iter().map(|cache| cache.bytes / 2);
-    let beyond = ground.caches.last().map(|cache| 4 * cache.bytes);
+    let halves = facts.caches.iter().map(|cache| cache.bytes / 2);
+    let beyond = facts.caches.last().map(|cache| 4 * cache.bytes);
     let all = halves
         .chain(beyond)
         .filter_map(|bytes| within(kernel, bytes));
@@ -488,7 +489,7 @@ fn sizes(
     let threads = wanted.threads.first().copied().unwrap_or(1);
     let mut cells = Vec::new();
     for bytes in all {
-        for mut cell in row(threads, &places, isa, ground.topology)? {
+        for mut cell in row(threads, &places, isa, facts.topology)? {
             cell.size = Some(bytes);
             cells.push(cell);
         }

@@ -8,12 +8,12 @@ fn plan(machine: &str, wanted: &Wanted) -> Vec<Trial> {
     let topology = Topology::from_synthetic(machine).unwrap();
     let smt = smt(&topology, None);
     let (caches, _) = super::super::cache_fit::caches(&topology, None);
-    let ground = MachineFacts {
+    let facts = MachineFacts {
         topology: &topology,
         smt: &smt,
         caches: &caches,
     };
-    trials(wanted, ground).unwrap().0
+    trials(wanted, facts).unwrap().0
 }
 
 fn fibonacci() -> Wanted {

@@ -10,7 +10,7 @@ use pinwise_placement::Realised;
 use pinwise_record::KernelRecord;
 use pinwise_workload::{Command, CommandError, Workload};
 
-/// A kernel with what stands on its command line.
+/// A kernel with its command line.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The program: this executable.
@@ -25,7 +25,7 @@ pub struct Call {
     pub size: Option<u64>,
     /// Instruction set of the hot loop.
     pub isa: Isa,
-    /// Further options, as they stand.
+    /// Further options, as written.
     pub more: Vec<String>,
 }
 
@@ -66,16 +66,11 @@ pub fn look(
     machine: &mut dyn CommandRunner,
 ) -> anyhow::Result<Option<KernelRecord>> {
     let run = machine.run(&Request {
-        workload,
-        cpus: &place.cpus,
         memory: place.memory.as_ref(),
         output: Output::Keep,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
+        ..Request::new(workload, &place.cpus)
     })?;
-    if let Some(failure) = RunFailure::of(&run, workload) {
+    if let Some(failure) = RunFailure::from_run(&run, workload) {
         anyhow::bail!(
             "{}",
             own_words(&run.stderr_tail).unwrap_or(failure.to_string())

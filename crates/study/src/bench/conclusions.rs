@@ -4,7 +4,7 @@
 //! Pure, from record to record. A sentence claims what an interval holds and
 //! names what is undecided; scores are means and carry no interval.
 
-use pinwise_format::{percent, round_bytes};
+use pinwise_format::{percent, percent_range, round_bytes};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, GroupScore, Question, SmtState};
 
 /// Writes conclusions and scores into the record, anew.
@@ -55,6 +55,10 @@ fn sized(share: Estimate) -> String {
     }
 }
 
+/// Kernels that a sentence names with their figures; of more it is a range, and the table
+/// has them.
+const MOST_NAMED: usize = 4;
+
 /// What SMT adds, first of what decides about it: the machine as a whole, or
 /// its one core.
 fn smt(record: &Bench) -> Vec<String> {
@@ -99,15 +103,23 @@ fn names_with<'a>(
 fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
     let with = |wanted| names_with(kernels, wanted, min_effect);
     let list = |found: &[(&str, Estimate)], joint: &str| {
+        if found.len() > MOST_NAMED {
+            let all = if found.len() == kernels.len() {
+                "all "
+            } else {
+                ""
+            };
+            return format!("{}{joint}{all}{} kernels", range(found), found.len());
+        }
         let parts: Vec<String> = found
             .iter()
             .map(|(name, share)| format!("{}{joint}{name}", sized(*share)))
             .collect();
-        listed(&parts)
+        join_parts(&parts)
     };
     let plain = |found: &[(&str, Estimate)]| {
         let names: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
-        listed(&names)
+        join_parts(&names)
     };
     let mut parts = Vec::new();
     let (adds, costs) = (with(Effect::Adds), with(Effect::Costs));
@@ -131,7 +143,14 @@ fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Optio
     (!parts.is_empty()).then(|| format!("{start} {}.", parts.join(", ")))
 }
 
-fn listed(parts: &[String]) -> String {
+/// `23.6–26.6 %`, of the estimates.
+fn range(found: &[(&str, Estimate)]) -> String {
+    let sizes = || found.iter().map(|(_, share)| share.value.abs());
+    let low = sizes().fold(f64::INFINITY, f64::min);
+    percent_range(low, sizes().fold(0.0, f64::max))
+}
+
+fn join_parts(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [only] => only.clone(),
@@ -144,7 +163,7 @@ fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
     let with = |wanted| names_with(kernels, wanted, min_effect);
     let names = |found: &[(&str, Estimate)]| {
         let all: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
-        listed(&all)
+        join_parts(&all)
     };
     let (adds, costs) = (with(Effect::Adds), with(Effect::Costs));
     let is_all_open = with(Effect::Open).len() == kernels.len();
@@ -153,7 +172,7 @@ fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
         _ if is_all_open => "Whether SMT pays is undecided: give it a longer --budget.".to_owned(),
         (false, true) => "Leave SMT on.".to_owned(),
         (false, false) => format!(
-            "Leave SMT on, unless this machine is there for work like {}: then run one thread per core (--place one-per-core), which needs no change of the machine.",
+            "Leave SMT on, unless this machine is dedicated to work like {}: then run one thread per core (--place one-per-core), which needs no change of the machine.",
             names(&costs)
         ),
         (true, false) => {
@@ -299,7 +318,7 @@ fn sizes(kernel: &BenchKernel) -> Option<String> {
         .collect();
     let noun = kernel.operation.trim_end_matches('s');
     (kernel.operation == "loads" && !parts.is_empty())
-        .then(|| format!("{}: a {noun} takes {}.", kernel.kernel, listed(&parts)))
+        .then(|| format!("{}: a {noun} takes {}.", kernel.kernel, join_parts(&parts)))
 }
 
 /// Geometric means of speed-ups over the kernels of a group, of cells that all

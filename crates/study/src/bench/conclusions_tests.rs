@@ -1,7 +1,7 @@
 //! Conclusions from tables of figures.
 
 use super::*;
-use pinwise_record::{BENCH_SCHEMA, CountsRecord, HostRecord, MachineRecord, SmtRecord, Stopped};
+use pinwise_record::{CountsRecord, Header, HostRecord, MachineRecord, SmtRecord, Stopped};
 
 fn estimate(low: f64, high: f64) -> Estimate {
     Estimate {
@@ -67,10 +67,7 @@ fn core(name: &str, low: f64, high: f64) -> BenchKernel {
 
 fn bench(kernels: Vec<BenchKernel>, state: SmtState) -> Bench {
     Bench {
-        schema: BENCH_SCHEMA.to_owned(),
-        id: "id".to_owned(),
-        pinwise_version: String::new(),
-        started: String::new(),
+        header: Header::new("id", "", Vec::new()),
         ended: String::new(),
         host: HostRecord {
             machine_spec: "sim:".to_owned(),
@@ -99,10 +96,8 @@ fn bench(kernels: Vec<BenchKernel>, state: SmtState) -> Bench {
         kernels,
         scores: Vec::new(),
         conclusions: Vec::new(),
-        findings: Vec::new(),
         stopped: None,
         elapsed_s: 0.0,
-        tags: Vec::new(),
     }
 }
 
@@ -124,8 +119,33 @@ fn smt_that_adds_and_costs() {
         ],
         &[
             "On one core, SMT adds 18.0 % (16.0–20.0 %) to whetstone, costs 6.0 % (4.0–8.0 %) in fft, changes pi by less than 1.0 %, is undecided for chase.",
-            "Leave SMT on, unless this machine is there for work like fft: then run one thread per core (--place one-per-core), which needs no change of the machine.",
+            "Leave SMT on, unless this machine is dedicated to work like fft: then run one thread per core (--place one-per-core), which needs no change of the machine.",
         ],
+    );
+}
+
+#[test]
+fn many_kernels_are_a_range() {
+    let names = ["integer", "fft", "pi", "triad", "mean-sd"];
+    let kernels = || -> Vec<BenchKernel> {
+        let all = names.iter().zip(0_u8..);
+        all.map(|(name, at)| core(name, 1.2, 1.22 + 0.02 * f64::from(at)))
+            .collect()
+    };
+    check(
+        kernels(),
+        &[
+            "On one core, SMT adds 21.0–25.0 % to all 5 kernels.",
+            "Leave SMT on.",
+        ],
+    );
+    let mut with_open = kernels();
+    with_open.push(core("chase", 0.9, 1.2));
+    let mut record = bench(with_open, SmtState::Reported);
+    draw(&mut record);
+    assert_eq!(
+        record.conclusions[0],
+        "On one core, SMT adds 21.0–25.0 % to 5 kernels, is undecided for chase."
     );
 }
 

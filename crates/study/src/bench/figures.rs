@@ -13,7 +13,7 @@ use pinwise_record::{
 };
 
 /// The figures of a trial.
-pub(super) fn of(
+pub(super) fn trial_figures(
     trial: &Trial,
     plan: &BenchPlan,
     facts: Option<&KernelRecord>,
@@ -43,7 +43,7 @@ pub(super) fn of(
                     .filter(|_| shows_efficiency(trial.question))
                     .map(|speed_up| speed_up.value / threads_ratio),
                 speed_up,
-                ..asked(trial, cell, arm)
+                ..describe_cell(trial, cell, arm)
             }
         })
         .collect();
@@ -86,7 +86,7 @@ pub(super) fn cache_fit(trial: &Trial, plan: &BenchPlan, facts: Option<&KernelRe
     }
 }
 
-fn asked(trial: &Trial, cell: &Cell, arm: &Arm) -> BenchCell {
+fn describe_cell(trial: &Trial, cell: &Cell, arm: &Arm) -> BenchCell {
     BenchCell {
         name: trial.name(cell),
         threads: cell.threads,

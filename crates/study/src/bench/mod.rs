@@ -8,8 +8,8 @@
 //!
 //! Every question to a kernel is one randomised comparison, so that whatever
 //! disturbs the machine disturbs all cells alike; nothing is timed here.
-//! [`run`] stores and prints nothing: a [`Conductor`] carries comparisons out
-//! and keeps what has grown.
+//! [`run`] stores and prints nothing: a [`Conductor`] runs the comparisons
+//! and saves partial results.
 
 pub mod builds;
 pub mod cache_fit;
@@ -30,8 +30,7 @@ use cache_fit::CacheSize;
 use command::Call;
 use pinwise_machine::{Binding, CommandRunner, Host};
 use pinwise_record::{
-    BENCH_SCHEMA, Bench, Comparison, ComparisonStudy, Finding, KernelRecord, Severity, SmtRecord,
-    Stopped,
+    Bench, Comparison, ComparisonStudy, Finding, Header, KernelRecord, Severity, SmtRecord, Stopped,
 };
 use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload};
@@ -102,7 +101,7 @@ pub fn run(
     let (topology, _) = machine.topology()?;
     let started = machine.now();
     let mut record = opening(plan, machine, &topology);
-    let ready = match prepared(plan, machine, conductor, &mut record) {
+    let ready = match prepare_kernel(plan, machine, conductor, &mut record) {
         Err(error) if is_interrupt(&error) => {
             record.stopped = Some(Stopped::Interrupted);
             return Ok(record);
@@ -117,7 +116,7 @@ pub fn run(
         let share = left.map(|left| left.mul_f64((trial.block_s() / rest).min(1.0)));
         let asked = comparison_of(plan, trial, facts.as_ref(), (index, share), conductor)?;
         let comparison = conductor.compare(&asked, machine)?;
-        let figures = figures::of(trial, plan, facts.as_ref(), &comparison);
+        let figures = figures::trial_figures(trial, plan, facts.as_ref(), &comparison);
         record.kernels.push(figures);
         figures::take_findings(&mut record.findings, trial, &comparison);
         record.elapsed_s = machine.now().saturating_sub(started).as_secs_f64();
@@ -139,10 +138,14 @@ pub fn run(
 
 fn opening(plan: &BenchPlan, machine: &dyn Host, topology: &Topology) -> Bench {
     Bench {
-        schema: BENCH_SCHEMA.to_owned(),
-        id: plan.id.clone(),
-        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: plan.started.clone(),
+        header: Header {
+            findings: plan
+                .notes
+                .iter()
+                .map(|note| Finding::new("left_out", Severity::Note, note.clone(), ""))
+                .collect(),
+            ..Header::new(&plan.id, &plan.started, plan.tags.clone())
+        },
         ended: plan.started.clone(),
         host: host_record(machine, topology),
         seed: plan.seed,
@@ -153,15 +156,9 @@ fn opening(plan: &BenchPlan, machine: &dyn Host, topology: &Topology) -> Bench {
         kernels: Vec::new(),
         scores: Vec::new(),
         conclusions: Vec::new(),
-        findings: plan
-            .notes
-            .iter()
-            .map(|note| Finding::new("left_out", Severity::Note, note.clone(), ""))
-            .collect(),
         planned: plan.trials.len(),
         stopped: None,
         elapsed_s: 0.0,
-        tags: plan.tags.clone(),
     }
 }
 
@@ -170,7 +167,7 @@ type Ready<'a> = Vec<(&'a Trial, Option<KernelRecord>)>;
 /// Every trial's baseline runs once, shortly: what it works on is learnt, and
 /// a kernel that refuses does so before anything is measured. Of a suite, such
 /// a kernel is left out; one that was named is an error.
-fn prepared<'a>(
+fn prepare_kernel<'a>(
     plan: &'a BenchPlan,
     machine: &mut dyn CommandRunner,
     conductor: &mut dyn Conductor,
@@ -229,8 +226,8 @@ fn comparison_of(
             place: cell.place.clone(),
             same_as: cell.same_as.clone(),
             is_default: false,
-            binding: Binding::of(&cell.place, None),
-            host: None,
+            binding: Binding::for_place(&cell.place, None),
+            settings: Vec::new(),
         });
     }
     let fit = figures::cache_fit(trial, plan, facts);

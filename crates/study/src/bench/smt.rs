@@ -49,11 +49,11 @@ pub fn smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
     none(SmtState::Absent, sentence, advice)
 }
 
-const UNSTABLE: &str = "What a second CPU adds depends on where the hypervisor puts it at the moment: figures are a mixture, and no placement in this machine changes it.";
+const UNSTABLE: &str = "The gain from a second CPU depends on where the hypervisor currently runs it: figures are a mixture, and no placement inside this machine changes that.";
 const HIDDEN: &str =
     "A hypervisor may hide siblings: check with pinwise topology --measure --watch 60s.";
 const MAY_MOVE: &str =
-    "The siblings are those of the moment when it was measured; nobody watched whether they stay.";
+    "The siblings are those found when measured; whether they stay was not watched.";
 
 fn none(state: SmtState, sentence: String, advice: &str) -> Smt {
     Smt {
@@ -107,7 +107,7 @@ fn contradicted(topology: &Topology, known: &TopologyRecord) -> Smt {
     let said = words.map_or_else(String::new, |c| format!("{} {}", c.claim, c.measured));
     if !machine.has_smt() {
         let sentence = format!("Measurement found no two CPUs that share a core. {said}");
-        let advice = "Leave one-per-core and other placements that rest on siblings alone here.";
+        let advice = "Avoid one-per-core and other placements that depend on siblings here.";
         return none(SmtState::Absent, sentence, advice);
     }
     let advice = if stays(topology, known) {
@@ -158,12 +158,12 @@ fn why_none(topology: &Topology, known: Option<&TopologyRecord>) -> (String, &'s
             "Cores have several CPUs here, but this process may use one of each: the {by} allows only {}.",
             topology.allowed
         );
-        return (sentence, "Widen it to ask what the others add.");
+        return (sentence, "Widen it to measure what the others add.");
     }
     let offline = topology.cpus.iter().filter(|cpu| !cpu.online).count();
     if offline > 0 {
         let sentence = format!(
-            "Every core that is switched on has one CPU; {offline} CPUs are offline, among them perhaps the siblings."
+            "Every online core has one CPU; {offline} CPUs are offline, perhaps including the siblings."
         );
         return (
             sentence,

@@ -3,7 +3,7 @@
 use pinwise_format::shell;
 use std::collections::HashMap;
 
-use super::{ChangeError, empty, judged, moved, sentence};
+use super::{ChangeError, empty, judge_figure, moved, sentence};
 use crate::compare::{all_runs, figure_of, foreign_cpus};
 use pinwise_format::count;
 use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
@@ -25,7 +25,7 @@ pub(super) fn arms(
 ) -> Result<Vec<FigureChange>, ChangeError> {
     same_question(a, b)?;
     caveats.push(
-        "A and B ran at different times. What moved all arms of one of them cancels in the ratios to the baseline; what moved a single arm does not. To be sure, run both in one experiment, where they take turns: pinwise compare --command '…' --command '…'."
+        "A and B ran at different times. Effects on all arms of one of them cancel in the ratios to the baseline; effects on a single arm do not. To be sure, run both in turn in one experiment: pinwise compare --command '…' --command '…'."
             .to_owned(),
     );
     let sides = [a, b];
@@ -139,7 +139,7 @@ impl Asked {
                     [&a, &b].map(|session| self.question.alone(session).map(ratio));
             }
         }
-        let mut figure = judged(figure, self.delta);
+        let mut figure = judge_figure(figure, self.delta);
         let is_claim = matches!(figure.verdict, ChangeVerdict::Lower | ChangeVerdict::Higher);
         if let (true, Some(load)) = (is_claim, &self.load) {
             figure.verdict = ChangeVerdict::CannotTell;

@@ -2,12 +2,12 @@
 
 use super::plan::ComparePlan;
 use pinwise_placement::Wish;
-use pinwise_record::{Comparison, Stopped, words};
+use pinwise_record::{Comparison, Stopped};
 use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting, Words};
 
 /// What to do, as a sentence; `None` where the best arm's commands say it.
-pub(super) fn of(
+pub(super) fn write_advice(
     record: &Comparison,
     plan: &ComparePlan,
     outcome: ComparisonOutcome,
@@ -23,7 +23,7 @@ pub(super) fn of(
 /// More time settles nothing where something else speaks against a verdict.
 fn caveat(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
     verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
-    Some("See the findings for what would settle it.".to_owned())
+    Some("See the findings for how to decide it.".to_owned())
 }
 
 fn to_do(
@@ -48,7 +48,7 @@ fn to_do(
             }
         }
         (ComparisonOutcome::LeaveAlone, _) => "Change nothing.".to_owned(),
-        (ComparisonOutcome::Same, _) if words(&plan.metric) == Words::SPEED => {
+        (ComparisonOutcome::Same, _) if plan.metric.words() == Words::SPEED => {
             "Speed does not decide: choose by other criteria.".to_owned()
         }
         (ComparisonOutcome::Same, _) => {
@@ -69,7 +69,7 @@ fn to_do(
                 };
                 format!("Give it {more}: {}{tail}.", prices.text)
             }
-            None => "A verdict takes more than an hour here. Make the machine quieter (pinwise doctor says how), or accept a larger smallest effect (--min-effect).".to_owned(),
+            None => "A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).".to_owned(),
         },
     };
     Some(text)

@@ -1,7 +1,7 @@
 //! Puts the record together: at the start from the plan, at the end from what
 //! the engine found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::advice;
 use super::contrast;
@@ -14,15 +14,14 @@ use super::results::Results;
 use super::steadiness;
 use crate::host::host_record;
 use crate::launchers;
-use pinwise_machine::Host;
+use pinwise_machine::{Host, RunSetting};
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
-    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, Estimate, MetricRecord,
-    Phase, PlacementKind, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind, VerdictRecord,
-    WorkloadRecord, again, no_verdict_yet, words,
+    Arm, CommandRecord, CompanionRecord, Comparison, ContrastRecord, Estimate, Header,
+    MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, SettingRecord, Spread,
+    Stopped, ThreadTime, VerdictKind, VerdictRecord, WorkloadRecord, again, no_verdict_yet,
 };
-use pinwise_stats::beside;
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
@@ -34,13 +33,10 @@ const CONDITION: &str = "Conditional on this boot, this binary and this load.";
 /// The record before the first run.
 pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topology) -> Comparison {
     Comparison {
-        schema: COMPARISON_SCHEMA.to_owned(),
-        id: plan.id.clone(),
+        header: Header::new(&plan.id, &plan.started, plan.tags.clone()),
         study: plan.study.clone(),
-        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
         argv: plan.argv.clone(),
         again: again(&plan.argv, plan.study.as_str(), plan.seed),
-        started: plan.started.clone(),
         host: host_record(machine, topology),
         seed: plan.seed,
         metric: MetricRecord::new(&plan.metric, &plan.unit),
@@ -57,15 +53,14 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
             commands: Vec::new(),
             not_recommended: None,
             condition: CONDITION.to_owned(),
+            guarantee: None,
             steadiness: None,
             beside: None,
         },
-        findings: Vec::new(),
         stopped: None,
         ended: Stopped::words(None).to_owned(),
         blocks: 0,
         elapsed_s: 0.0,
-        tags: plan.tags.clone(),
         service: plan.service.clone(),
     }
 }
@@ -120,17 +115,40 @@ fn arm_record(arm: &ArmPlan, program: Option<String>) -> Arm {
             llcs: place.used.llcs,
             cores: place.used.cores,
         },
+        setting: setting(&arm.settings),
         cpus: place.cpus.to_string(),
         same_as: arm.same_as.clone(),
         other_runs: Vec::new(),
         runs: Vec::new(),
         estimate: None,
         spread: None,
+        threads: None,
         eliminated: false,
         invalid: None,
         standing: String::new(),
         trace: None,
     }
+}
+
+fn setting(settings: &[RunSetting]) -> SettingRecord {
+    let mut record = SettingRecord::default();
+    for setting in settings {
+        match setting {
+            RunSetting::Group(group) => {
+                record.limit = group.limit.map(Into::into);
+                record.is_exclusive = group.cpus.is_some();
+            }
+            RunSetting::Companion(companion) => record.beside.push(CompanionRecord {
+                name: companion.name.clone(),
+                command: companion.command.argv().to_vec(),
+            }),
+            RunSetting::Policy(policy) => record.policy = Some(policy.to_string()),
+            RunSetting::Nice(nice) => record.nice = Some(*nice),
+            // A finding says what was done to the host.
+            RunSetting::Offline(_) | RunSetting::Interrupts(_) => {}
+        }
+    }
+    record
 }
 
 const fn kind(placement: &Placement) -> PlacementKind {
@@ -141,13 +159,13 @@ const fn kind(placement: &Placement) -> PlacementKind {
     }
 }
 
-/// What a command is and how it is run, as it stands in records.
+/// What a command is and how it is run, as records describe it.
 pub(crate) fn workload_record(workload: &Workload) -> WorkloadRecord {
     WorkloadRecord {
         input: workload.input.as_ref().map(|p| p.display().to_string()),
         environment: workload.environment.clone(),
         prepare: workload.prepare.as_ref().map(ToString::to_string),
-        cleanup: workload.cleanup.as_ref().map(ToString::to_string),
+        conclude: workload.conclude.as_ref().map(ToString::to_string),
         timeout_s: workload.timeout.map(|t| t.as_secs_f64()),
         recipe: workload.recipe.clone(),
         verify: workload.verify.as_ref().map(ToString::to_string),
@@ -186,7 +204,7 @@ pub(super) fn close(
             .position(|&arm| arm == plan.baseline)
             .unwrap_or(0),
         delta: plan.tuning.min_effect.ln_1p(),
-        words: words(&plan.metric),
+        words: plan.metric.words(),
         is_rate: plan.metric.better() == Better::Higher,
         judge: plan.tuning.judge,
         resolution: results.look.as_ref().and_then(|look| look.resolution),
@@ -202,7 +220,13 @@ pub(super) fn close(
                 .contrasts
                 .iter()
                 .map(|c| ContrastRecord {
-                    limit: limit::of(c, results.cpu_contrast(), &record.metric, plan, &setting),
+                    limit: limit::judge_limit(
+                        c,
+                        results.cpu_contrast(),
+                        &record.metric,
+                        plan,
+                        &setting,
+                    ),
                     ..contrast::record(c, &look, &setting, &results, &columns)
                 })
                 .collect();
@@ -214,8 +238,23 @@ pub(super) fn close(
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
     }
-    record.findings = findings::all(record, plan, &results);
+    record.verdict.condition = condition(record);
+    record.findings = findings::all(record, plan, topology, &results);
     record.conclude();
+}
+
+/// What the verdict depends on, beside what every verdict does.
+fn condition(record: &Comparison) -> String {
+    let runs = record.arms.iter().flat_map(|arm| &arm.runs);
+    let loaded: BTreeSet<&str> = runs.filter_map(|run| run.sched_ext.as_deref()).collect();
+    if loaded.is_empty() {
+        return CONDITION.to_owned();
+    }
+    let names: Vec<&str> = loaded.into_iter().collect();
+    format!(
+        "Conditional on this boot, this binary, this load and the sched_ext scheduler {}.",
+        names.join(", ")
+    )
 }
 
 fn fill_arm(arm: &mut Arm, state: &ArmState) {
@@ -226,6 +265,7 @@ fn fill_arm(arm: &mut Arm, state: &ArmState) {
     // A screening estimate is never a result: the arms that were picked look
     // better in it than they are.
     let confirmed = state.runs.iter().filter(|r| r.phase == Phase::Confirmation);
+    arm.threads = ThreadTime::from_runs(confirmed.clone());
     let values: Vec<f64> = confirmed.filter_map(|r| r.metric.value).collect();
     let described = describe(&values);
     arm.spread = described.filter(|_| values.len() > 1).map(|d| Spread {
@@ -271,8 +311,9 @@ fn conclude(
     let is_default = plan.arms[plan.baseline].is_default;
     let mut outcome = verdict::outcome(&choice, setting.delta, is_default);
     let mut sentence = verdict::overall_sentence(outcome, &choice, setting);
-    let by_cpu = cpu.filter(|cpu| beside::decides(&choice.contrasts[0], cpu));
-    if let Some(cpu) = by_cpu {
+    let first = record.contrasts.first();
+    let known = first.and_then(|contrast| contrast.cpu_time.as_ref());
+    if let Some(cpu) = cpu.filter(|_| known.is_some_and(|known| known.decides)) {
         outcome = ComparisonOutcome::Best(match cpu.decision {
             Decision::Faster => cpu.arm,
             _ => setting.baseline,
@@ -303,7 +344,7 @@ fn conclude(
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
         None => (
             None,
-            advice::of(record, plan, outcome, best, (&choice, setting)),
+            advice::write_advice(record, plan, outcome, best, (&choice, setting)),
         ),
     };
     let (sentence, advice) = match of_limit {
@@ -327,6 +368,7 @@ fn conclude(
         commands,
         not_recommended,
         condition: CONDITION.to_owned(),
+        guarantee: Some(verdict::guarantee(look, plan.tuning.alpha)),
         steadiness: None,
         beside: None,
     };
@@ -342,7 +384,7 @@ fn commands(
     let arm = &record.arms[arm];
     let mut commands = record.commands_of(arm);
     let program = |tool: Tool| record.program_of(arm, |word| tool.given(word));
-    commands.extend(launchers::commands(place, topology, &program));
+    commands.extend(launchers::commands(place, &arm.setting, topology, &program));
     commands
 }
 
@@ -363,7 +405,7 @@ fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
     match stopped {
         Stopped::Failed => failed_sentence(record),
         Stopped::Interrupted => "Undecided: interrupted before there was enough data.".to_owned(),
-        _ => "Undecided: no whole block could be kept.".to_owned(),
+        _ => "Undecided: no complete block.".to_owned(),
     }
 }
 
@@ -379,5 +421,5 @@ fn failed_sentence(record: &Comparison) -> String {
     if failed.len() == record.arms.len() {
         return format!("No arm could be measured: {reason}{stop}");
     }
-    format!("No verdict, since {who} could not be measured: {reason}{stop}")
+    format!("No verdict because {who} could not be measured: {reason}{stop}")
 }

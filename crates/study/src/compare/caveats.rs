@@ -15,13 +15,13 @@ pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Fi
     let is_coarse = resolution.relative > record.plan.min_effect.ln_1p();
     is_coarse.then(|| {
         let (name, unit) = (&record.metric.name, &record.metric.unit);
-        let step = rounded(resolution.step);
+        let step = round_step(resolution.step);
         let sentence = match resolution.is_unknown() {
             true => format!(
-                "{name} is {step} {unit} in every run: nothing shows how fine it is, and nothing is called the same."
+                "{name} is {step} {unit} in every run: its resolution is unknown, so no arms are called the same."
             ),
             false => format!(
-                "{name} comes in steps of {step} {unit}, {} of a typical run: smaller differences may be hidden, and nothing is called the same.",
+                "{name} comes in steps of {step} {unit}, {} of a typical run: smaller differences may be hidden, so no arms are called the same.",
                 percent(gain(resolution.relative))
             ),
         };
@@ -37,7 +37,7 @@ pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Fi
 }
 
 /// Seven digits: what divides values that are rounded themselves is not exact.
-fn rounded(step: f64) -> f64 {
+fn round_step(step: f64) -> f64 {
     format!("{step:.6e}").parse().unwrap_or(step)
 }
 
@@ -119,7 +119,7 @@ impl LabelledContrast<'_> {
         &format!(
             "the difference changes over the experiment ({early} in the first third, {late} in the last)"
         ),
-        "If one arm warms up, throw more blocks away with --warmup; if it slows down, look for what it leaves behind.",
+        "If one arm warms up, discard more blocks with --warmup; if it slows down, look for what its runs leave behind.",
     ))
     }
 
@@ -163,12 +163,12 @@ impl LabelledContrast<'_> {
             "depends_on_tail",
             Severity::Warning,
             format!(
-                "{}: typical run, mean and tail may say the opposite: {} as judged, {}.",
+                "{}: typical run, mean and tail may disagree: {} as judged, {}.",
                 self.against(),
                 judged.with_interval(),
                 others.join(", ")
             ),
-            "Say what matters: --judge mean for totals, --judge p90 for the tail.",
+            "Choose what matters: --judge mean for totals, --judge p90 for the tail.",
         ))
     }
 

@@ -36,11 +36,10 @@ pub(super) fn record(
         Some(dropped) => dropped.totals,
         None => results::totals(&results.data, contrast.arm, setting.baseline),
     };
-    let parts = parts::of(contrast, &arm.runs, &baseline.runs);
-    let [mut cpu_time, wall_per_cpu_time] = parts.map_or([None, None], |parts| parts.map(Some));
+    let mut parts = parts::compare_parts(contrast, &arm.runs, &baseline.runs);
     let mut sentence = verdict::contrast_sentence(contrast, basis, setting);
     if let Some(cpu) = results.cpu_contrast() {
-        let part = cpu_time.insert(component(cpu));
+        let part = parts.cpu_time.insert(component(cpu));
         part.decides = beside::decides(contrast, cpu);
         if part.decides {
             sentence = format!("{} ({basis}).", beside::words(contrast, cpu, setting));
@@ -65,8 +64,10 @@ pub(super) fn record(
         dropped_after: basis.is_dropped.then_some(blocks),
         sentence,
         more_time_s: more,
-        cpu_time,
-        wall_per_cpu_time,
+        cpu_time: parts.cpu_time,
+        wall_per_cpu_time: parts.wall_per_cpu_time,
+        ready_per_cpu_time: parts.ready_per_cpu_time,
+        wall_per_ready_time: parts.wall_per_ready_time,
         totals: totals.map(|t| TotalsRecord {
             mean_ratio: t.mean_ratio,
             p90_ratio: t.p90_ratio,

@@ -99,11 +99,11 @@ struct Engine<'a> {
     only: Option<WholeBlock>,
     throttled_blocks: usize,
     names: Vec<String>,
-    /// What the user has not been reported yet.
+    /// Failures not yet shown to the user.
     failures: Vec<String>,
 }
 
-/// A block of which all runs went well, by arm.
+/// A block whose runs all succeeded, by arm.
 struct WholeBlock {
     costs: Vec<Option<f64>>,
     slots: Vec<usize>,
@@ -121,7 +121,7 @@ struct WholeBlock {
 enum Block {
     /// All runs went well.
     Whole(WholeBlock),
-    /// An arm failed or was throttled: nothing of the block counts.
+    /// An arm failed or was stopped by a limit that seldom does: nothing of the block counts.
     Dropped,
     /// The user stopped it.
     Interrupted,
@@ -305,7 +305,8 @@ impl<'a> Engine<'a> {
             whole.cpu_share = whole.cpu_share.max(share);
             whole.slots[arm] = slot;
             whole.before[arm] = self.last_arm.replace(arm);
-            throttled |= run.throttled.is_some_and(|times| times > 0);
+            throttled |=
+                !self.plan.arms[arm].has_own_limit() && self.arms[arm].stops.count(run.throttled);
             is_whole &= run.metric.cost.is_some();
             finished.push((arm, run));
         }
@@ -349,7 +350,7 @@ impl<'a> Engine<'a> {
             workload: &plan.workload,
             place: &plan.place,
             binding: plan.binding.as_ref(),
-            host: plan.host.as_ref(),
+            settings: &plan.settings,
             metric: &self.plan.metric,
             output: outcome::output_of(&self.plan.output, &plan.name, moment.phase, moment.block),
             padding: self.order.random_range(0..PADDING),

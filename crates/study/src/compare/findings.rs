@@ -6,18 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::caveats;
+use super::companions;
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
-use super::steadiness;
+use super::{steadiness, throttling};
 use pinwise_format::three_digits;
-use pinwise_machine::HostSetting;
+use pinwise_machine::RunSetting;
 use pinwise_record::{
     Arm, Comparison, ContrastRecord, Finding, MetricRecord, RunRecord, Severity, Stopped,
 };
 use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
-use pinwise_topology::CpuSet;
+use pinwise_topology::{CpuSet, Topology};
 
 /// Others using more than this share of the CPUs disturb.
 const FOREIGN_SHARE: f64 = 0.05;
@@ -32,13 +33,19 @@ const COVERED: f64 = 0.99;
 const SHORT_RUN_S: f64 = 0.005;
 
 /// All findings, worst first.
-pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) -> Vec<Finding> {
+pub(super) fn all(
+    record: &Comparison,
+    plan: &ComparePlan,
+    topology: &Topology,
+    results: &Results,
+) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
         too_few_blocks(record, plan, results),
         placebo(record, plan),
         thread_counts(record),
         granted(record),
-        throttled(results),
+        throttling::dropped_blocks(results),
+        throttling::outer_limit(record, topology),
         foreign_load(record),
         steal(record),
         drift(record, results),
@@ -63,6 +70,9 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
     findings
         .extend(contrasts.flat_map(|c| of_parts.iter().filter_map(move |check| check(c, record))));
     findings.extend(invalid_arms(record));
+    findings.extend(companions::findings(record, plan));
+    let own_limits = record.arms.iter();
+    findings.extend(own_limits.filter_map(|arm| throttling::own_limit(arm, record)));
     findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());
     findings.extend(plan.arms.iter().filter_map(merged));
@@ -74,6 +84,15 @@ pub(crate) fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> 
     record.arms.iter().flat_map(|arm| &arm.runs)
 }
 
+/// Runs that had no companion, which is a load that was asked for.
+pub(super) fn runs_alone(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
+    let alone = record
+        .arms
+        .iter()
+        .filter(|arm| arm.setting.beside.is_empty());
+    alone.flat_map(|arm| &arm.runs)
+}
+
 fn invalid_arms(record: &Comparison) -> Vec<Finding> {
     record
         .arms
@@ -83,19 +102,20 @@ fn invalid_arms(record: &Comparison) -> Vec<Finding> {
             Some(Finding::new(
                 "arm_invalid",
                 Severity::Problem,
-                format!("{} does not count: {reason}", arm.name),
+                format!("{} excluded: {reason}", arm.name),
                 "Make the command succeed every time, or accept failures with --ignore-failure.",
             ))
         })
         .collect()
 }
 
-/// Arms asked for that come to the same as this one.
+/// Arms asked for that are equivalent to this one.
 fn merged(arm: &ArmPlan) -> Option<Finding> {
     let ArmPlan { name, same_as, .. } = arm;
-    let what = match arm.host {
-        Some(HostSetting::Interrupts(_)) => "interrupts",
-        _ => arm.place.stands_for(),
+    let moves = |setting: &RunSetting| matches!(setting, RunSetting::Interrupts(_));
+    let what = match arm.settings.iter().any(moves) {
+        true => "interrupts",
+        false => arm.place.stands_for(),
     };
     (!same_as.is_empty()).then(|| {
         Finding::new(
@@ -245,29 +265,6 @@ fn granted(record: &Comparison) -> Option<Finding> {
     ))
 }
 
-fn throttled(results: &Results) -> Option<Finding> {
-    (results.throttled_blocks > 0).then(|| {
-        Finding::new(
-            "throttled",
-            Severity::Warning,
-            format!(
-                "{} dropped because a cgroup's CPU quota stopped a run in {}.",
-                match results.throttled_blocks {
-                    1 => "1 block was".to_owned(),
-                    blocks => format!("{blocks} blocks were"),
-                },
-                if results.throttled_blocks == 1 {
-                    "it"
-                } else {
-                    "them"
-                }
-            ),
-            "Raise the quota (cpu.max), or start fewer threads.",
-        )
-        .with("blocks", results.throttled_blocks)
-    })
-}
-
 /// CPUs that others used while a typical run ran; `None` where no run says.
 pub(crate) fn foreign_cpus<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Option<f64> {
     let shares: Vec<f64> = runs
@@ -277,7 +274,7 @@ pub(crate) fn foreign_cpus<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Opt
 }
 
 fn foreign_load(record: &Comparison) -> Option<Finding> {
-    let busy = foreign_cpus(all_runs(record))?;
+    let busy = foreign_cpus(runs_alone(record))?;
     let places: BTreeSet<&str> = record
         .arms
         .iter()
@@ -296,7 +293,7 @@ fn foreign_load(record: &Comparison) -> Option<Finding> {
     loaded(busy, record.host.counts.cpus, effect, advice)
 }
 
-/// Others used so many of the machine's CPUs; nothing where that is little.
+/// Other processes used this many of the machine's CPUs; `None` if few.
 pub(crate) fn loaded(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
     let cpus = cpus.max(1) as f64;
     (busy / cpus > FOREIGN_SHARE).then(|| {
@@ -320,7 +317,7 @@ fn steal(record: &Comparison) -> Option<Finding> {
             "steal",
             Severity::Warning,
             format!(
-                "The hypervisor gave {:.1} % of a CPU to others meanwhile.",
+                "The hypervisor gave {:.1} % of a CPU to other virtual machines meanwhile.",
                 100.0 * share
             ),
             "Expect wider intervals; a dedicated host would be quieter.",
@@ -374,8 +371,7 @@ fn opposite_medians(record: &Comparison) -> Option<Finding> {
             "opposite_medians",
             Severity::Note,
             format!(
-                "{}: 'typical', the median of all runs, and 'change' point in opposite directions; \
-                 the change compares runs of the same block, whatever drifts, and is what counts.",
+                "{}: 'typical', the median of all runs, and 'change' point in opposite directions; trust the change: it compares runs of the same block, so drift cancels.",
                 found.join(", ")
             ),
             "",
@@ -389,7 +385,7 @@ fn position(results: &Results) -> Option<Finding> {
         Finding::new(
             "position_effect",
             Severity::Note,
-            format!("The last run of a block costs {:+.1} % against the first; the random order cancels it.", 100.0 * effect.exp_m1()),
+            format!("The last run of a block costs {:+.1} % relative to the first; the random order cancels it.", 100.0 * effect.exp_m1()),
             "",
         )
         .with("ratio_last_to_first", effect.exp())
@@ -445,7 +441,7 @@ fn short_runs(record: &Comparison) -> Option<Finding> {
             "short_runs",
             Severity::Warning,
             format!(
-                "A run takes {:.1} ms, much of it process start-up.",
+                "A run takes {:.1} ms, much of it process startup.",
                 typical * 1e3
             ),
             "Give the command more work per run.",

@@ -15,8 +15,8 @@ use pinwise_stats::verdict::{self, ROOM, Setting};
 /// More than anybody waits for.
 const LONG_S: f64 = 3600.0;
 
-/// How an arm stands; `None` where nothing was said of a limit.
-pub(super) fn of(
+/// Compares an arm with the limit; `None` if there is no limit.
+pub(super) fn judge_limit(
     contrast: &Contrast,
     cpu: Option<&Contrast>,
     metric: &MetricRecord,
@@ -138,9 +138,9 @@ pub(super) fn conclusion(
             record.baseline
         );
         let advice = match verdict::withheld(look, setting) {
-            Some(_) => "See the findings for what would settle it.".to_owned(),
+            Some(_) => "See the findings for how to decide it.".to_owned(),
             None => format!(
-                "Give it {}, or allow a larger slow-down (--fail-if-slower).",
+                "Give it {}, or allow a larger slowdown (--fail-if-slower).",
                 plan.more_effort(record.stopped.as_ref())
             ),
         };

@@ -6,7 +6,7 @@ use pinwise_sim::SimulatedMachine;
 use pinwise_topology::Topology;
 use pinwise_workload::Command;
 
-/// `os-default` and single CPUs, each of which costs so many times as much.
+/// `os-default` and single CPUs, each this many times as costly.
 fn compared(effects: &[f64], tuning: Tuning, seed: u64) -> Comparison {
     let cpus = effects.iter().enumerate();
     let costs: String = cpus

@@ -12,6 +12,7 @@ mod advice;
 mod assemble;
 mod budget;
 mod caveats;
+mod companions;
 mod contrast;
 mod engine;
 mod findings;
@@ -22,6 +23,7 @@ mod plan;
 mod recommendation;
 mod results;
 mod steadiness;
+mod throttling;
 mod traced;
 
 pub(crate) use assemble::workload_record;
@@ -65,7 +67,7 @@ pub struct Unwatched;
 
 impl Observer for Unwatched {}
 
-/// Where an experiment stands.
+/// The progress of an experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     /// `warm-up`, `screening` or `confirmation`; then `trace`, one block.

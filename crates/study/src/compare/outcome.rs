@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::throttling::Stops;
 use pinwise_machine::{
-    Binding, CommandRunner, Coverage, End, HostSetting, MachineError, Output, Request, Run,
+    Binding, CommandRunner, Coverage, End, MachineError, Output, Request, Run, RunSetting,
 };
 use pinwise_placement::Realised;
 use pinwise_record::{CoverageRecord, MetricReading, MoverRecord, Phase, RunRecord};
@@ -24,6 +25,8 @@ pub(super) struct ArmState {
     pub(super) invalid: Option<String>,
     /// Dropped by the screening.
     pub(super) eliminated: bool,
+    /// Runs that a limit on CPU time stopped.
+    pub(super) stops: Stops,
 }
 
 impl ArmState {
@@ -38,12 +41,6 @@ impl ArmState {
         }
     }
 }
-
-/// Of a run that does not count.
-const NO_READING: MetricReading = MetricReading {
-    value: None,
-    cost: None,
-};
 
 /// Why a run does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +80,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) place: &'a Realised,
     pub(crate) binding: Option<&'a Binding>,
-    pub(crate) host: Option<&'a HostSetting>,
+    pub(crate) settings: &'a [RunSetting],
     pub(crate) metric: &'a Metric,
     pub(crate) output: Output,
     /// Bytes by which the environment is padded.
@@ -101,7 +98,7 @@ impl Trial<'_> {
             environment_padding: self.padding,
             count_threads_closely: false,
             bound: self.binding,
-            host: self.host,
+            settings: self.settings,
         }
     }
 
@@ -122,11 +119,11 @@ impl Trial<'_> {
         if failure.is_none() {
             failure = self.verified(machine)?;
             if failure.is_some() {
-                record.metric = NO_READING;
+                record.metric = MetricReading::default();
             }
         }
-        if let Some(cleanup) = &self.workload.cleanup {
-            machine.run_helper("cleanup", cleanup)?;
+        if let Some(conclude) = &self.workload.conclude {
+            machine.run_helper("conclude", conclude)?;
         }
         Ok((record, failure))
     }
@@ -158,7 +155,7 @@ fn record(
     let (exit, signal) = match run.end {
         End::Status(status) => (Some(status), None),
         End::Signal(signal) => (None, Some(signal)),
-        End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => (None, None),
+        End::TimedOut | End::Interrupted | End::LeftBehind(_) | End::NoFigure(_) => (None, None),
     };
     let record = RunRecord {
         block: moment.block,
@@ -169,12 +166,13 @@ fn record(
         wall_s: run.wall.as_secs_f64(),
         user_s: run.user.map(|t| t.as_secs_f64()),
         sys_s: run.system.map(|t| t.as_secs_f64()),
+        queued_s: run.queued.map(|t| t.as_secs_f64()),
         max_rss_bytes: run.max_rss_bytes,
         exit,
         signal,
         timed_out: run.end == End::TimedOut,
         threads: run.threads,
-        migrations: run.migrations,
+        migrations: run.counts.migrations,
         context_switches: run
             .voluntary_switches
             .zip(run.involuntary_switches)
@@ -182,13 +180,15 @@ fn record(
         involuntary_switches: run.involuntary_switches,
         minor_faults: run.minor_faults,
         major_faults: run.major_faults,
-        cycles: run.cycles,
-        instructions: run.instructions,
+        cycles: run.counts.cycles,
+        instructions: run.counts.instructions,
         granted_cpus: run.granted.to_string(),
         coverage: run.coverage.as_ref().map(coverage_record),
         foreign_cpu_s: run.foreign_cpu.map(|t| t.as_secs_f64()),
         steal_s: run.steal.map(|t| t.as_secs_f64()),
-        throttled: run.throttled,
+        throttled: run.throttled.map(|limit| limit.times),
+        throttled_s: run.throttled.map(|limit| limit.held.as_secs_f64()),
+        sched_ext: run.sched_ext.clone(),
         metric,
     };
     (record, failure)
@@ -220,8 +220,7 @@ pub(crate) fn figures_of(run: &Run) -> Measured<'_> {
         user_s: run.user.map(|t| t.as_secs_f64()),
         sys_s: run.system.map(|t| t.as_secs_f64()),
         max_rss_bytes: run.max_rss_bytes,
-        cycles: run.cycles,
-        instructions: run.instructions,
+        counts: run.counts,
         output: run.output.as_deref(),
     }
 }
@@ -231,8 +230,8 @@ fn read_metric(
     metric: &Metric,
     workload: &Workload,
 ) -> (MetricReading, Option<RunFailure>) {
-    if let Some(failure) = RunFailure::of(run, workload) {
-        return (NO_READING, Some(failure));
+    if let Some(failure) = RunFailure::from_run(run, workload) {
+        return (MetricReading::default(), Some(failure));
     }
     match metric.read(&figures_of(run)) {
         Ok(value) => {
@@ -248,7 +247,7 @@ fn read_metric(
                 hint: "",
                 stderr: String::new(),
             };
-            (NO_READING, Some(failure))
+            (MetricReading::default(), Some(failure))
         }
     }
 }
@@ -256,9 +255,9 @@ fn read_metric(
 impl RunFailure {
     /// Why a run of this workload does not count; `None` where it does.
     #[must_use]
-    pub fn of(run: &Run, workload: &Workload) -> Option<Self> {
+    pub fn from_run(run: &Run, workload: &Workload) -> Option<Self> {
         let what = how_it_failed(run, workload)?;
-        let stderr = shown(&run.stderr_tail);
+        let stderr = show_stderr(&run.stderr_tail);
         let hint = match (&run.end, workload.success) {
             (End::Status(status), SuccessRule::Zero) if *status != 0 => {
                 "--ignore-failure accepts it"
@@ -280,7 +279,7 @@ impl RunFailure {
     fn of_output(reason: &str) -> Self {
         Self {
             what: format!(
-                "the output is wrong: its check says {}",
+                "wrong output: its check says {}",
                 reason.replace('\n', "; ")
             ),
             hint: "",
@@ -304,6 +303,7 @@ fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
                 "'{command}' took longer than its time-out of {limit} s and was killed"
             ))
         }
+        End::Interrupted => Some(format!("'{command}' was interrupted")),
         End::NoFigure(why) => Some(why.clone()),
         End::LeftBehind(names) => Some(format!(
             "'{command}' ended but left processes running ({}); they were killed: run it in the foreground",
@@ -323,11 +323,10 @@ fn name_of(workload: &Workload) -> String {
 fn how_it_is_wrong(run: &Run, workload: &Workload) -> Option<String> {
     let expect = workload.expect.as_ref()?;
     let output = run.output.as_deref()?;
-    (!expect.is_in(output))
-        .then(|| format!("the output is wrong: nothing in it matches '{expect}'"))
+    (!expect.is_in(output)).then(|| format!("wrong output: nothing in it matches '{expect}'"))
 }
 
-fn shown(stderr: &[u8]) -> String {
+fn show_stderr(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = text.trim_end();
     let skip = text.chars().count().saturating_sub(SHOWN_STDERR);

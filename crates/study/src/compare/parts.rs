@@ -2,7 +2,10 @@
 //!
 //! The first part is the program's own work, which others that want the CPUs
 //! hardly touch. The second is all that keeps wall time from it: waiting for a
-//! CPU, for input and output, and threads that run at once. Each part has the
+//! CPU, for input and output, and threads that run at once. A program that waits for a
+//! CPU needs another place, one that waits for a disk does not: where every run says how
+//! long its threads were queued, the second part is
+//! `ln((CPU + queued) / CPU) + ln(wall / (CPU + queued))`. Each part has the
 //! blocks of the whole and its random order, and is judged at the level of the
 //! look that judged the whole: for itself it is as sure, at all looks together.
 
@@ -15,24 +18,42 @@ use pinwise_record::{
 use pinwise_stats::confirm::{Contrast, Decision, decide};
 use pinwise_stats::paired::{Interval, Paired};
 
-/// CPU time, and wall time per CPU time, of an arm against the baseline.
-pub(super) fn of(
+/// What the difference between an arm and the baseline is made of, as far as every run
+/// says it.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) cpu_time: Option<ComponentRecord>,
+    pub(super) wall_per_cpu_time: Option<ComponentRecord>,
+    pub(super) ready_per_cpu_time: Option<ComponentRecord>,
+    pub(super) wall_per_ready_time: Option<ComponentRecord>,
+}
+
+/// The parts of the difference between the runs of an arm and of the baseline.
+pub(super) fn compare_parts(
     contrast: &Contrast,
     arm: &[RunRecord],
     baseline: &[RunRecord],
-) -> Option<[ComponentRecord; 2]> {
-    let pairs = pairs(arm, baseline)?;
-    let part = |response: fn(&Costs) -> f64| {
-        let differences = pairs.iter().map(|(a, b)| response(a) - response(b));
-        let paired = Paired::unweighted(differences.collect()).redescending();
-        let Interval { low, high } = paired.interval(contrast.nominal_level);
+) -> Parts {
+    pairs(arm, baseline).map_or_else(Parts::default, |pairs| {
+        split(&pairs, contrast.nominal_level)
+    })
+}
+
+fn split(pairs: &[(Costs, Costs)], level: f64) -> Parts {
+    let part = |response: fn(&Costs) -> Option<f64>| {
+        let differences = pairs.iter().map(|(a, b)| Some(response(a)? - response(b)?));
+        let paired = Paired::unweighted(differences.collect::<Option<_>>()?).redescending();
+        let Interval { low, high } = paired.interval(level);
         let end = |end: f64| end.is_finite().then(|| end.exp());
-        ComponentRecord::new(paired.estimate().exp(), (end(low), end(high)))
+        let ends = (end(low), end(high));
+        Some(ComponentRecord::new(paired.estimate().exp(), ends))
     };
-    Some([
-        part(|costs| costs.cpu_s.ln()),
-        part(|costs| (costs.wall_s / costs.cpu_s).ln()),
-    ])
+    Parts {
+        cpu_time: part(|costs| Some(costs.cpu_s.ln())),
+        wall_per_cpu_time: part(|costs| Some((costs.wall_s / costs.cpu_s).ln())),
+        ready_per_cpu_time: part(|costs| Some((costs.ready_s? / costs.cpu_s).ln())),
+        wall_per_ready_time: part(|costs| Some((costs.wall_s / costs.ready_s?).ln())),
+    }
 }
 
 /// An interval of this many times the width takes half of the runs.
@@ -42,14 +63,17 @@ const NARROWER: f64 = 0.7;
 struct Costs {
     wall_s: f64,
     cpu_s: f64,
+    /// Running, and queued for a CPU.
+    ready_s: Option<f64>,
 }
 
 impl Costs {
-    fn of(run: &RunRecord) -> Option<Self> {
+    fn from_run(run: &RunRecord) -> Option<Self> {
         let cpu_s = run.cpu_s()?;
         (cpu_s > 0.0 && run.wall_s > 0.0).then_some(Self {
             wall_s: run.wall_s,
             cpu_s,
+            ready_s: run.queued_s.map(|queued_s| cpu_s + queued_s),
         })
     }
 }
@@ -59,7 +83,12 @@ fn pairs(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<Vec<(Costs, Costs)
     let by_block: BTreeMap<usize, &RunRecord> =
         confirmed(baseline).map(|run| (run.block, run)).collect();
     let pairs: Vec<(Costs, Costs)> = confirmed(arm)
-        .map(|run| Some((Costs::of(run)?, Costs::of(by_block.get(&run.block)?)?)))
+        .map(|run| {
+            Some((
+                Costs::from_run(run)?,
+                Costs::from_run(by_block.get(&run.block)?)?,
+            ))
+        })
         .collect::<Option<_>>()?;
     (!pairs.is_empty()).then_some(pairs)
 }
@@ -94,11 +123,11 @@ pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Opt
         _ => "higher",
     };
     let sentence = format!(
-        "CPU time of {} is {word}: {}. Only waiting leaves wall time open.",
+        "CPU time of {} is {word}: {}. Wall time is undecided only because of waiting.",
         contrast.arm,
         part.effect.with_interval()
     );
-    let advice = "Where others make it wait, CPU time answers the question (--metric cpu); where waiting is part of the program, only wall time does.";
+    let advice = "If other processes make it wait, judge CPU time (--metric cpu); if waiting is part of the program, only wall time counts.";
     let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, advice);
     Some(finding.with("ratio", part.ratio).weighing(6))
 }
@@ -121,7 +150,7 @@ pub(super) fn of_waiting(contrast: &ContrastRecord, record: &Comparison) -> Opti
         rest.effect.with_interval()
     );
     let advice =
-        "Waiting or parallelism differs; without --metric cpu wall-clock time is compared.";
+        "Waiting or parallelism differs; wall-clock time is compared without --metric cpu.";
     let finding = Finding::new("wall_time_differs", Severity::Note, sentence, advice);
     Some(finding.with("ratio", rest.ratio).weighing(6))
 }
@@ -132,3 +161,7 @@ fn logarithmic(low: Option<f64>, high: Option<f64>) -> Option<Interval> {
         high: high?.ln(),
     })
 }
+
+#[cfg(test)]
+#[path = "parts_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pinwise_machine::{Binding, HostSetting, Output};
+use pinwise_machine::{Binding, Output, RunSetting};
 use pinwise_placement::{Placement, RealiseError, Realised, merge_equivalent};
 use pinwise_record::{ComparisonStudy, Finding, ServiceRecord, Stopped};
 use pinwise_stats::confirm::{Question, Score};
@@ -21,14 +21,22 @@ pub struct ArmPlan {
     pub workload: Workload,
     /// Where it runs.
     pub place: Realised,
-    /// Other names asked for that come to the same.
+    /// Other names asked for that are equivalent.
     pub same_as: Vec<String>,
     /// Is this what happens when nothing is done?
     pub is_default: bool,
     /// How its threads are bound; `None`: they share the place's CPUs.
     pub binding: Option<Binding>,
-    /// How the host is set while it runs.
-    pub host: Option<HostSetting>,
+    /// What is set while it runs, beside its placement.
+    pub settings: Vec<RunSetting>,
+}
+
+impl ArmPlan {
+    /// Does a limit of its own stop its runs? Nobody else uses it up.
+    pub(super) fn has_own_limit(&self) -> bool {
+        let mut groups = self.settings.iter().filter_map(RunSetting::group);
+        groups.any(|group| group.limit.is_some())
+    }
 }
 
 /// May it have been rounded by a clock? Where nothing says so, whole numbers are
@@ -147,7 +155,7 @@ impl Default for ComparePlan {
         Self {
             arms: Vec::new(),
             baseline: 0,
-            metric: Metric::Wall,
+            metric: Metric::wall(),
             unit: String::new(),
             with_cpu: false,
             tuning: Tuning::default(),
@@ -200,8 +208,8 @@ impl ComparePlan {
                 name: place.placement.to_string(),
                 workload: Workload::new(command.clone()),
                 is_default: place.placement == Placement::os_default(),
-                binding: Binding::of(&place, None),
-                host: None,
+                binding: Binding::for_place(&place, None),
+                settings: Vec::new(),
                 place,
                 same_as,
             })

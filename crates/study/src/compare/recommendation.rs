@@ -31,7 +31,7 @@ pub(super) fn withheld(
     let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
     let min_effect = record.plan.min_effect;
     if contrast.is_some_and(|c| c.depends_on_load) {
-        let sentence = "No placement is recommended: the difference depends on what else runs. Compare under the load that matters, or on a quiet machine.";
+        let sentence = "No placement is recommended: the difference depends on other load. Compare under the load that matters, or on a quiet machine.";
         return Some((NotRecommended::DependsOnLoad, sentence.to_owned()));
     }
     if contrast.is_some_and(|c| !gains(c.ratio, min_effect)) {
@@ -41,7 +41,7 @@ pub(super) fn withheld(
         );
         return Some((NotRecommended::SmallGain, sentence));
     }
-    let runs = || findings::all_runs(record);
+    let runs = || findings::runs_alone(record);
     withheld_here(runs, &record.metric, record.host.counts.cpus)
         .or_else(|| quiet_only(record, arm, contrast?))
 }
@@ -58,7 +58,7 @@ fn quiet_only(
     is_risky.then(|| {
         let change = record.metric.effect(contrast.ratio, None, None).value;
         let sentence = format!(
-            "No placement is recommended: the gain of {} was not seen beside busy programs, and on {} this one cannot move away from them. Compare again beside the load that matters.",
+            "No placement is recommended: the gain of {} was not seen beside busy programs, and on {} this program cannot move away from them. Compare again under the load that matters.",
             percent(change.abs() / 100.0),
             count(arm.placement.cores, "core")
         );
@@ -76,13 +76,13 @@ pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
     // How near to its parent it starts is what they measure, and that changes
     // from one minute to the next.
     if findings::short_run_s(runs(), metric).is_some() {
-        let sentence = "No placement is recommended for runs that are mostly process start-up: give the command more work per run.";
+        let sentence = "No placement is recommended for runs that are mostly process startup: give the command more work per run.";
         return Some((NotRecommended::ShortRuns, sentence.to_owned()));
     }
     let cpus = cpus.max(1);
     let busy = findings::foreign_cpus(runs()).filter(|busy| *busy > BUSY_SHARE * cpus as f64)?;
     let sentence = format!(
-        "No placement is recommended while others use {busy:.1} of {cpus} CPUs: measure again when they do not, or when the program will have to live with them."
+        "No placement is recommended while other processes use {busy:.1} of {cpus} CPUs: measure again without them, or under the load that the program will face."
     );
     Some((NotRecommended::BusyMachine, sentence))
 }

@@ -10,7 +10,7 @@ use pinwise_stats::confirm::{Contrast, Look, Question};
 use pinwise_stats::diagnose::{self, Totals};
 
 /// An arm that was dropped before the end as clearly behind the best: what it showed
-/// until then stands.
+/// until then holds.
 pub(super) struct DroppedArm {
     pub(super) arm: usize,
     /// Against the baseline, at the last look that it took part in.

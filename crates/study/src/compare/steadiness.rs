@@ -69,7 +69,7 @@ fn sentence(record: &Comparison, plan: &ComparePlan) -> Option<String> {
         ContrastVerdict::Same => "costs the same".to_owned(),
         _ => format!("is not shown to be {}", metric.worse_word),
     };
-    let is_pinned = arm.place.placement != Placement::os_default() && arm.host.is_none();
+    let is_pinned = arm.place.placement != Placement::os_default() && arm.settings.is_empty();
     let what = match is_pinned {
         true => "pin it there",
         false => "choose it",
@@ -108,7 +108,7 @@ pub(super) fn finding(record: &Comparison) -> Option<Finding> {
         "spread_differs",
         Severity::Note,
         format!(
-            "Runs spread differently, drift and bursts left out: {}.",
+            "Runs spread differently (without drift and bursts): {}.",
             parts.join("; ")
         ),
         "If consistency matters, compare the spread too.",

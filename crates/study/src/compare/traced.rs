@@ -82,7 +82,7 @@ fn announce(observer: &mut dyn Observer, done: usize, arm: &str) {
     });
 }
 
-/// What stands in the way of one arm stands in the way of all?
+/// Does an obstacle to one arm concern all arms?
 const fn is_for_all(error: &MachineError) -> bool {
     matches!(
         error,
@@ -109,7 +109,7 @@ fn one(
         environment_padding: padding,
         count_threads_closely: false,
         bound: arm.binding.as_ref(),
-        host: arm.host.as_ref(),
+        settings: &arm.settings,
     };
     let order = trace::TracePlan {
         subject: Subject::Command(&request),
@@ -124,24 +124,25 @@ fn one(
         calibration: std::time::Duration::ZERO,
         interrupts: None,
         leaves_daemons: false,
+        keeps_interrupted: false,
         tags: Vec::new(),
     };
     let traced = trace::run(&order, machine, &mut trace::Unheard);
-    if let Some(cleanup) = &arm.workload.cleanup {
-        machine.run_helper("cleanup", cleanup)?;
+    if let Some(conclude) = &arm.workload.conclude {
+        machine.run_helper("conclude", conclude)?;
     }
     Ok(of_arm(arm, traced?))
 }
 
 /// What an arm keeps of a trace.
 fn of_arm(arm: &ArmPlan, traced: TraceRecord) -> ArmTrace {
-    let mut notes = traced.notes;
+    let mut notes = traced.header.notes;
     let has_failed = traced.exit.is_some_and(|status| status != 0);
     if has_failed && arm.workload.success != SuccessRule::AnyStatus {
         notes.insert(
             0,
             format!(
-                "The traced run of {} failed: its figures may be of a part of it.",
+                "The traced run of {} failed: its figures may be incomplete.",
                 arm.name
             ),
         );
@@ -172,7 +173,7 @@ fn unavailable(arm: &str, error: &MachineError) -> Finding {
             String::new(),
         ),
     };
-    Finding::new("trace_unavailable", Severity::Note, sentence, advice).weighing(4)
+    Finding::new("trace_unavailable", Severity::Warning, sentence, advice).weighing(4)
 }
 
 #[cfg(test)]

@@ -106,12 +106,12 @@ fn blame_is_given_to_whoever_did_more_than_half() {
         shown.rsplit_once("core idled").unwrap().1.to_owned()
     };
     assert_eq!(shown(2.0, 1.0, 0.5), ", by the scheduler.");
-    assert_eq!(shown(0.0, 1.0, 0.5), ", as its mask demands.");
+    assert_eq!(shown(0.0, 1.0, 0.5), ", because of its affinity mask.");
     assert_eq!(shown(0.0, 1.0, 1.5), ", beside other programs.");
     assert_eq!(shown(1.0, 1.0, 0.0), ".");
 }
 
-/// What stands beside the verdict with these traces.
+/// The text beside the verdict with these traces.
 fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
     let mut record = compared(PLAIN, false);
     for (arm, figures) in record.arms.iter_mut().zip([base, other]) {
@@ -157,6 +157,7 @@ fn a_trace_that_is_not_available_is_reported_and_spoils_nothing() {
     assert!(traced.arms.iter().all(|arm| arm.trace.is_none()));
     assert_eq!((traced.verdict, traced.arms), (plain.verdict, plain.arms));
     let shown: Vec<&Finding> = traced
+        .header
         .findings
         .iter()
         .filter(|finding| finding.check == "trace_unavailable")

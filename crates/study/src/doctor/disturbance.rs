@@ -40,7 +40,7 @@ pub(super) fn load(examined: &Examined) -> CheckOutcome {
                 "Other programs keep {total:.1} CPUs busy right now ({}): a placement on those CPUs would be judged by other processes' load.",
                 listed.join(", ")
             ),
-            "Find them with `top`, end or move them; comparisons stay valid meanwhile, only wider.",
+            "Find them with `top`, then stop or move them; comparisons stay valid meanwhile, but intervals are wider.",
         )
         .with("busy_cpus", json!(busy.into_iter().map(|(c, s)| (c.to_string(), s)).collect::<std::collections::BTreeMap<_, _>>()))
         .with("load_average_1min", json!(examined.facts.load_average)),
@@ -56,13 +56,14 @@ pub(super) fn steal(examined: &Examined) -> CheckOutcome {
     if share <= STEAL {
         return InOrder("steal");
     }
+    let cpus = after.busy.len().max(1) as f64;
     Found(
         warning(
             "steal",
             8,
             format!(
-                "The hypervisor gives {:.1} % of a CPU to other virtual machines.",
-                100.0 * share
+                "The hypervisor gives the time of {:.2} of {cpus} CPUs to other virtual machines.",
+                share.min(cpus)
             ),
             "Use a dedicated host or instance type, or expect wide intervals.",
         )
@@ -78,8 +79,8 @@ pub(super) fn virtual_machine(examined: &Examined) -> CheckOutcome {
         warning(
             "virtual_machine",
             7,
-            format!("This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be untrue."),
-            "Trust randomised comparisons more than the reported shape; what holds today may not hold after a migration.",
+            format!("This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be wrong."),
+            "Trust randomised comparisons more than the reported topology; results may change after a migration.",
         )
         .with("hypervisor", hypervisor.as_str()),
     )
@@ -93,7 +94,7 @@ pub(super) fn quota(examined: &Examined) -> CheckOutcome {
         warning(
             "quota",
             9,
-            format!("A cgroup limits this process to {:.2} CPUs of {}; beyond it every thread is stopped for the rest of the period.", quota.cpus, examined.topology.allowed.len()),
+            format!("A cgroup limits this process to {:.2} CPUs of {}; beyond that, all threads are throttled for the rest of the period.", quota.cpus, examined.topology.allowed.len()),
             format!("Raise the limit in {}, or start no more threads than it allows.", quota.source),
         )
         .with("quota_cpus", quota.cpus),
@@ -110,7 +111,7 @@ pub(super) fn tuners(examined: &Examined) -> CheckOutcome {
             "tuners",
             6,
             format!(
-                "{} is running and moves interrupts, memory or threads by itself.",
+                "{} is running and moves interrupts, memory or threads on its own.",
                 tuners.join(", ")
             ),
             format!(
@@ -130,7 +131,7 @@ pub(super) fn thermal(examined: &Examined) -> CheckOutcome {
             warning(
                 "thermal",
                 5,
-                format!("Cores were throttled for heat {events} times since boot."),
+                format!("Cores were thermally throttled {events} times since boot."),
                 "Improve cooling, or pause between runs with --prepare 'sleep 2'.",
             )
             .with("events_since_boot", events),
@@ -184,7 +185,8 @@ fn busy_shares(before: &Usage, after: &Usage) -> Vec<(usize, f64)> {
         .iter()
         .map(|&(cpu, time)| {
             let busy = time.saturating_sub(at_start(cpu)).as_secs_f64();
-            (cpu, busy / interval.max(1e-9))
+            // The kernel counts whole ticks, which may exceed a short wait.
+            (cpu, (busy / interval.max(1e-9)).min(1.0))
         })
         .collect()
 }

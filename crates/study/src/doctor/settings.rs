@@ -1,6 +1,8 @@
 //! Checks of how the machine is set up: frequency, clock, memory, SMT,
 //! permissions.
 
+use pinwise_format::{count_of, trimmed};
+use pinwise_topology::Level;
 use serde_json::json;
 
 use super::CheckOutcome::{self, Found, InOrder, Unavailable};
@@ -58,7 +60,7 @@ pub(super) fn clock(examined: &Examined) -> CheckOutcome {
             warning(
                 "clock",
                 5,
-                format!("Times are read from {name}, which is slow or coarse."),
+                format!("The clock source is {name}, which is slow or coarse."),
                 "See dmesg for why the TSC was given up.",
             )
             .with("clock_source", name.as_str()),
@@ -95,7 +97,7 @@ pub(super) fn smt(examined: &Examined) -> CheckOutcome {
             "smt",
             4,
             "Two or more CPUs share a core (SMT): a neighbour on the sibling slows a thread by up to half.",
-            "Nothing to do; compare one-per-core to learn what it is worth.",
+            "Nothing to do; compare one-per-core to measure its effect.",
         )
         .with("smt_control", control),
     )
@@ -109,7 +111,7 @@ pub(super) fn turbo(examined: &Examined) -> CheckOutcome {
             "turbo",
             4,
             "Turbo is on: clocks depend on how many cores are busy and how warm they are.",
-            "It is part of what a placement does; leave it as it will be in use.",
+            "It is part of a placement's effect; leave it as in production.",
         )),
     }
 }
@@ -140,6 +142,62 @@ pub(super) fn cpuset(examined: &Examined) -> CheckOutcome {
     )
 }
 
+/// What the kubelet gave to this pod, and which of its options would give more.
+pub(super) fn pod(examined: &Examined) -> CheckOutcome {
+    if !examined.facts.is_pod {
+        return InOrder("pod");
+    }
+    let topology = &examined.topology;
+    let allowed = &topology.allowed;
+    let limit = topology.quota.as_ref().map(|quota| quota.cpus);
+    let is_part = topology.restrictions.iter().any(|r| !r.is_mask);
+    // The static policy gives whole CPUs, whose time the limit does not cut.
+    let is_exclusive = is_part && limit.is_none_or(|cpus| cpus >= allowed.len() as f64);
+    let counts = topology.counts();
+    let (split, nodes) = (
+        topology.split_cores(),
+        topology.allowed_units(Level::Numa).len(),
+    );
+    let mut advice: Vec<&str> = Vec::new();
+    let mut sentence = match (is_exclusive, limit) {
+        (true, _) => format!("This pod has CPUs {allowed} to itself"),
+        (false, Some(limit)) => format!(
+            "This pod runs in the shared pool on CPUs {allowed}, for {} CPUs of time",
+            trimmed(limit)
+        ),
+        (false, None) => {
+            format!("This pod runs in the shared pool on CPUs {allowed}, without a limit")
+        }
+    };
+    if !is_exclusive {
+        advice.push("For CPUs of its own: requests equal to limits, in whole CPUs, and the kubelet's --cpu-manager-policy=static.");
+    } else {
+        sentence.push_str(&match split {
+            0 => format!(
+                ": {}",
+                count_of(counts.cores as u64, "whole core", "whole cores")
+            ),
+            split => format!(", but others run on siblings in {split} of its cores"),
+        });
+        if split > 0 {
+            advice.push(
+                "Whole cores: the kubelet's --cpu-manager-policy-options=full-pcpus-only=true.",
+            );
+        }
+        if nodes > 1 {
+            sentence.push_str(&format!(", on {nodes} NUMA nodes"));
+            advice.push("One node: the kubelet's --topology-manager-policy=single-numa-node.");
+        }
+    }
+    sentence.push('.');
+    let finding = note("pod", 5, sentence, advice.join(" "));
+    Found(
+        finding
+            .with("exclusive", is_exclusive)
+            .with("split_cores", split),
+    )
+}
+
 pub(super) fn numa_balancing(examined: &Examined) -> CheckOutcome {
     let nodes = examined.topology.numa_nodes.len();
     match examined.facts.numa_balancing {
@@ -161,7 +219,7 @@ pub(super) fn huge_pages(examined: &Examined) -> CheckOutcome {
             "huge_pages",
             2,
             "Transparent huge pages are always on: whether a run gets them depends on how fragmented memory is.",
-            "If runs differ in two clear levels, try: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+            "If run times fall into two clear levels, try: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         )),
         Some(_) => InOrder("huge_pages"),
     }
@@ -183,28 +241,55 @@ pub(super) fn aslr(examined: &Examined) -> CheckOutcome {
     }
 }
 
+/// Isolated CPUs, and what may still run on them: each needs a setting of its own.
 pub(super) fn isolated(examined: &Examined) -> CheckOutcome {
-    let isolated = &examined.facts.isolated;
+    let isolation = &examined.facts.isolation;
+    let isolated = &isolation.isolated;
     if isolated.is_empty() {
         return InOrder("isolated");
     }
-    Found(
-        note(
-            "isolated",
-            3,
-            format!("CPUs {isolated} are isolated: the scheduler does not balance load over them."),
-            "Under os-default a program stays off them; on them its threads stay where they start.",
-        )
-        .with("isolated", isolated.to_string()),
-    )
+    let irqs = isolation.irq_cpus.iter();
+    let irqs = irqs.filter(|(_, cpus)| cpus.intersects(isolated)).count();
+    let disturbing = [
+        (irqs > 0).then(|| count_of(irqs as u64, "interrupt", "interrupts")),
+        (!isolated.is_subset(&isolation.nohz_full)).then(|| "the timer tick".to_owned()),
+        (!isolated.is_subset(&isolation.rcu_nocbs)).then(|| "RCU callbacks".to_owned()),
+    ];
+    let disturbing: Vec<String> = disturbing.into_iter().flatten().collect();
+    let sentence = format!("CPUs {isolated} are isolated: only threads placed there run there.");
+    let rest = examined.topology.online.difference(isolated);
+    let (sentence, advice) = match disturbing.is_empty() {
+        true => (sentence, String::new()),
+        false => (
+            format!(
+                "{sentence} Still possible there: {}.",
+                disturbing.join(", ")
+            ),
+            format!(
+                " To keep these off, add to the kernel's command line: isolcpus=managed_irq,domain,{isolated} nohz_full={isolated} rcu_nocbs={isolated} irqaffinity={rest}."
+            ),
+        ),
+    };
+    let advice = format!(
+        "`--place isolated` uses them; `pinwise bench jitter --cpus {isolated}` measures what interrupts them.{advice}"
+    );
+    let finding = note("isolated", 3, sentence, advice).with("isolated", isolated.to_string());
+    Found(finding.with("disturbed_by", disturbing))
 }
 
 pub(super) fn perf(examined: &Examined) -> CheckOutcome {
     let facts = &examined.facts;
-    match facts.perf_paranoid {
-        None => Unavailable("perf", "this kernel has none"),
-        Some(level) if level <= 1 || facts.is_root => InOrder("perf"),
-        Some(level) => Found(
+    match (facts.perf_paranoid, &facts.perf_refusal) {
+        (None, _) => Unavailable("perf", "this kernel has none"),
+        (Some(_), None) => InOrder("perf"),
+        // No setting of the kernel stands in the way.
+        (Some(level), Some(refusal)) if level <= 1 || facts.is_root => Found(note(
+            "perf",
+            1,
+            format!("Migrations are not counted: {}.", refusal.reason),
+            refusal.remedy.as_deref().unwrap_or_default(),
+        )),
+        (Some(level), Some(_)) => Found(
             note(
                 "perf",
                 1,

@@ -74,7 +74,7 @@ impl Attributes {
 
 impl Attribute {
     /// A node's value.
-    pub(super) fn of(&self, node: usize) -> u32 {
+    pub(super) fn value_of(&self, node: usize) -> u32 {
         self.of_nodes.get(node).copied().unwrap_or(ABSENT)
     }
 
@@ -89,7 +89,7 @@ impl Attribute {
     pub(super) fn counted(&self, nodes: &[usize]) -> Vec<(u32, usize)> {
         let mut counts = vec![0usize; self.values.len()];
         for node in nodes {
-            let count = usize::try_from(self.of(*node)).ok();
+            let count = usize::try_from(self.value_of(*node)).ok();
             if let Some(count) = count.and_then(|at| counts.get_mut(at)) {
                 *count += 1;
             }

@@ -15,7 +15,7 @@ const NORMAL: f64 = 1.96;
 
 /// Of each step that is a profile on both sides, paired as its figures are.
 pub(super) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
-    { pairs(&profiled(a), &profiled(b)).into_iter() }
+    { pairs(&find_profiled(a), &find_profiled(b)).into_iter() }
         .flat_map(|(in_a, in_b)| {
             let found = match [repeats(a, &in_a.step), repeats(b, &in_b.step)] {
                 [Some(a), Some(b)] => AttributionRecord::all(&a, &b, "unit"),
@@ -30,7 +30,7 @@ pub(super) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
 }
 
 /// CPU times of steps that are profiles.
-fn profiled<'a>(side: Side<'a>) -> Vec<&'a Figure> {
+fn find_profiled<'a>(side: Side<'a>) -> Vec<&'a Figure> {
     let figures = figures(side).into_iter();
     figures
         .filter(|figure| figure.name == PER_UNIT[1])
@@ -55,7 +55,7 @@ fn repeats(side: Side<'_>, step: &str) -> Option<Repeats> {
             units: 1.0,
             wall_s: value(all[0], node),
             cpu_s,
-            samples: counted(cpu_s, half),
+            samples: round_count(cpu_s, half),
             hints: value(all[2], node)? / cpu_s,
             accesses: value(all[3], node).map(|time_s| time_s / cpu_s),
             unread: value(all[4], node).unwrap_or(0.0) / cpu_s,
@@ -96,7 +96,7 @@ fn carrying(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
 }
 
 /// Samples whose counting error is an interval of this half-width.
-fn counted(value: f64, half: f64) -> u64 {
+fn round_count(value: f64, half: f64) -> u64 {
     let samples = (NORMAL * value / half).powi(2).round();
     #[expect(
         clippy::cast_possible_truncation,
@@ -111,7 +111,7 @@ fn counted(value: f64, half: f64) -> u64 {
 /// node by its own interval.
 fn fact(nodes: &[usize], figure: &Figure) -> Option<Measured> {
     let of = |column: &[f64]| -> Vec<f64> {
-        let all = Nodes::of(column, nodes);
+        let all = Nodes::select(column, nodes);
         all.filter(|value| value.is_finite()).collect()
     };
     let values = of(&figure.values);

@@ -18,9 +18,7 @@ use super::nodes::{Figure, Nodes};
 use super::population::median;
 use super::side::{Side, figures, near, pairs};
 use super::words::{changed, names};
-use pinwise_record::{
-    FLEET_DIFF_SCHEMA, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide,
-};
+use pinwise_record::{FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
 use pinwise_stats::describe::{mean, sd};
 use pinwise_stats::discovery::adjusted;
 use pinwise_stats::separate::ln_choose;
@@ -39,7 +37,7 @@ const MOST_NAMES: usize = 5;
 /// Why two groups cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
-    /// No figure stands in both.
+    /// No figure is in both.
     #[error("no figure is in both: A has {a}; B has {b} (let both run the same study)")]
     NothingCommon {
         /// Figures of A.
@@ -83,7 +81,6 @@ pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
         .filter(|figure| !is_paired(figure))
         .map(|figure| figure.label());
     Ok(FleetDiff {
-        schema: FLEET_DIFF_SCHEMA.to_owned(),
         a: side(a),
         b: side(b),
         settings: settings(a, b),
@@ -105,12 +102,12 @@ fn side(side: Side<'_>) -> FleetSide {
 /// A figure of both; `None` where it has no ratio.
 fn change(a: Side<'_>, b: Side<'_>, in_a: &Figure, in_b: &Figure) -> Option<FleetFigureChange> {
     let values = |side: Side<'_>, figure: &Figure| -> Vec<f64> {
-        let all = Nodes::of(&figure.values, &side.group.nodes);
+        let all = Nodes::select(&figure.values, &side.group.nodes);
         all.filter(|value| value.is_finite()).collect()
     };
     let (of_a, of_b) = (values(a, in_a), values(b, in_b));
     let (typical_a, typical_b) = (median(&of_a), median(&of_b));
-    let compared = compared(&of_a, &of_b);
+    let compared = compare_samples(&of_a, &of_b);
     let (ratio, sure) = match compared {
         Some((estimate, sure)) => (estimate.exp(), sure),
         None => (typical_b / typical_a, None),
@@ -156,7 +153,7 @@ struct Sure {
 
 /// `ln(B / A)` of positive figures, and what is sure of it where both sides have
 /// two nodes or more.
-fn compared(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
+fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
     if a.iter().chain(b).any(|value| *value <= 0.0) {
         return None;
     }
@@ -226,12 +223,12 @@ fn sentence(changes: &[FleetFigureChange]) -> String {
     if changes.iter().all(|change| change.p_adjusted.is_none()) {
         let largest = changes.first().map(listed).unwrap_or_default();
         return format!(
-            "One node a side has no interval: whether the two differ is unknown. Of {all} figures, the largest ratio: in B {largest}."
+            "One node per side gives no interval: whether the two differ is unknown. Of {all} figures, the largest ratio: in B {largest}."
         );
     }
     let sure: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
     if sure.is_empty() {
-        return format!("B differs from A in none of {all} figures by 1 % or more for sure.");
+        return format!("B differs from A by 1 % or more with certainty in none of {all} figures.");
     }
     let largest: Vec<String> = sure
         .iter()

@@ -29,10 +29,10 @@ pub(super) fn findings(
     if let Some(record) = record {
         found.extend(missing(nodes, record));
         found.extend(left_out(record));
-        found.extend(planted(nodes, record, outliers));
+        found.extend(check_planted(nodes, record, outliers));
     }
     found.extend(lacking(nodes));
-    found.extend(skipped(nodes));
+    found.extend(check_skipped(nodes));
     found.extend(clocks(nodes));
     found.extend(begun_again(nodes));
     found.extend(small_groups(groups));
@@ -42,7 +42,7 @@ pub(super) fn findings(
             "not-a-number",
             Severity::Warning,
             format!(
-                "{} of nodes are not finite numbers and were left out.",
+                "{} of nodes are not finite numbers and were excluded.",
                 count(nodes.not_numbers, "figure")
             ),
             "",
@@ -73,7 +73,7 @@ fn missing(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
             count(record.asked, "node")
         ),
         format!(
-            "pinwise fleet status {0} says why; pinwise fleet collect {0} gathers what is there, pinwise fleet resume {0} runs what is missing.",
+            "pinwise fleet status {0} shows why; pinwise fleet collect {0} collects finished records, pinwise fleet resume {0} runs what is missing.",
             record.id
         ),
     );
@@ -91,7 +91,11 @@ fn left_out(record: &FleetRecord) -> Option<Finding> {
 }
 
 /// Of a simulated fleet, where it is known what is wrong.
-fn planted(nodes: &Nodes, record: &FleetRecord, outliers: &[FleetOutlier]) -> Option<Finding> {
+fn check_planted(
+    nodes: &Nodes,
+    record: &FleetRecord,
+    outliers: &[FleetOutlier],
+) -> Option<Finding> {
     let planted: BTreeSet<&str> = { record.planted.iter() }
         .map(|fault| fault.node.as_str())
         .filter(|node| nodes.has(node))
@@ -102,7 +106,7 @@ fn planted(nodes: &Nodes, record: &FleetRecord, outliers: &[FleetOutlier]) -> Op
     let named: BTreeSet<&str> = outliers.iter().map(|o| o.node.as_str()).collect();
     let right = named.intersection(&planted).count();
     let sentence = format!(
-        "The fleet is simulated: {right} of {} with a planted fault are named, and {} without.",
+        "The fleet is simulated: {right} of {} with a planted fault are reported, and {} without.",
         count(planted.len(), "node"),
         named.len() - right,
     );
@@ -122,7 +126,7 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
         .map(|((step, why), lacking)| {
             let who: Vec<&String> = lacking.iter().map(|at| &nodes.names[*at]).collect();
             let sentence = format!(
-                "Step {step} lacks a record on {} ({}): {why}",
+                "No record of step {step} on {} ({}): {why}",
                 count(lacking.len(), "node"),
                 names(&who, MOST_NAMES)
             );
@@ -146,7 +150,7 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
     found
 }
 
-fn skipped(nodes: &Nodes) -> Option<Finding> {
+fn check_skipped(nodes: &Nodes) -> Option<Finding> {
     let many = nodes.skipped.len();
     (many > 0).then(|| {
         let listed: Vec<String> = { nodes.skipped.iter() }
@@ -180,7 +184,7 @@ fn clocks(nodes: &Nodes) -> Option<Finding> {
             count(apart.len(), "node"),
             names(&who, MOST_NAMES)
         ),
-        "Times of their records are by their own clocks; figures are not touched. Let a time service run there.",
+        "Times of their records are by their own clocks; measurements are not affected. Run a time service (NTP) there.",
     );
     Some(finding.with("nodes", apart.len()).with("most_s", most))
 }
@@ -195,7 +199,7 @@ fn begun_again(nodes: &Nodes) -> Option<Finding> {
             .collect();
         let verb = if many == 1 { "was" } else { "were" };
         let sentence = format!(
-            "{} {verb} begun more than once: {}. Each step counts once.",
+            "{} {verb} started more than once: {}. Each step counts once.",
             count(many, "node"),
             names(&who, MOST_NAMES)
         );
@@ -209,11 +213,11 @@ fn small_groups(groups: &[Group]) -> Option<Finding> {
     (many > 0).then(|| {
         let listed: Vec<&str> = small.iter().map(|group| group.name.as_str()).collect();
         let sentence = format!(
-            "{} are in groups of fewer than {FEWEST}, whose figures are shown and not judged: {}.",
+            "{} are in groups of fewer than {FEWEST}, whose figures are shown but not judged: {}.",
             count(many, "node"),
             names(&listed, 4)
         );
-        let advice = "pinwise fleet diff compares a group with another.";
+        let advice = "Compare two groups with pinwise fleet diff.";
         Finding::new("small-groups", Severity::Note, sentence, advice).with("nodes", many)
     })
 }
@@ -230,7 +234,7 @@ fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
         .collect();
     (!free.is_empty()).then(|| {
         let sentence = format!(
-            "No value of {} is held by most nodes of the largest group: it is not compared.",
+            "Most nodes of the largest group share no value of {}: it is not compared.",
             names(&free, MOST_NAMES)
         );
         Finding::new("free-settings", Severity::Note, sentence, "").weighing(1)

@@ -80,7 +80,10 @@ pub fn groups(nodes: &Nodes) -> Vec<Group> {
         }
     }
     done.sort_by_key(|members| (std::cmp::Reverse(members.len()), members.first().copied()));
-    let mut groups: Vec<Group> = done.into_iter().map(|members| of(nodes, members)).collect();
+    let mut groups: Vec<Group> = done
+        .into_iter()
+        .map(|members| make_group(nodes, members))
+        .collect();
     name(nodes, &mut groups);
     groups
 }
@@ -93,7 +96,7 @@ pub(super) fn anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
         let Some(usual) = *usual else { continue };
         let values = values(column, &group.nodes);
         for node in &group.nodes {
-            let value = column.of(*node);
+            let value = column.value_of(*node);
             if value != ABSENT && !values.has(value) {
                 found.push(Anomaly {
                     node: *node,
@@ -125,7 +128,7 @@ fn without_consequences(nodes: &Nodes, found: Vec<Anomaly>) -> Vec<Anomaly> {
 fn by_value(attribute: &Attribute, nodes: &[usize]) -> Vec<Vec<usize>> {
     let mut parts: Vec<(u32, Vec<usize>)> = Vec::new();
     for node in nodes {
-        let value = attribute.of(*node);
+        let value = attribute.value_of(*node);
         match parts.iter_mut().find(|(known, _)| *known == value) {
             Some((_, part)) => part.push(*node),
             None => parts.push((value, vec![*node])),
@@ -172,7 +175,7 @@ fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
     let mut parts: Vec<Vec<usize>> = vec![Vec::new(); populations.len()];
     let mut others = Vec::new();
     for node in members {
-        let value = column.of(*node);
+        let value = column.value_of(*node);
         match populations.iter().position(|known| *known == value) {
             Some(part) => parts[part].push(*node),
             None => others.push(*node),
@@ -182,7 +185,9 @@ fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
     for node in others {
         let agreement = |usual: &Vec<Option<u32>>| {
             let pairs = columns.iter().zip(usual);
-            pairs.filter(|(c, mode)| Some(c.of(node)) == **mode).count()
+            pairs
+                .filter(|(c, mode)| Some(c.value_of(node)) == **mode)
+                .count()
         };
         // Of equals the largest, which is the first.
         let best = (0..parts.len()).max_by_key(|at| (agreement(&usual[*at]), usize::MAX - at))?;
@@ -205,7 +210,7 @@ fn modes(columns: &[Attribute], nodes: &[usize]) -> Vec<Option<u32>> {
     columns.iter().map(mode).collect()
 }
 
-fn of(nodes: &Nodes, members: Vec<usize>) -> Group {
+fn make_group(nodes: &Nodes, members: Vec<usize>) -> Group {
     let usual = nodes.attributes.columns.iter().map(|column| {
         let values = values(column, &members);
         let first = values.populations.first().map(|(value, _)| *value);

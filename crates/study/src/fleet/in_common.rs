@@ -60,7 +60,7 @@ pub(super) fn common(
     let mut listed: Vec<FleetCommon> = { found.into_values() }
         .filter_map(|mut figures| {
             figures.sort_by(|a, b| a.0.adjusted_p.total_cmp(&b.0.adjusted_p));
-            listed(nodes, place, &figures)
+            list_common(nodes, place, &figures)
         })
         .collect();
     listed.sort_by(|a, b| a.adjusted_p.total_cmp(&b.adjusted_p));
@@ -71,7 +71,7 @@ fn sides(group: &Group, judged: &JudgedGroup, label: impl Fn(Criterion) -> Strin
     let mut sides: BTreeMap<(Criterion, bool), Vec<usize>> = BTreeMap::new();
     for (at, named) in &judged.named {
         for (what, _) in named {
-            let z = judged.of(*what).map_or(0.0, |of| of.z[*at]);
+            let z = judged.find(*what).map_or(0.0, |of| of.z[*at]);
             let side = sides.entry((*what, z > 0.0)).or_default();
             side.push(group.nodes[*at]);
         }
@@ -129,7 +129,7 @@ fn best(nodes: &Nodes, group: &Group, side: &Side, outliers: &BTreeSet<usize>) -
     (best.adjusted_p <= SIGNIFICANT).then_some(best)
 }
 
-fn listed(nodes: &Nodes, group: usize, figures: &[(Best, Side)]) -> Option<FleetCommon> {
+fn list_common(nodes: &Nodes, group: usize, figures: &[(Best, Side)]) -> Option<FleetCommon> {
     let (best, side) = figures.first()?;
     let attribute = &nodes.attributes.columns[best.attribute];
     let value = attribute.text(best.value)?.to_owned();

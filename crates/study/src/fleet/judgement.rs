@@ -65,7 +65,7 @@ impl JudgedGroup {
     }
 
     /// The judgement of a figure.
-    pub(super) fn of(&self, what: Criterion) -> Option<&Judged> {
+    pub(super) fn find(&self, what: Criterion) -> Option<&Judged> {
         let mut all = self.judged.iter();
         all.find(|(known, _)| *known == what)
             .map(|(_, judged)| judged)

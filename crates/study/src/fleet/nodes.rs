@@ -91,7 +91,7 @@ impl Nodes {
     pub fn add(&mut self, node: FleetNode) {
         if !self.known.insert(node.node.clone()) {
             let why = format!("a second record of node {}", node.node);
-            self.skip(node.id, why);
+            self.skip(node.header.id, why);
             return;
         }
         let at = self.names.len();
@@ -121,7 +121,7 @@ impl Nodes {
             self.figures[place].set(at, figure);
         }
         self.names.push(node.node);
-        self.records.push(node.id);
+        self.records.push(node.header.id);
     }
 
     fn new_figure(&mut self, key: &str, figure: &pinwise_record::NodeFigure) -> usize {
@@ -169,7 +169,10 @@ impl Nodes {
     }
 
     /// A figure of some nodes, in their order.
-    pub(super) fn of<'a>(column: &'a [f64], nodes: &'a [usize]) -> impl Iterator<Item = f64> + 'a {
+    pub(super) fn select<'a>(
+        column: &'a [f64],
+        nodes: &'a [usize],
+    ) -> impl Iterator<Item = f64> + 'a {
         let value = |at: &usize| column.get(*at).copied().unwrap_or(f64::NAN);
         nodes.iter().map(value)
     }

@@ -230,14 +230,14 @@ impl Measure {
 }
 
 fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
-    let values: Vec<f64> = Nodes::of(&figure.values, &group.nodes).collect();
+    let values: Vec<f64> = Nodes::select(&figure.values, &group.nodes).collect();
     let finite = values.iter().filter(|v| v.is_finite());
     if finite.clone().count() < FEWEST {
         return None;
     }
     let is_log = finite.clone().all(|v| *v > 0.0);
-    let lows = Nodes::of(&figure.lows, &group.nodes);
-    let highs = Nodes::of(&figure.highs, &group.nodes);
+    let lows = Nodes::select(&figure.lows, &group.nodes);
+    let highs = Nodes::select(&figure.highs, &group.nodes);
     let scaled = |v: f64| if is_log { v.ln() } else { v };
     let errors = lows.zip(highs).map(|(low, high)| {
         let width = scaled(high) - scaled(low);
@@ -267,8 +267,8 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
 
 /// Logarithms of the relative widths of a figure's intervals.
 fn log_widths(figure: &Figure, nodes: &[usize]) -> Vec<f64> {
-    let lows = Nodes::of(&figure.lows, nodes);
-    let highs = Nodes::of(&figure.highs, nodes);
+    let lows = Nodes::select(&figure.lows, nodes);
+    let highs = Nodes::select(&figure.highs, nodes);
     let of = |(low, high): (f64, f64)| {
         let width = (high / low).ln();
         if low > 0.0 && width > 0.0 && width.is_finite() {
@@ -290,7 +290,7 @@ pub(super) fn median(values: &[f64]) -> f64 {
     quantile(&finite, 0.5)
 }
 
-/// NaN of nothing.
+/// NaN if empty.
 pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), v| (sum + v, count + 1.0));
     sum / count

@@ -9,16 +9,18 @@ use super::judgement::{JudgedGroup, judge};
 use super::nodes::{Figure, Nodes};
 use super::population::{Criterion, median};
 use super::words::beside;
-use pinwise_format::{count, quantity, round_percent};
+use pinwise_format::{count, quantity, round_percent, signed_percent};
 use pinwise_record::{
-    FLEET_REPORT_SCHEMA, FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport,
-    OutlierKind,
+    FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport, Header, OutlierKind,
 };
 use pinwise_stats::describe::quantile;
 use pinwise_stats::outliers::bulk;
 
 /// Most figures listed of a node; the strongest are.
 const MOST_OF_NODE: usize = 40;
+
+/// Nodes that the first sentence names.
+const MOST_NAMED: usize = 2;
 
 /// What a report is made with.
 #[derive(Debug, Clone, Copy)]
@@ -58,13 +60,13 @@ pub fn report(nodes: &Nodes, asked: &Asked<'_>) -> FleetReport {
     }
     let figures_judged = judged.iter().map(JudgedGroup::figures_judged).sum();
     FleetReport {
-        schema: FLEET_REPORT_SCHEMA.to_owned(),
-        id: format!("{}.report", asked.fleet),
+        header: Header {
+            findings,
+            ..Header::new(format!("{}.report", asked.fleet), asked.now, tags)
+        },
         fleet: asked.fleet.to_owned(),
         submitted: submitted.to_owned(),
-        started: asked.now.to_owned(),
         host: asked.host.to_owned(),
-        tags,
         asked: asked.record.map_or(nodes.len(), |record| record.asked),
         nodes: nodes.len(),
         complete: nodes.complete,
@@ -77,7 +79,6 @@ pub fn report(nodes: &Nodes, asked: &Asked<'_>) -> FleetReport {
             .collect(),
         outliers,
         common,
-        findings,
     }
 }
 
@@ -87,16 +88,9 @@ fn sentence(
     figures_judged: usize,
     asked: &Asked<'_>,
 ) -> String {
-    let of = |wanted: Option<OutlierKind>| -> BTreeSet<&str> {
-        let all = outliers
-            .iter()
-            .filter(|o| wanted.is_none_or(|kind| o.kind == kind));
-        all.map(|outlier| outlier.node.as_str()).collect()
-    };
-    let (all, by_figure) = (of(None), of(Some(OutlierKind::Figure)));
-    let by_setting = of(Some(OutlierKind::Setting));
+    let all: BTreeSet<&str> = outliers.iter().map(|o| o.node.as_str()).collect();
     if nodes.is_empty() {
-        return "There is no node to compare.".to_owned();
+        return "No node to compare.".to_owned();
     }
     if all.is_empty() && figures_judged == 0 {
         return format!(
@@ -111,13 +105,39 @@ fn sentence(
     }
     let verb = if all.len() == 1 { "differs" } else { "differ" };
     let from = if all.len() == 1 { "its" } else { "their" };
+    let mut causes: Vec<String> = all.iter().map(|node| cause(node, outliers)).collect();
+    let more = causes.len().saturating_sub(MOST_NAMED);
+    causes.truncate(MOST_NAMED);
+    if more > 0 {
+        causes.push(format!("{more} more"));
+    }
+    let chance = match outliers.iter().any(|o| o.kind == OutlierKind::Figure) {
+        true => format!(" At most {rate} of those found by figures are chance."),
+        false => String::new(),
+    };
     format!(
-        "{} of {} {verb} from {from} peers: {} in figures (at most {rate} of these by chance), {} in settings.",
+        "{} of {} {verb} from {from} peers: {}.{chance}",
         all.len(),
         count(nodes.len(), "node"),
-        by_figure.len(),
-        by_setting.len(),
+        causes.join("; "),
     )
+}
+
+/// `n005: memory · triad −48 %`: where a node departs most, or a setting of its own.
+fn cause(node: &str, outliers: &[FleetOutlier]) -> String {
+    let own = || outliers.iter().filter(|outlier| outlier.node == node);
+    let distance = |outlier: &&FleetOutlier| outlier.z.map_or(0.0, f64::abs);
+    let strongest = own().max_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let Some(outlier) = strongest else {
+        return node.to_owned();
+    };
+    match (&outlier.setting, outlier.ratio) {
+        (None, Some(ratio)) => {
+            format!("{node}: {} {}", outlier.figure, signed_percent(ratio - 1.0))
+        }
+        (Some(setting), _) => format!("{node}: {} is {setting}", outlier.figure),
+        _ => format!("{node}: {}", outlier.figure),
+    }
 }
 
 /// How a figure is called in reports.
@@ -159,7 +179,7 @@ fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<Flee
             });
         }
         for (at, named) in &judged.named {
-            let figures = figures_of(nodes, judged, (*at, named), (place, group));
+            let figures = figures_of(nodes, judged, *at, named, place, group);
             of_nodes
                 .entry(group.nodes[*at])
                 .or_default()
@@ -188,10 +208,12 @@ fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<Flee
 fn figures_of(
     nodes: &Nodes,
     judged: &JudgedGroup,
-    (at, named): (usize, &[(Criterion, f64)]),
-    (place, group): (usize, &Group),
+    at: usize,
+    named: &[(Criterion, f64)],
+    place: usize,
+    group: &Group,
 ) -> Vec<FleetOutlier> {
-    let size = |what: Criterion| judged.of(what).map_or(0.0, |of| of.z[at].abs());
+    let size = |what: Criterion| judged.find(what).map_or(0.0, |of| of.z[at].abs());
     let kind = |what: Criterion| match what {
         Criterion::Figure(_) => 0,
         Criterion::Together(_) => 1,
@@ -203,7 +225,9 @@ fn figures_of(
         kind(*a).cmp(&kind(*b)).then(by_size)
     });
     let listed = named.into_iter().take(MOST_OF_NODE);
-    let listed = listed.filter_map(|named| figure_outlier(nodes, judged, named, at, group));
+    let listed = listed.filter_map(|(what, adjusted_p)| {
+        figure_outlier(nodes, judged, what, adjusted_p, at, group)
+    });
     listed
         .map(|outlier| FleetOutlier {
             group: place,
@@ -234,11 +258,12 @@ fn blank(nodes: &Nodes, node: usize, group: usize) -> FleetOutlier {
 fn figure_outlier(
     nodes: &Nodes,
     judged: &JudgedGroup,
-    (what, adjusted_p): (Criterion, f64),
+    what: Criterion,
+    adjusted_p: f64,
     at: usize,
     group: &Group,
 ) -> Option<FleetOutlier> {
-    let of = judged.of(what)?;
+    let of = judged.find(what)?;
     let (node, z) = (group.nodes[at], of.z[at]);
     let mut outlier = FleetOutlier {
         figure: label(nodes, judged, what),
@@ -281,7 +306,7 @@ fn ratio_together(judged: &JudgedGroup, family: usize, at: usize) -> Option<f64>
         .filter_map(|figure| {
             let what = Criterion::Figure(*figure);
             let measure = judged.population.measure(what)?;
-            let away = measure.column.values[at] - judged.of(what)?.bulk.centre;
+            let away = measure.column.values[at] - judged.find(what)?.bulk.centre;
             measure.is_log.then_some(away)
         })
         .collect();
@@ -306,7 +331,7 @@ fn group_record(nodes: &Nodes, group: &Group) -> FleetGroup {
 }
 
 fn figure_record(figure: &Figure, group: &Group) -> Option<FleetFigure> {
-    let mut values: Vec<f64> = { Nodes::of(&figure.values, &group.nodes) }
+    let mut values: Vec<f64> = { Nodes::select(&figure.values, &group.nodes) }
         .filter(|value| value.is_finite())
         .collect();
     values.sort_unstable_by(f64::total_cmp);

@@ -24,7 +24,7 @@ pub struct Side<'a> {
 /// Figures that a node of the group has.
 pub(super) fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
     let is_there = |figure: &&Figure| {
-        let mut values = Nodes::of(&figure.values, &side.group.nodes);
+        let mut values = Nodes::select(&figure.values, &side.group.nodes);
         values.any(f64::is_finite)
     };
     side.nodes.figures.iter().filter(is_there).collect()

@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use pinwise_record::{
-    FLEET_NODE_SCHEMA, FleetDiff, FleetNode, FleetRecord, FleetReport, NodeFigure, NodeStep,
-    OutlierKind, StepState,
+    FleetDiff, FleetNode, FleetRecord, FleetReport, Header, NodeFigure, NodeStep, OutlierKind,
+    StepState,
 };
 
 /// Nodes to be simulated.
@@ -81,10 +81,8 @@ pub(super) fn node_with(
     let name = format!("n{number}");
     let settings = [("bios", "1.4"), ("serial", name.as_str())];
     FleetNode {
-        schema: FLEET_NODE_SCHEMA.to_owned(),
-        id: FleetNode::id_of("f", &name),
+        header: Header::new(FleetNode::id_of("f", &name), "", Vec::new()),
         fleet: "f".to_owned(),
-        started: String::new(),
         ended: None,
         attempts: 1,
         host: None,
@@ -94,7 +92,6 @@ pub(super) fn node_with(
         steps: Vec::new(),
         figures,
         clock_ahead_s: None,
-        tags: Vec::new(),
         node: name,
     }
 }
@@ -116,7 +113,7 @@ fn set(node: &mut FleetNode, name: &str, value: &str) {
     node.settings.insert(name.to_owned(), value.to_owned());
 }
 
-fn reported(nodes: &Nodes) -> FleetReport {
+fn report_on(nodes: &Nodes) -> FleetReport {
     report(
         nodes,
         &Asked {
@@ -154,7 +151,7 @@ fn slow_nodes_are_found_and_others_are_not() {
                 }
             },
         );
-        let report = reported(&nodes);
+        let report = report_on(&nodes);
         let named = named(&report, OutlierKind::Figure);
         let is_planted = |node: &&&str| node[1..].parse().is_ok_and(is_slow);
         let hits = named.iter().filter(is_planted).count();
@@ -173,7 +170,7 @@ fn slow_nodes_are_found_and_others_are_not() {
     );
 }
 
-/// The share of fleets without faults of which a node is named.
+/// The share of fleets without faults in which a node is named.
 fn false_alarms(nodes: usize, freedom: f64, seeds: u64) -> f64 {
     let has_alarm = |seed: &u64| {
         let made = made(
@@ -184,7 +181,7 @@ fn false_alarms(nodes: usize, freedom: f64, seeds: u64) -> f64 {
             },
             |_, _| {},
         );
-        !reported(&made).outliers.is_empty()
+        !report_on(&made).outliers.is_empty()
     };
     (0..seeds).filter(has_alarm).count() as f64 / seeds as f64
 }
@@ -219,7 +216,7 @@ fn a_third_of_the_nodes_cannot_hide() {
             }
         },
     );
-    let report = reported(&nodes);
+    let report = report_on(&nodes);
     let found = named(&report, OutlierKind::Figure);
     let right = found
         .iter()
@@ -246,7 +243,7 @@ fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
             }
         },
     );
-    let report = reported(&nodes);
+    let report = report_on(&nodes);
     let sizes: Vec<usize> = report.groups.iter().map(|group| group.nodes).collect();
     assert_eq!(sizes, [60, 40]);
     assert!(
@@ -257,7 +254,7 @@ fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
     let both = BTreeSet::from(["n5", "n50"]);
     assert_eq!(named(&report, OutlierKind::Setting), both);
     assert!(named(&report, OutlierKind::Figure).is_superset(&both));
-    // The serial number is nobody's anomaly.
+    // The serial number is not an anomaly.
     assert!(
         report
             .outliers
@@ -291,7 +288,7 @@ fn small_fleets_keep_together_what_is_alike_in_hardware() {
             }
         },
     );
-    let report = reported(&nodes);
+    let report = report_on(&nodes);
     assert_eq!(report.groups.len(), 1);
     assert_eq!(
         named(&report, OutlierKind::Setting),
@@ -314,7 +311,7 @@ fn four_nodes_are_compared_by_settings_alone() {
             }
         },
     );
-    let report = reported(&nodes);
+    let report = report_on(&nodes);
     assert_eq!(report.groups.len(), 1);
     assert_eq!(report.judged, 0);
     assert_eq!(named(&report, OutlierKind::Setting), BTreeSet::from(["n2"]));
@@ -342,7 +339,7 @@ fn a_shared_setting_explains_slow_nodes() {
             }
         },
     );
-    let report = reported(&nodes);
+    let report = report_on(&nodes);
     let first = &report.common[0];
     assert_eq!(
         (first.setting.as_str(), first.value.as_str()),
@@ -381,7 +378,7 @@ fn a_noisy_node_shows_by_its_intervals() {
             }
         },
     );
-    let report = reported(&nodes);
+    let report = report_on(&nodes);
     assert_eq!(named(&report, OutlierKind::Figure), BTreeSet::from(["n9"]));
     assert!(report.outliers[0].figure.contains("width of intervals"));
 }
@@ -414,7 +411,7 @@ fn what_is_missing_is_a_finding() {
     }
     let asked: FleetRecord = serde_json::from_value(serde_json::json!({
         "schema": "pinwise.fleet/1", "id": "f", "started": "2026-01-01T00:00:00Z",
-        "host": "here", "pinwise": "1", "launcher": "slurm", "steps": [],
+        "host": "here", "launcher": "slurm", "steps": [],
         "nodes": ["n0", "n1", "n2", "n3"], "asked": 4, "left_out": ["n4: drained"],
         "jobs": [], "planted": [], "tags": [],
     }))
@@ -435,7 +432,7 @@ fn what_is_missing_is_a_finding() {
     assert_eq!(said["missing-nodes"], "1 of 4 nodes has no record: n3.");
     assert_eq!(
         said["failed-step"],
-        "Step wiring lacks a record on 1 node (n1): timed out"
+        "No record of step wiring on 1 node (n1): timed out"
     );
     assert_eq!(said["left-out"], "1 node did not answer: n4: drained.");
     assert!(said["clocks"].contains("n2 +3600 s"), "{}", said["clocks"]);
@@ -447,8 +444,8 @@ fn what_is_missing_is_a_finding() {
 
 #[test]
 fn no_node_is_no_panic() {
-    let report = reported(&Nodes::new());
-    assert_eq!(report.sentence, "There is no node to compare.");
+    let report = report_on(&Nodes::new());
+    assert_eq!(report.sentence, "No node to compare.");
     assert!(report.groups.is_empty());
 }
 

@@ -30,7 +30,7 @@ pub(super) fn beside(ratio: f64) -> String {
     }
 }
 
-/// `14 times longer`, `12 % less`: how a figure of B stands to A's.
+/// `14 times longer`, `12 % less`: how a figure of B compares with A's.
 pub(super) fn changed(ratio: f64, more: &str, less: &str) -> String {
     if ratio >= 1.0 {
         format!("{} {more}", factor(ratio))

@@ -6,8 +6,8 @@ use super::measured::{BASE, Measured};
 use super::{GatePlan, PlannedBenchmark, words};
 use crate::compare;
 use pinwise_record::{
-    Finding, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateOutcome, GatePlanRecord,
-    GateRecord, GateVerdict, HostRecord, MetricRecord, Severity, Stopped, no_verdict_yet,
+    Finding, GateBenchmark, GateCpuTime, GateDecision, GateOutcome, GatePlanRecord, GateRecord,
+    GateVerdict, Header, HostRecord, MetricRecord, Severity, Stopped, no_verdict_yet,
 };
 use pinwise_stats::confirm::Contrast;
 use pinwise_stats::describe::{median, quantile};
@@ -18,10 +18,7 @@ use pinwise_workload::Metric;
 /// The record before the first run.
 pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
     GateRecord {
-        schema: GATE_SCHEMA.to_owned(),
-        id: plan.id.clone(),
-        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: plan.started.clone(),
+        header: Header::new(&plan.id, &plan.started, plan.tags.clone()),
         host,
         argv: plan.argv.clone(),
         suite: plan.suite.clone(),
@@ -41,11 +38,9 @@ pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
             sentence: no_verdict_yet("gate"),
             advice: String::new(),
         },
-        findings: Vec::new(),
         stopped: None,
         ended: Stopped::words(None).to_owned(),
         elapsed_s: 0.0,
-        tags: plan.tags.clone(),
     }
 }
 
@@ -73,6 +68,7 @@ fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
         high_alone: None,
         effect: None,
         change: String::new(),
+        interval: String::new(),
         cpu: None,
         link: None,
         q: None,
@@ -145,11 +141,12 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
             high,
             level: low.map(|_| look.shared.nominal_level),
             link: state.links.and_then(|links| links.cpu),
-            effect: MetricRecord::new(&Metric::Cpu, "").effect(ratio, low, high),
+            effect: MetricRecord::new(&Metric::cpu(), "").effect(ratio, low, high),
             decides: state.is_slower_by_cpu(),
         }
     });
     entry.change = entry.change();
+    entry.interval = entry.interval();
 }
 
 /// The ratio of costs and its interval, which has both ends or none.
@@ -216,7 +213,7 @@ fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
             benchmark.name,
             benchmark.ratio.map_or(1.0, |ratio| ratio.max(1.0 / ratio))
         );
-        let advice = "Look at what both builds print.";
+        let advice = "Check the output of both builds.";
         Finding::new("unit", Severity::Warning, sentence, advice)
             .with("ratio", benchmark.ratio.unwrap_or(1.0))
     });
@@ -236,7 +233,7 @@ fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
         .collect();
     if !new.is_empty() {
         let sentence = format!(
-            "{} has benchmarks that {} has not: {}.",
+            "{} has benchmarks that {} lacks: {}.",
             record.head.name,
             record.base.name,
             new.join(", ")

@@ -64,7 +64,7 @@ struct Engine<'a> {
     last: Option<(usize, usize)>,
     has_warned: bool,
     /// When the record was last shown, from the start of the gate.
-    reported: Option<Duration>,
+    shown_at: Option<Duration>,
 }
 
 /// What became of a turn.
@@ -104,7 +104,7 @@ impl<'a> Engine<'a> {
             sharing: Vec::new(),
             last: None,
             has_warned: false,
-            reported: None,
+            shown_at: None,
             plan,
             machine,
             observer,
@@ -161,8 +161,8 @@ impl<'a> Engine<'a> {
     fn report(&mut self, record: &mut GateRecord) {
         let now = self.elapsed();
         let is_due = |last: Duration| now.saturating_sub(last) >= REPORT_EVERY;
-        if self.reported.is_none_or(is_due) {
-            self.reported = Some(now);
+        if self.shown_at.is_none_or(is_due) {
+            self.shown_at = Some(now);
             assemble::fill(record, self.plan, &self.states, now);
             self.observer.round(record);
         }
@@ -316,7 +316,12 @@ impl<'a> Engine<'a> {
             return Ok(Turn::Over);
         }
         let duration = self.machine.now().saturating_sub(began);
-        let pair = runs_to_pair(&runs).map(|pair| Pair {
+        let is_disturbed = self.states[index].as_mut().is_some_and(|state| {
+            let both = runs.iter().flatten().zip(&mut state.stops);
+            both.fold(false, |any, (run, stops)| stops.count(run.throttled) | any)
+        });
+        let whole = runs_to_pair(&runs).filter(|_| !is_disturbed);
+        let pair = whole.map(|pair| Pair {
             order,
             before: before.map(|(_, build)| build),
             at: began.saturating_sub(self.started),
@@ -361,7 +366,7 @@ impl<'a> Engine<'a> {
             workload: workloads[build],
             place: &self.plan.place,
             binding: None,
-            host: None,
+            settings: &[],
             metric: &benchmark.metric,
             output: match benchmark.metric.needs_output() {
                 true => Output::Keep,
@@ -406,16 +411,11 @@ fn one_line(text: &str) -> String {
     lines.join(" ")
 }
 
-/// The runs of both builds, base first, as a pair; `None` where a quota on CPU
-/// time held one back, and nothing of the pair counts.
+/// The runs of both builds, base first, as a pair.
 fn runs_to_pair(runs: &[Option<RunRecord>; 2]) -> Option<Pair> {
     let [Some(base), Some(head)] = runs else {
         return None;
     };
-    let is_throttled = |run: &RunRecord| run.throttled.is_some_and(|times| times > 0);
-    if is_throttled(base) || is_throttled(head) {
-        return None;
-    }
     let share = |run: &RunRecord| Some(run.foreign_cpu_s? / run.wall_s);
     let load = share(base).zip(share(head)).map(|(a, b)| (a + b) / 2.0);
     Some(Pair {

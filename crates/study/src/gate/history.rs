@@ -52,7 +52,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     let is_on_path = |one: &&Measured<'_>| path.contains(&one.commits);
     let is_by_cpu = is_surer_by_cpu(measured.iter().filter(is_on_path));
     let metric = match is_by_cpu {
-        true => MetricRecord::new(&Metric::Cpu, ""),
+        true => MetricRecord::new(&Metric::cpu(), ""),
         false => metric,
     };
     for one in measured.iter_mut().filter(|_| is_by_cpu) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::throttling::Stops;
 use pinwise_record::{GateLink, GatePair, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::beside::CPU_BOUND;
@@ -68,6 +69,8 @@ pub(super) struct Measured {
     pub(super) only_in: Option<usize>,
     /// Was the warm-up pair run?
     pub(super) is_warm: bool,
+    /// Runs of both builds that a limit on CPU time stopped.
+    pub(super) stops: [Stops; 2],
     figure: Judged,
     /// CPU time, where it is judged and all runs have it.
     cpu: Option<Judged>,
@@ -119,6 +122,7 @@ impl Measured {
             figure: Judged::new(figure),
             cpu: cpu.map(Judged::new),
             cpu_share: 0.0,
+            stops: Default::default(),
             around: Circumstances::default(),
             pair_times_s: Vec::new(),
             width,

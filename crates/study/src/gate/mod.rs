@@ -102,7 +102,7 @@ impl PlannedBenchmark {
     }
 }
 
-/// Where a gate stands.
+/// The progress of a gate.
 #[derive(Debug, Clone, Copy)]
 pub struct GateProgress<'a> {
     /// Share of the budget used, 0 to 1.

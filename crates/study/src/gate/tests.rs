@@ -42,7 +42,7 @@ fn planned(program: &str) -> PlannedBenchmark {
         name: program.to_owned(),
         base: Some(workload("base", program)),
         head: Some(workload("head", program)),
-        metric: Metric::Wall,
+        metric: Metric::wall(),
         with_cpu: false,
         min_effect: 0.01,
     }
@@ -329,7 +329,7 @@ fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
             high: Some(1.10),
             level: Some(0.05),
             link: link(1.09, 0.005),
-            effect: MetricRecord::new(&Metric::Cpu, "").effect(1.09, Some(1.08), Some(1.10)),
+            effect: MetricRecord::new(&Metric::cpu(), "").effect(1.09, Some(1.08), Some(1.10)),
             decides: true,
         });
         gate

@@ -6,7 +6,7 @@ use super::measured::Measured;
 use super::{GatePlan, PlannedBenchmark};
 use pinwise_format::{count, duration, percent, percent_range};
 use pinwise_record::{
-    Direction, EffectRecord, GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped, words,
+    Direction, EffectRecord, GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped,
 };
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
@@ -40,10 +40,11 @@ pub(super) fn sentence(
             sizes(entry.effect.as_ref())
         ),
         GateOutcome::Passed => format!(
-            "{name} is not {worse} by {} or more{}: {} ({pairs}).",
+            "{name} is not {worse} by {} or more{}: {} ({}; {pairs}).",
             percent(entry.min_effect),
             likely(entry, plan.alpha),
-            change(entry.effect.as_ref())
+            entry.change,
+            entry.interval
         ),
         _ => undecided(entry, state, planned, plan, names),
     }
@@ -69,7 +70,7 @@ fn undecided(
         names,
         baseline: 0,
         delta: entry.min_effect.ln_1p(),
-        words: words(&planned.metric),
+        words: planned.metric.words(),
         is_rate: entry.metric.better == Direction::Higher,
         judge: planned.question(plan).judge,
         resolution: look.resolution,
@@ -230,14 +231,14 @@ pub(super) fn advice(
 ) -> String {
     match decision {
         GateDecision::Fail => {
-            "Look at the change. A real slow-down shows again where the gate is repeated."
+            "Look at the change. A real slowdown shows up again when the gate is repeated."
                 .to_owned()
         }
-        GateDecision::Broken => "Mend what fails, or leave it out of the suite.".to_owned(),
+        GateDecision::Broken => "Fix what fails, or leave it out of the suite.".to_owned(),
         GateDecision::Undecided if record.stopped == Some(Stopped::Interrupted) => String::new(),
         GateDecision::Undecided => {
             if is_withheld(record) {
-                return "More time does not settle what withholds the verdict; see below."
+                return "More time does not resolve why the verdict is withheld; see below."
                     .to_owned();
             }
             let states = states.iter().zip(&plan.benchmarks);

@@ -29,7 +29,11 @@ struct Examined<'a> {
 }
 
 /// All findings, weightiest first.
-pub(super) fn of(record: &JitterRecord, plan: &JitterPlan, topology: &Topology) -> Vec<Finding> {
+pub(super) fn list_findings(
+    record: &JitterRecord,
+    plan: &JitterPlan,
+    topology: &Topology,
+) -> Vec<Finding> {
     let isolated = plan.isolation.isolated.union(&plan.isolation.nohz_full);
     let examined = Examined {
         record,
@@ -54,6 +58,15 @@ pub(super) fn of(record: &JitterRecord, plan: &JitterPlan, topology: &Topology) 
 struct Irq {
     number: u32,
     name: String,
+}
+
+/// What an interrupt disturbs.
+#[derive(Debug, Default)]
+struct Disturbed {
+    cpus: CpuSet,
+    /// Gaps that it made on them, and all gaps there.
+    gaps: u64,
+    all_gaps: u64,
 }
 
 impl Examined<'_> {
@@ -81,8 +94,7 @@ impl Examined<'_> {
             let managed = match self.plan.isolation.has_managed_irq {
                 true => "",
                 false => {
-                    "; where the kernel refuses that, it places this interrupt itself: \
-                          isolcpus=managed_irq,… on its command line keeps it off"
+                    "; if the kernel refuses, the interrupt is managed: boot with isolcpus=managed_irq,…"
                 }
             };
             Finding::new(
@@ -137,13 +149,11 @@ impl Examined<'_> {
         };
         let advice = match most.starts_with("kworker/") {
             true => format!(
-                "Work that may be done anywhere stays off them with, as root: echo {} > \
-                 /sys/devices/virtual/workqueue/cpumask.",
+                "Keep unbound workqueues off them, as root: echo {} > /sys/devices/virtual/workqueue/cpumask.",
                 kernel_mask(&self.housekeeping)
             ),
             false => format!(
-                "See what they may use with: taskset -apc PID; move those that are no kernel \
-                 threads of the CPU with: taskset -apc {} PID.",
+                "Show their affinity with: taskset -apc PID; move those that are not per-CPU kernel threads with: taskset -apc {} PID.",
                 self.housekeeping
             ),
         };
@@ -166,34 +176,44 @@ impl Examined<'_> {
     }
 
     /// Ticks of CPUs that should have none.
-    fn ticking(&self) -> Vec<Finding> {
-        let nohz_full = &self.plan.isolation.nohz_full;
-        let finding = |cpu: &JitterCpuRecord| {
-            let ticks = ticks(cpu)?;
-            let per_s = ticks as f64 / cpu.watched_s.max(1e-9);
-            (per_s > MOST_TICKS_PER_S).then(|| {
-                Finding::new(
-                    "nohz_full_tick",
-                    Severity::Warning,
-                    format!(
-                        "CPU {} is in nohz_full, but its timer interrupted it {} ({per_s:.0} a \
-                         second).",
-                        cpu.cpu,
-                        count_of(ticks, "time", "times")
-                    ),
-                    format!(
-                        "The tick stops only while one thread wants the CPU and nothing else \
-                         needs it. Find out what does, as root: perf record -e timer:tick_stop \
-                         -C {} -- sleep 5; perf script.",
-                        cpu.cpu
-                    ),
-                )
-                .weighing(6)
-                .with("cpu", cpu.cpu)
-                .with("ticks", ticks)
-            })
+    fn ticking(&self) -> Option<Finding> {
+        let mut cpus = CpuSet::new();
+        let (mut ticks, mut most_per_s) = (0, 0.0_f64);
+        for cpu in self.cpus_of(&self.plan.isolation.nohz_full) {
+            let Some(counted) = count_ticks(cpu) else {
+                continue;
+            };
+            let per_s = counted as f64 / cpu.watched_s.max(1e-9);
+            if per_s > MOST_TICKS_PER_S {
+                cpus.insert(cpu.cpu);
+                ticks += counted;
+                most_per_s = most_per_s.max(per_s);
+            }
+        }
+        let times = count_of(ticks, "time", "times");
+        let sentence = match cpus.len() {
+            0 => return None,
+            1 => format!(
+                "CPU {cpus} is in nohz_full, but its timer interrupted it {times} ({most_per_s:.0} a second)."
+            ),
+            _ => format!(
+                "CPUs {cpus} are in nohz_full, but their timers interrupted them {times} (up to {most_per_s:.0} a second each)."
+            ),
         };
-        self.cpus_of(nohz_full).filter_map(finding).collect()
+        let finding = Finding::new(
+            "nohz_full_tick",
+            Severity::Warning,
+            sentence,
+            format!(
+                "The tick stops only while a single thread is runnable and nothing else needs it. Find out what does, as root: perf record -e timer:tick_stop -C {cpus} -- sleep 5; perf script."
+            ),
+        );
+        Some(
+            finding
+                .weighing(6)
+                .with("cpus", cpus.to_string())
+                .with("ticks", ticks),
+        )
     }
 
     /// RCU callbacks on CPUs that should be free of work of the kernel's own.
@@ -245,23 +265,19 @@ impl Examined<'_> {
             GapCause::Hypervisor => (
                 "hypervisor_gaps",
                 "the hypervisor",
-                "Nothing in this machine prevents it: ask for CPUs of its own, or bind its \
-                 virtual CPUs on the host (virsh vcpupin DOMAIN VCPU CPU).",
+                "This cannot be fixed inside the virtual machine: ask for dedicated CPUs, or pin its vCPUs on the host (virsh vcpupin DOMAIN VCPU CPU).",
             ),
             _ => (
                 "hardware_gaps",
                 "firmware or hardware (SMI)",
-                "Switch off what the firmware does while the system runs (power capping, USB \
-                 emulation, error reporting), and check with, as root: hwlatdetect \
-                 --duration=60.",
+                "Disable firmware features that run in the background (power capping, USB emulation, error reporting), and check, as root: hwlatdetect --duration=60.",
             ),
         };
         let finding = Finding::new(
             check,
             Severity::Warning,
             format!(
-                "Most likely {who} took {} away for {} of the time, {} at once at most: nothing that \
-                 the kernel reports explains it.",
+                "Most likely {who} took {} away for {} of the time, at most {} at once: the kernel reports no other cause.",
                 cpus(&cause.cpus),
                 percent(share),
                 seconds(cause.longest_us * 1e-6)
@@ -290,11 +306,11 @@ impl Examined<'_> {
                 "quota_gaps",
                 Severity::Warning,
                 format!(
-                    "A quota on CPU time held pinwise's threads back {}, for {:.1} ms at most.",
+                    "A CPU quota throttled pinwise's threads {}, for at most {:.1} ms.",
                     count_of(cause.gaps, "time", "times"),
                     cause.longest_us * 1e-3
                 ),
-                "Run where there is none, or raise cpu.max of the cgroup: see pinwise doctor.",
+                "Run in a cgroup without a quota, or raise cpu.max: see pinwise doctor.",
             )
             .weighing(8)
             .with("gaps", cause.gaps),
@@ -318,8 +334,7 @@ impl Examined<'_> {
                     "Other threads took {} of the time, {most} more than any other.",
                     percent(share)
                 ),
-                "What is measured here is their load: repeat it when nothing else runs (pinwise \
-                 top shows who does).",
+                "This measures their load: repeat it when nothing else runs (pinwise top shows what does).",
             )
             .weighing(4)
             .with("share", share)
@@ -361,9 +376,7 @@ impl Examined<'_> {
                     percent(share)
                 ),
                 format!(
-                    "Where that is too much, add to the kernel's command line: \
-                     isolcpus=managed_irq,domain,{candidates} nohz_full={candidates} \
-                     rcu_nocbs={candidates} irqaffinity={rest}."
+                    "If that is too much, add to the kernel's command line: isolcpus=managed_irq,domain,{candidates} nohz_full={candidates} rcu_nocbs={candidates} irqaffinity={rest}."
                 ),
             )
             .weighing(2)
@@ -372,46 +385,65 @@ impl Examined<'_> {
     }
 
     /// Interrupts of devices that make gaps on CPUs that are not isolated, and could
-    /// be somewhere else.
+    /// be somewhere else: elsewhere than on any CPU that they disturb, or else on one.
     fn movable(&self) -> Vec<Finding> {
         let isolated = &self.plan.isolation.isolated;
-        let finding = |cpu: &JitterCpuRecord| {
+        let mut irqs: BTreeMap<Irq, Disturbed> = BTreeMap::new();
+        for cpu in &self.record.cpus {
             let causes = cpu.causes.iter();
             let most = causes
                 .filter(|cause| cause.kind == GapCause::Interrupt)
-                .max_by_key(|cause| cause.gaps)?;
-            let others = self.housekeeping.difference(&CpuSet::single(cpu.cpu));
+                .max_by_key(|cause| cause.gaps);
+            let Some((most, number)) = most.and_then(|most| Some((most, most.irq?))) else {
+                continue;
+            };
             let share = most.gaps as f64 / (cpu.gaps.max(1) as f64);
-            if share < LEAST_GAPS || others.is_empty() || isolated.contains(cpu.cpu) {
-                return None;
+            if share < LEAST_GAPS || isolated.contains(cpu.cpu) {
+                continue;
             }
-            let number = most.irq?;
-            Some(
-                Finding::new(
-                    "device_interrupt",
-                    Severity::Note,
-                    format!(
-                        "{} (IRQ {number}) made {} of the {} gaps of CPU {}.",
-                        most.name,
-                        grouped(most.gaps),
-                        grouped(cpu.gaps),
-                        cpu.cpu
-                    ),
-                    format!(
-                        "To move it, as root: echo {others} > /proc/irq/{number}/smp_affinity_list."
-                    ),
-                )
-                .weighing(1)
-                .with("irq", number)
-                .with("gaps", most.gaps),
+            let name = most.name.clone();
+            let disturbed = irqs.entry(Irq { number, name }).or_default();
+            disturbed.cpus.insert(cpu.cpu);
+            disturbed.gaps += most.gaps;
+            disturbed.all_gaps += cpu.gaps;
+        }
+        let all = irqs.into_iter();
+        all.filter_map(|(irq, disturbed)| self.to_move(&irq, &disturbed))
+            .collect()
+    }
+
+    fn to_move(&self, irq: &Irq, disturbed: &Disturbed) -> Option<Finding> {
+        let Irq { number, name } = irq;
+        let others = self.housekeeping.difference(&disturbed.cpus);
+        let first = self.housekeeping.first()?;
+        let advice = if !others.is_empty() {
+            format!("To move it, as root: echo {others} > /proc/irq/{number}/smp_affinity_list.")
+        } else if self.housekeeping.len() > 1 {
+            format!(
+                "To keep it on one CPU, as root: echo {first} > /proc/irq/{number}/smp_affinity_list."
             )
+        } else {
+            return None;
         };
-        self.record.cpus.iter().filter_map(finding).collect()
+        let sentence = format!(
+            "{name} (IRQ {number}) made {} of the {} gaps of {}.",
+            grouped(disturbed.gaps),
+            grouped(disturbed.all_gaps),
+            cpus(&disturbed.cpus.to_string())
+        );
+        let finding = Finding::new("device_interrupt", Severity::Note, sentence, advice);
+        Some(
+            finding
+                .weighing(1)
+                .with("irq", *number)
+                .with("cpus", disturbed.cpus.to_string())
+                .with("gaps", disturbed.gaps),
+        )
     }
 }
 
 /// Interrupts of a CPU's own timer; `None` where the system does not count them.
-fn ticks(cpu: &JitterCpuRecord) -> Option<u64> {
+fn count_ticks(cpu: &JitterCpuRecord) -> Option<u64> {
     let is_timer = |label: &str, name: &str| label == "LOC" || name.contains("arch_timer");
     let found = cpu.interrupts.iter();
     let found = found.filter(|counted| is_timer(&counted.label, &counted.name));

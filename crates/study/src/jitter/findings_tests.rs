@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use pinwise_machine::Isolation;
-use pinwise_record::{
-    CountedRecord, HostRecord, IsolationRecord, JITTER_SCHEMA, JitterCauseRecord,
-};
+use pinwise_record::{CountedRecord, Header, HostRecord, IsolationRecord, JitterCauseRecord};
 
 /// A CPU with what was counted on it and what took its time.
 fn cpu(
@@ -70,9 +68,7 @@ fn found(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding> {
     };
     let causes = cpus.iter().flat_map(|cpu| cpu.causes.clone()).collect();
     let record = JitterRecord {
-        schema: JITTER_SCHEMA.to_owned(),
-        id: String::new(),
-        started: String::new(),
+        header: Header::default(),
         host: HostRecord::new("local".to_owned(), false, &topology),
         threshold_us: 5.0,
         asked_s: 10.0,
@@ -84,10 +80,8 @@ fn found(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding> {
         longest: Vec::new(),
         causes_unavailable: None,
         isolation: IsolationRecord::default(),
-        findings: Vec::new(),
-        notes: Vec::new(),
     };
-    of(&record, &plan, &topology)
+    list_findings(&record, &plan, &topology)
 }
 
 #[track_caller]
@@ -184,7 +178,7 @@ fn what_is_beneath_the_kernel_is_nobody_s_here() {
         true,
         &[(
             "hypervisor_gaps",
-            "Most likely the hypervisor took CPU 3 away for 0.3 % of the time, 250 µs at once",
+            "Most likely the hypervisor took CPU 3 away for 0.3 % of the time, at most 250 µs at once",
             "virsh vcpupin",
         )],
     );
@@ -233,7 +227,7 @@ fn other_programs_and_quotas_are_named() {
         &[
             (
                 "quota_gaps",
-                "held pinwise's threads back 5 times",
+                "throttled pinwise's threads 5 times",
                 "cpu.max",
             ),
             (
@@ -250,4 +244,28 @@ fn masks_are_written_as_the_kernel_reads_them() {
     let mask = |list: &str| kernel_mask(&CpuSet::parse_list(list).unwrap());
     assert_eq!(mask("0-1"), "3");
     assert_eq!(mask("0,31-32,64"), "1,00000001,80000001");
+}
+
+#[test]
+fn an_interrupt_is_one_finding_over_all_cpus_that_it_hits() {
+    let nic = || cause(GapCause::Interrupt, "nic", 400, 0.0);
+    let hit = |number: usize| cpu(number, &[], &[nic()]);
+    check(
+        vec![hit(2), hit(3)],
+        false,
+        &[(
+            "device_interrupt",
+            "nic (IRQ 38) made 800 of the 800 gaps of CPUs 2-3.",
+            "To move it, as root: echo 0-1 > /proc/irq/38/smp_affinity_list",
+        )],
+    );
+    check(
+        vec![hit(0), hit(1), hit(2), hit(3)],
+        false,
+        &[(
+            "device_interrupt",
+            "gaps of CPUs 0-3.",
+            "To keep it on one CPU, as root: echo 0 > /proc/irq/38/smp_affinity_list",
+        )],
+    );
 }

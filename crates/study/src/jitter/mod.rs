@@ -9,7 +9,7 @@ mod recorder;
 use std::time::Duration;
 
 use pinwise_machine::{GapWatcher, Isolation, JitterOrder, MachineError};
-use pinwise_record::{HostRecord, IsolationRecord, JITTER_SCHEMA, JitterRecord};
+use pinwise_record::{Header, HostRecord, IsolationRecord, JitterRecord};
 use pinwise_topology::{CpuSet, Topology};
 
 use recorder::Recorder;
@@ -44,9 +44,10 @@ pub fn run(
     let mut recorder = Recorder::new(topology);
     let found = machine.watch_gaps(&order, &mut recorder)?;
     let mut record = JitterRecord {
-        schema: JITTER_SCHEMA.to_owned(),
-        id: String::new(),
-        started: String::new(),
+        header: Header {
+            notes: recorder.notes(&found),
+            ..Header::default()
+        },
         host: HostRecord::new(machine.label(), machine.is_simulated(), topology),
         threshold_us: plan.threshold.as_secs_f64() * 1e6,
         asked_s: plan.time.as_secs_f64(),
@@ -62,10 +63,8 @@ pub fn run(
             format!("{}{}", refusal.reason, remedy.unwrap_or_default())
         }),
         isolation: settings(&plan.isolation),
-        findings: Vec::new(),
-        notes: recorder.notes(&found),
     };
-    record.findings = findings::of(&record, plan, topology);
+    record.findings = findings::list_findings(&record, plan, topology);
     Ok(record)
 }
 

@@ -196,8 +196,7 @@ impl Recorder {
         for cpu in &found.cpus {
             if cpu.unwritten > 0 {
                 notes.push(format!(
-                    "{} more gaps of CPU {} found no room and are not counted; a larger \
-                     --threshold leaves fewer.",
+                    "The buffer of CPU {1} was full: {0} more gaps are not counted; use a larger --threshold.",
                     cpu.unwritten, cpu.cpu
                 ));
             }

@@ -90,7 +90,7 @@ fn a_cpu_has_its_own_figures() {
     assert!((cpu.lost_share - 0.0108).abs() < 1e-9, "{cpu:?}");
     assert!((cpu.resolution_ns - 98.92).abs() < 0.01, "{cpu:?}");
     assert_eq!(cpu.causes.len(), 2);
-    assert!(recorder.notes(&found)[0].starts_with("3 more gaps of CPU 0"));
+    assert!(recorder.notes(&found)[0].starts_with("The buffer of CPU 0 was full: 3 more"));
 }
 
 #[test]

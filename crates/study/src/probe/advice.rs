@@ -22,10 +22,7 @@ pub struct Advice {
 #[must_use]
 pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyRecord) -> Advice {
     let usual = defaults(topology, threads);
-    let when = known
-        .measured
-        .as_ref()
-        .map_or("", |m| m.survey.started.as_str());
+    let when = known.started.as_str();
     let is_doubted = |level: LevelName| known.contradictions.iter().any(|c| c.level == level);
     if is_doubted(LevelName::Placement) {
         let (kept, dropped): (Vec<Placement>, Vec<Placement>) = usual
@@ -64,9 +61,9 @@ pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyReco
     Advice { placements, notes }
 }
 
-const MOMENT: &str = "The report of this virtual machine was contradicted when it was measured, but how long that stays true was not watched: its placements are tried as reported (pinwise topology --measure --watch 60s finds out).";
+const MOMENT: &str = "Measurement contradicted the reported topology of this virtual machine, but whether that lasts was not watched: placements are tried as reported (check with pinwise topology --measure --watch 60s).";
 const NOTHING_LEFT: &str =
-    "By measurement no placement differs from os-default here; those of the report are tried.";
+    "By measurement no placement differs from os-default here; the reported ones are tried.";
 
 /// May the measured wiring be believed later on? The CPUs of a virtual machine
 /// may float: only if they were watched and did not.
@@ -95,7 +92,7 @@ fn note_dropped(dropped: &[Placement], when: &str) -> Vec<String> {
     }
     let names: Vec<String> = dropped.iter().map(Placement::to_string).collect();
     vec![format!(
-        "Left out: {}, since the wiring of this machine does not stay (measured {when}).",
+        "Left out: {}, because the wiring of this machine changes (measured {when}).",
         names.join(", ")
     )]
 }

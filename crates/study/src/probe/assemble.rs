@@ -39,8 +39,7 @@ pub(super) fn assemble(
     notes.extend(found.notes.iter().chain(&found.changed).cloned());
     if topology.identity.hypervisor.is_some() && found.drift.is_none() && n > 1 {
         notes.push(
-            "In a virtual machine this holds for the moment of measuring: --watch 60s finds out how long it stays."
-                .to_owned(),
+            "In a virtual machine this may change at any time: check with --watch 60s.".to_owned(),
         );
     }
     let groups = |kind| wiring.level(kind).map_or(&[][..], |level| &level.groups);

@@ -46,7 +46,7 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         }
     }
     let is_virtual = record.machine.hypervisor.is_some();
-    match why_moving(&unstable, &maps) {
+    match why_moving(&unstable, earlier) {
         Some((sentence, confidence)) => {
             moves(&mut measured.verdicts, sentence, confidence, is_virtual);
         }
@@ -100,7 +100,10 @@ fn distrust(verdict: &mut LevelVerdict, sentence: &str) {
 }
 
 /// Why the wiring is known not to stay, and how sure that is.
-fn why_moving(unstable: &[(&LevelName, String)], earlier: &[&Measured]) -> Option<(String, f64)> {
+fn why_moving(
+    unstable: &[(&LevelName, String)],
+    earlier: &[TopologyRecord],
+) -> Option<(String, f64)> {
     if !unstable.is_empty() {
         let levels: Vec<&str> = unstable.iter().map(|(level, _)| level.as_str()).collect();
         let sure = if earlier.len() > 1 {
@@ -116,14 +119,18 @@ fn why_moving(unstable: &[(&LevelName, String)], earlier: &[&Measured]) -> Optio
         return Some((sentence, sure));
     }
     let (map, verdict) = earlier.iter().find_map(|map| {
+        // What it took over from a map before it is that map's to say.
         let is_moving = |v: &&LevelVerdict| {
-            v.level == LevelName::Placement && v.verdict == Agreement::Contradicted
+            v.level == LevelName::Placement
+                && v.verdict == Agreement::Contradicted
+                && v.alone.is_none()
         };
-        Some((map, map.verdicts.iter().find(is_moving)?))
+        let mut verdicts = map.measured.iter().flat_map(|measured| &measured.verdicts);
+        Some((map, verdicts.find(is_moving)?))
     })?;
     let sentence = format!(
         "The map of {} in this boot saw it change. {}",
-        map.survey.started, verdict.measured
+        map.started, verdict.measured
     );
     Some((sentence, verdict.confidence))
 }
@@ -136,11 +143,11 @@ fn moves(verdicts: &mut Vec<LevelVerdict>, sentence: String, confidence: f64, is
     if own.is_some_and(|at| verdicts[at].verdict == Agreement::Contradicted) {
         return;
     }
-    let alone = own.map(|at| verdicts.remove(at).verdict);
+    let alone = own.map_or(Agreement::CannotTell, |at| verdicts.remove(at).verdict);
     verdicts.push(LevelVerdict {
         level: LevelName::Placement,
         verdict: Agreement::Contradicted,
-        alone,
+        alone: Some(alone),
         claim: STAYS.to_owned(),
         measured: sentence,
         confidence,
@@ -152,9 +159,9 @@ fn agreement(earlier: &[&Measured]) -> Option<String> {
     let is_decisive = |map: &&&Measured| LEVELS.iter().any(|level| says(map, level).is_some());
     match earlier.iter().filter(is_decisive).count() {
         0 => None,
-        1 => Some("An earlier map of this boot says the same of every level.".to_owned()),
+        1 => Some("An earlier map of this boot agrees on every level.".to_owned()),
         maps => Some(format!(
-            "{maps} earlier maps of this boot say the same of every level."
+            "{maps} earlier maps of this boot agree on every level."
         )),
     }
 }
@@ -248,9 +255,14 @@ mod tests {
             verdict: Agreement::Contradicted,
             ..verdicts[0].clone()
         });
-        assert_eq!(
-            consulted(map(Agreement::Agrees, &[]), &[moving]).1,
-            [LevelName::Placement]
-        );
+        let mut next = map(Agreement::Agrees, &[]);
+        consult(&mut next, std::slice::from_ref(&moving));
+        assert_eq!(next.contradictions[0].level, LevelName::Placement);
+        // The one after that hears it from the map that saw it, and once.
+        let mut last = map(Agreement::Agrees, &[]);
+        consult(&mut last, &[next.clone(), moving]);
+        let sentence = &last.contradictions[0].measured;
+        assert_eq!(sentence.matches("The map of").count(), 1, "{sentence}");
+        assert_eq!(consulted(map(Agreement::Agrees, &[]), &[next]).1, []);
     }
 }

@@ -69,6 +69,12 @@ impl Sample {
         })
     }
 
+    /// What even the fastest tenth of the batches exceeds: load beside them raises the
+    /// median to several times its value, and this far less.
+    pub(super) fn floor(&self) -> f64 {
+        quantile(&self.values, 0.1)
+    }
+
     fn is_settled(&self, effort: &Effort) -> bool {
         if self.unavailable.is_some() || self.values.len() >= effort.most {
             return true;
@@ -111,7 +117,7 @@ pub(super) fn estimate(
             samples[index].absorb(batches);
         }
         if machine.now() == before {
-            // A clock that stands still must not keep us here.
+            // A stopped clock must not keep us here.
             return Ok(samples);
         }
         wanted = more(wanted, effort);

@@ -198,8 +198,12 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         );
         // The host's other guests, too, may have the rest.
         let has_others = case.is_disturbed || case.topology.identity.hypervisor.is_some();
-        Some(if share < 1.0 && has_others {
-            let measured = format!("{claim} {measured} Others may have the rest of it.");
+        Some(if has_others {
+            let why = match share < 1.0 {
+                true => "Other programs may use the rest.",
+                false => "Other programs may have disturbed it, or the report is too small.",
+            };
+            let measured = format!("{claim} {measured} {why}");
             Opinion {
                 advice,
                 ..Opinion::cannot_tell(claim, measured)
@@ -236,13 +240,13 @@ fn stacked(case: &Case<'_>) -> Option<Opinion> {
             count(lost.switched, "time")
         ),
         confidence: 0.8,
-        advice: "Use one CPU of each such pair: threads on both stop each other for a time slice, spinning ones for nothing."
+        advice: "Use one CPU of each such pair: threads on both preempt each other for a time slice, and spinning ones waste it."
             .to_owned(),
     })
 }
 
 /// What is claimed of the wiring over time.
-pub(super) const STAYS: &str = "Placements take the wiring to stay as it is.";
+pub(super) const STAYS: &str = "Placements assume that the wiring does not change.";
 
 /// What to do where it does not.
 pub(super) const fn may_move(is_virtual: bool) -> &'static str {

@@ -61,7 +61,7 @@ pub struct ProbePlan {
     pub survey: SurveyRecord,
 }
 
-/// Where a measurement stands.
+/// The progress of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     /// What is measured.

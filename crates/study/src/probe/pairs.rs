@@ -29,6 +29,8 @@ pub(super) struct Pairs {
     pub(super) is_measured: Vec<bool>,
     /// What was measured, by rows.
     pub(super) homes: BTreeMap<(usize, usize), Vec<HomeLatency>>,
+    /// What even the fastest tenth of the batches of a pair exceeds, ns, by rows.
+    pub(super) floors: BTreeMap<(usize, usize), f64>,
     /// Pairs without a single good batch, by rows.
     pub(super) lost: BTreeMap<(usize, usize), Lost>,
     /// Time of a pair measured alone.
@@ -57,6 +59,7 @@ impl Pairs {
             is_measured: vec![false; cpus.len() * cpus.len()],
             latency: PairMatrix::new(cpus),
             homes: BTreeMap::new(),
+            floors: BTreeMap::new(),
             lost: BTreeMap::new(),
             cost: Duration::ZERO,
         }
@@ -96,6 +99,10 @@ impl Pairs {
         for (pair, home_node, sample) in answers {
             if let Some(median) = sample.median() {
                 let home_node = *home_node;
+                let (a, b) = *pair;
+                let floor = self.floors.entry((a.min(b), a.max(b)));
+                let floor = floor.or_insert(f64::INFINITY);
+                *floor = floor.min(sample.floor());
                 self.note(*pair, HomeLatency { home_node, median });
             } else if sample.unavailable.is_none() {
                 self.note_lost(*pair, sample);

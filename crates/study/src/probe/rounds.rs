@@ -8,15 +8,15 @@ const WINDOW: usize = 8;
 /// All pairs of `0..n` in the order of a round-robin tournament (the circle
 /// method): each run of `n / 2` pairs has every number at most once.
 pub(super) fn tournament(n: usize) -> Vec<(usize, usize)> {
-    let seats = n + n % 2;
+    let slots = n + n % 2;
     let mut pairs = Vec::with_capacity(n * n.saturating_sub(1) / 2);
-    for round in 0..seats.saturating_sub(1) {
-        for seat in 0..seats / 2 {
+    for round in 0..slots.saturating_sub(1) {
+        for slot in 0..slots / 2 {
             let place = |k: usize| match k {
                 0 => 0,
-                k => 1 + (k - 1 + round) % (seats - 1),
+                k => 1 + (k - 1 + round) % (slots - 1),
             };
-            let (a, b) = (place(seat), place(seats - 1 - seat));
+            let (a, b) = (place(slot), place(slots - 1 - slot));
             if a < n && b < n {
                 pairs.push((a.min(b), a.max(b)));
             }

@@ -145,7 +145,7 @@ impl<'a> Session<'a> {
         });
         if self.unfinished > 0 {
             self.leave_out(format!(
-                "{}: no undisturbed batch within the time.",
+                "{}: no undisturbed batch in time.",
                 count(self.unfinished, "probe")
             ));
         }

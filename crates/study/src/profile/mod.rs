@@ -20,8 +20,8 @@ use pinwise_machine::{
 };
 use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
 use pinwise_record::{
-    PROFILE_SCHEMA, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun,
-    TraceSource, WorkRecord, beyond_samples,
+    Header, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun, TraceSource,
+    WorkRecord, beyond_samples,
 };
 use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::Topology;
@@ -70,7 +70,7 @@ impl Units {
     ///
     /// # Errors
     /// Where the program did not say it, although it succeeded.
-    fn of(&self, run: Option<&Run>, wall_s: f64) -> anyhow::Result<f64> {
+    fn count(&self, run: Option<&Run>, wall_s: f64) -> anyhow::Result<f64> {
         Ok(match self {
             Self::Runs => 1.0,
             Self::Seconds => wall_s,
@@ -196,9 +196,7 @@ pub(crate) fn counted_s(run: &Run, has_kernel: bool) -> Option<f64> {
 pub(crate) fn missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -> Option<String> {
     let counted_s = beyond_samples(sampled_s, counted_s)?;
     Some(format!(
-        "Samples stand for {} of {} of CPU time: threads that live for less than {} are not \
-         sampled, and those that often run for moments too rarely. Times are lower bounds, and shares are those of what was sampled; \
-         pinwise trace sees all of it.",
+        "Samples cover {} of {} of CPU time: threads that live for less than {} are not sampled, and those with many short runs too rarely. Times are lower bounds, and shares are of the sampled time; pinwise trace sees all of it.",
         seconds(sampled_s),
         seconds(counted_s),
         seconds(1.0 / f64::from(hz.max(1)))
@@ -224,12 +222,12 @@ impl Gathered {
         if known.is_some_and(|first| first.event != samples.event) {
             bail!("the runs were sampled by different events, which cannot be added");
         }
-        let alone = Profile::of(std::slice::from_ref(&samples), &NOTHING);
+        let alone = Profile::from_samples(std::slice::from_ref(&samples), &NOTHING);
         self.runs.push(ProfileRun {
             wall_s: samples.wall_s,
             samples: samples.total(),
             cpu_s: alone.total.cpu_s(),
-            units: units.of(run, samples.wall_s)?,
+            units: units.count(run, samples.wall_s)?,
             used_cpu_s: run.and_then(|run| counted_s(run, true)),
             waits_s: alone.accesses.map(|_| alone.waits.cpu_s()),
             accesses_s: alone.accesses.map(Amount::cpu_s),
@@ -258,7 +256,7 @@ impl Gathered {
         let Some(first) = self.samples.first() else {
             bail!("nothing was sampled");
         };
-        let profile = Profile::of(&self.samples, &Bounds::default());
+        let profile = Profile::from_samples(&self.samples, &Bounds::default());
         let work = WorkRecord {
             unit: plan.units.name().to_owned(),
             count: self.runs.iter().map(|run| run.units).sum(),
@@ -273,14 +271,17 @@ impl Gathered {
         notes.extend(missed(profile.total.cpu_s(), counted, first.hz));
         notes.extend(sentence::cautions(
             &profile,
+            first.event,
             &work,
             self.runs.len(),
             plan.runs,
         ));
         Ok(ProfileRecord {
-            schema: PROFILE_SCHEMA.to_owned(),
-            id: String::new(),
-            started: String::new(),
+            header: Header {
+                notes,
+                tags: plan.tags.clone(),
+                ..Header::default()
+            },
             host,
             source: plan.source.clone(),
             event: first.event.into(),
@@ -295,8 +296,6 @@ impl Gathered {
             machine,
             exit: self.runs.last().and_then(|run| run.exit),
             runs: self.runs,
-            notes,
-            tags: plan.tags.clone(),
         })
     }
 }

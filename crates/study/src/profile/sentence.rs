@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pinwise_format::{percent, seconds};
-use pinwise_profile::{Amount, FunctionTime, Kind, Profile, REGION};
+use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile, REGION};
 use pinwise_record::WorkRecord;
 
 /// Less than this of the CPU time in spin hints is not what a profile is about.
@@ -14,6 +14,16 @@ const FEW: u64 = 100;
 /// Less than this of the CPU time in code without symbols hides no function that
 /// matters.
 const NAMELESS: f64 = 0.2;
+
+/// From this share of the CPU time on in kernel functions that enable interrupts, it is
+/// said what their time may be.
+const DELAYED: f64 = 0.1;
+/// Kernel functions at whose end interrupts are enabled again.
+const ENABLING: [&str; 3] = [
+    "finish_task_switch",
+    "_raw_spin_unlock_irq",
+    "_raw_write_unlock_irq",
+];
 
 /// What came out.
 pub(super) fn summary(profile: &Profile) -> String {
@@ -73,6 +83,7 @@ fn name(time: &FunctionTime) -> String {
 /// What must be known to read it rightly.
 pub(super) fn cautions(
     profile: &Profile,
+    event: Event,
     work: &WorkRecord,
     made: usize,
     planned: usize,
@@ -91,14 +102,41 @@ pub(super) fn cautions(
     }
     if made < planned {
         notes.push(format!(
-            "{made} of {planned} runs were made: the last one failed."
+            "{made} of {planned} runs done: the last one failed."
         ));
     }
     if work.count <= 0.0 {
-        notes.push("How much work was done is unknown: no time per unit of it.".to_owned());
+        notes.push("The amount of work is unknown: no time per unit.".to_owned());
     }
     notes.extend(without_symbols(profile));
+    if event == Event::CpuClock {
+        notes.extend(delayed_samples(profile));
+    }
     notes
+}
+
+/// Samples by the kernel's clock wait where interrupts are disabled, and so are seen where
+/// they are enabled again.
+fn delayed_samples(profile: &Profile) -> Option<String> {
+    let is_enabling = |time: &&FunctionTime| {
+        let function = &time.function;
+        let mut names = ENABLING.iter();
+        function.kind == Kind::Kernel && names.any(|name| function.name.starts_with(*name))
+    };
+    let functions = profile.functions.iter();
+    let delayed: Vec<&FunctionTime> = functions.filter(is_enabling).collect();
+    let share = delayed.iter().map(|time| time.own.cpu_s()).sum::<f64>() / profile.total.cpu_s();
+    let most = delayed
+        .into_iter()
+        .max_by_key(|time| time.own.cpu_ns)
+        .filter(|_| share >= DELAYED)?;
+    Some(format!(
+        "{} of the CPU time is seen in kernel functions that enable interrupts, most of it in {}. \
+         Samples by cpu-clock are interrupts and wait until then: this time was spent in the code \
+         before, which ran with interrupts disabled.",
+        percent(share),
+        most.function.name
+    ))
 }
 
 /// Says what rows without a name are, where they matter.
@@ -133,7 +171,7 @@ mod tests {
     use pinwise_profile::examples::Scene;
 
     fn listed(scene: Scene) -> String {
-        summary(&Profile::of(&[scene.samples], &Bounds::default()))
+        summary(&Profile::from_samples(&[scene.samples], &Bounds::default()))
     }
 
     #[test]
@@ -148,8 +186,9 @@ mod tests {
 
     #[test]
     fn rows_without_a_name_are_explained() {
-        let noted =
-            |scene: Scene| without_symbols(&Profile::of(&[scene.samples], &Bounds::default()));
+        let noted = |scene: Scene| {
+            without_symbols(&Profile::from_samples(&[scene.samples], &Bounds::default()))
+        };
         let stripped = || Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
         let note = noted(stripped().stack(&["main"], 40)).unwrap();
         assert!(
@@ -160,6 +199,26 @@ mod tests {
         );
         assert_eq!(noted(stripped().stack(&["main"], 900)), None);
         assert_eq!(noted(Scene::new("/bin/prog")), None);
+    }
+
+    #[test]
+    fn time_seen_where_interrupts_are_enabled_is_explained() {
+        let noted = |delayed: u64, kind: Kind| {
+            let scene = Scene::new("/bin/prog").stack(&["main"], 100 - delayed);
+            let scene = scene.stack(&["main", "finish_task_switch.isra.0"], delayed);
+            let mut profile = Profile::from_samples(&[scene.samples], &Bounds::default());
+            for time in &mut profile.functions {
+                if time.function.name != "main" {
+                    time.function.kind = kind;
+                }
+            }
+            delayed_samples(&profile)
+        };
+        let note = noted(58, Kind::Kernel).unwrap();
+        let start = "58.0 % of the CPU time is seen in kernel functions that enable interrupts, most of it in finish_task_switch";
+        assert!(note.starts_with(start), "{note}");
+        assert_eq!(noted(5, Kind::Kernel), None);
+        assert_eq!(noted(58, Kind::User), None);
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(crate) fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
         let run = Run {
             user: Some(Duration::from_secs_f64(noise * cpu_s)),
             system: Some(Duration::ZERO),
-            ..Run::of(Duration::ZERO, End::Status(0))
+            ..Run::ended(Duration::ZERO, End::Status(0))
         };
         let sampled = Sampled {
             samples: scene.samples,

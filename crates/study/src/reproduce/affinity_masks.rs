@@ -4,6 +4,8 @@
 //! with both their CPUs as a limit, and HT off. Set from it are the last two;
 //! the first three follow.
 
+use std::ops::Range;
+
 use anyhow::Result;
 
 use super::claim::{Claim, Found, Judge, signed};
@@ -28,62 +30,17 @@ const COLUMNS: [&str; 5] = [
     "HT off",
 ];
 
-/// The tests that share cores, their workloads and groups.
-const TESTS: [(&str, &str, &str, Scores); 9] = [
-    (
-        "Fibonacci",
-        "fibonacci",
-        "ALU",
-        [16866.0, 15101.0, 20043.0, 11697.0, 20208.0],
-    ),
-    (
-        "Napierian",
-        "napierian",
-        "ALU",
-        [11726.0, 11251.0, 11176.0, 9411.0, 12530.0],
-    ),
-    (
-        "Eratosthenes",
-        "eratosthenes",
-        "ALU",
-        [5645.0, 5402.0, 5645.0, 4996.0, 6211.0],
-    ),
-    (
-        "QuickSort",
-        "quicksort",
-        "ALU",
-        [11150.0, 10133.0, 11041.0, 8604.0, 12595.0],
-    ),
-    (
-        "MikoFPU",
-        "mikofpu",
-        "FPU",
-        [5430.0, 5430.0, 5430.0, 5420.0, 5419.0],
-    ),
-    (
-        "RandMeanSS",
-        "randmeanss",
-        "FPU",
-        [30553.0, 26612.0, 30385.0, 19914.0, 36228.0],
-    ),
-    (
-        "FFT",
-        "fft",
-        "FPU",
-        [8084.0, 7714.0, 7734.0, 7358.0, 8853.0],
-    ),
-    (
-        "Mandelbrot",
-        "mandelbrot",
-        "FPU",
-        [8096.0, 7821.0, 7853.0, 6758.0, 8330.0],
-    ),
-    (
-        "MEM",
-        "mem",
-        "MEM",
-        [41348.0, 39301.0, 39512.0, 31236.0, 44819.0],
-    ),
+/// The tests that share cores; workloads are called like them, in lower case.
+const TESTS: [(&str, Scores); 9] = [
+    ("Fibonacci", [16866.0, 15101.0, 20043.0, 11697.0, 20208.0]),
+    ("Napierian", [11726.0, 11251.0, 11176.0, 9411.0, 12530.0]),
+    ("Eratosthenes", [5645.0, 5402.0, 5645.0, 4996.0, 6211.0]),
+    ("QuickSort", [11150.0, 10133.0, 11041.0, 8604.0, 12595.0]),
+    ("MikoFPU", [5430.0, 5430.0, 5430.0, 5420.0, 5419.0]),
+    ("RandMeanSS", [30553.0, 26612.0, 30385.0, 19914.0, 36228.0]),
+    ("FFT", [8084.0, 7714.0, 7734.0, 7358.0, 8853.0]),
+    ("Mandelbrot", [8096.0, 7821.0, 7853.0, 6758.0, 8330.0]),
+    ("MEM", [41348.0, 39301.0, 39512.0, 31236.0, 44819.0]),
 ];
 
 /// Sums that the report prints; the tests add up to them but for rounding.
@@ -105,6 +62,16 @@ const BANDWIDTHS: [(&str, Scores); 4] = [
     ),
 ];
 
+/// Where the tests of a group stand.
+fn members(group: &str) -> Range<usize> {
+    match group {
+        "ALU" => 0..4,
+        "FPU" => 4..8,
+        "MEM" => 8..9,
+        _ => 0..TESTS.len(),
+    }
+}
+
 const OFF: usize = 4;
 /// The columns that follow from the mechanism.
 const PREDICTED: [usize; 3] = [0, 1, 2];
@@ -114,12 +81,12 @@ const QUESTION: &str = "CrystalMark under masks that are preferred or a limit, a
 /// On the report's machine.
 pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let mut stage = simulation.stage("affinity-masks", MACHINE)?;
-    let table = Table::of(&mut stage)?;
+    let table = Table::simulate(&mut stage)?;
     drop(stage);
     // The other way to number siblings: n and n + 1.
     let adjacent = MACHINE.replace("pu:2(indexes=0,4,1,5,2,6,3,7)", "pu:2");
     let mut stage = simulation.stage("affinity-masks", &adjacent)?;
-    let other = Table::of(&mut stage)?;
+    let other = Table::simulate(&mut stage)?;
     drop(stage);
     Ok(vec![
         experiment("totals", totals(&table)),
@@ -143,10 +110,11 @@ struct Table {
 }
 
 impl Table {
-    fn of(stage: &mut Stage<'_>) -> Result<Self> {
+    fn simulate(stage: &mut Stage<'_>) -> Result<Self> {
         let changes = TESTS
             .iter()
-            .map(|(_, workload, ..)| {
+            .map(|(name, _)| {
+                let workload = &name.to_lowercase();
                 let answer = stage.compare(&[
                     Arm::new(COLUMNS[OFF], workload, "cpu:0-3"),
                     Arm::new(COLUMNS[0], workload, "os-default"),
@@ -167,12 +135,10 @@ impl Table {
 
     /// Change of a group's score: its tests weigh as their scores with HT off.
     fn group(&self, group: &str, column: usize) -> Found {
-        let rows = TESTS
-            .iter()
-            .zip(&self.changes)
-            .filter(|((.., of, _), _)| group == "total" || *of == group);
+        let rows = TESTS.iter().zip(&self.changes);
+        let members = members(group);
         let (mut weight, mut sum) = (0.0, [0.0; 3]);
-        for ((.., scores), changes) in rows {
+        for ((_, scores), changes) in rows.take(members.end).skip(members.start) {
             let found = changes[column];
             weight += scores[OFF];
             for (sum, value) in sum.iter_mut().zip([found.value, found.low, found.high]) {
@@ -188,7 +154,7 @@ impl Table {
 }
 
 /// Change against HT off as reported, per cent.
-fn reported(scores: &Scores, column: usize) -> f64 {
+fn reported_change(scores: &Scores, column: usize) -> f64 {
     100.0 * (scores[column] / scores[OFF] - 1.0)
 }
 
@@ -202,11 +168,11 @@ fn totals(table: &Table) -> Vec<ClaimRecord> {
             } else {
                 Judge::Direction
             };
-            let claim = Claim::change(claim, reported(scores, column));
+            let claim = Claim::change(claim, reported_change(scores, column));
             claims.push(claim.judged(table.group(name, column), judge));
         }
         let claim = format!("{name}, only CPUs 0,2,4,6 against HT off");
-        let claim = Claim::change(claim, reported(scores, 3));
+        let claim = Claim::change(claim, reported_change(scores, 3));
         claims.push(claim.given(Some(table.group(name, 3)), "sets what two siblings do"));
     }
     claims
@@ -251,10 +217,10 @@ fn ranking(table: &Table, adjacent: &Table) -> Vec<ClaimRecord> {
 
 fn tests(table: &Table) -> Vec<ClaimRecord> {
     let mut claims = Vec::new();
-    for ((name, .., scores), changes) in TESTS.iter().zip(&table.changes).take(8) {
+    for ((name, scores), changes) in TESTS.iter().zip(&table.changes).take(8) {
         for column in PREDICTED {
             let claim = format!("{name}, {} against HT off", COLUMNS[column]);
-            let claim = Claim::change(claim, reported(scores, column));
+            let claim = Claim::change(claim, reported_change(scores, column));
             claims.push(claim.judged(changes[column], Judge::Direction));
         }
     }
@@ -266,7 +232,7 @@ fn bandwidths() -> Vec<ClaimRecord> {
     for (name, scores) in &BANDWIDTHS {
         for column in [0, 1, 2, 3] {
             let claim = format!("{name} bandwidth, {} against HT off", COLUMNS[column]);
-            let claim = Claim::change(claim, reported(scores, column));
+            let claim = Claim::change(claim, reported_change(scores, column));
             claims.push(claim.given(None, "no mechanism here predicts a memory's bandwidth"));
         }
     }
@@ -291,8 +257,8 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let has_smt = cores.iter().any(|core| core.len() > 1);
     let mut claims = Vec::new();
     for (name, kernel) in KERNELS {
-        let scores = TESTS.iter().find(|(test, ..)| *test == name);
-        let figure = scores.map_or(0.0, |(.., scores)| reported(scores, 3));
+        let scores = TESTS.iter().find(|(test, _)| *test == name);
+        let figure = scores.map_or(0.0, |(_, scores)| reported_change(scores, 3));
         let claim = format!("{name}, two cores with both CPUs against four cores");
         let claim = Claim::change(claim, figure);
         if !has_smt || cores.len() < 4 {

@@ -49,7 +49,7 @@ pub(super) enum Judge {
     Within(f64),
 }
 
-/// A claim as it stands in a report.
+/// A claim as a report makes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Claim {
     record: ClaimRecord,
@@ -112,8 +112,8 @@ impl Claim {
         let off = (found.value - reported).abs();
         let unit = self.record.unit.clone();
         let distance = match unit.as_str() {
-            "%" => format!("{} points off", rounded(off)),
-            unit => format!("{} {unit} off", rounded(off)),
+            "%" => format!("{} points off", to_digits(off)),
+            unit => format!("{} {unit} off", to_digits(off)),
         };
         let is_same_way = way(found.value) == way(reported);
         let (holds, why) = match judge {
@@ -151,7 +151,7 @@ impl Claim {
         record.measured = Some(if record.unit == "%" {
             signed(found.value)
         } else {
-            format!("{} {}", rounded(found.value), record.unit)
+            format!("{} {}", to_digits(found.value), record.unit)
         });
         record.measured_value = Some(found.value);
         record.measured_low = Some(found.low);
@@ -189,7 +189,7 @@ pub(super) fn signed(percent: f64) -> String {
     signed_percent(percent / 100.0)
 }
 
-fn rounded(value: f64) -> String {
+fn to_digits(value: f64) -> String {
     let digits = if value.abs() < 10.0 { 2 } else { 1 };
     format!("{value:.digits$}")
 }

@@ -29,15 +29,15 @@ const PLACES: [(&str, &str); 4] = [
 pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let core_first = MACHINE.replace("random-idle", "core-first");
     let mut blind = simulation.stage("hyperthread-fill", MACHINE)?.thorough();
-    let wme = Gains::of(&mut blind, "encode-wme")?;
-    let divx = Gains::of(&mut blind, "encode-divx")?;
-    let own = Gains::of(&mut blind, "encode-tmpgenc")?;
+    let wme = Gains::simulate(&mut blind, "encode-wme")?;
+    let divx = Gains::simulate(&mut blind, "encode-divx")?;
+    let own = Gains::simulate(&mut blind, "encode-tmpgenc")?;
     let placed = whetstone(&mut blind)?;
     drop(blind);
     let mut aware = simulation
         .stage("hyperthread-fill", &core_first)?
         .thorough();
-    let wme_aware = Gains::of(&mut aware, "encode-wme")?;
+    let wme_aware = Gains::simulate(&mut aware, "encode-wme")?;
     Ok(vec![
         experiment("encode-wme", ENCODE, encode_wme(&wme, &wme_aware)),
         experiment("encode-divx", ENCODE, encode_divx(&divx)),
@@ -54,7 +54,7 @@ struct Gains {
 }
 
 impl Gains {
-    fn of(stage: &mut Stage<'_>, encoder: &str) -> Result<Self> {
+    fn simulate(stage: &mut Stage<'_>, encoder: &str) -> Result<Self> {
         let arm = |(name, place)| Arm::new(name, encoder, place);
         let from_one = stage.compare(&PLACES.map(arm)[..3])?;
         let from_two = stage.compare(&PLACES.map(arm)[2..])?;

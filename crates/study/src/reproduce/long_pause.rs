@@ -16,7 +16,7 @@ use pinwise_spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 pub(super) const MACHINE: &str = include_str!("../../field-reports/long-pause.toml");
 
 /// The one pair of latencies and clock that gives both totals of the report
-/// (docs/field-reports.md): 11 and 140 cycles at 2.8 GHz.
+/// (docs/machine.md): 11 and 140 cycles at 2.8 GHz.
 const CLOCK_GHZ: f64 = 2.8;
 const CYCLES: (f64, f64) = (11.0, 140.0);
 /// A wake-up by the kernel: the report says about 1 µs or more for a switch; a

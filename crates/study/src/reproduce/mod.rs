@@ -5,7 +5,7 @@
 //! A simulation that returns what was put in proves nothing. What sets a
 //! parameter of a simulated machine is marked in its description
 //! (`field-reports/*.toml`) and printed as *given*; everything else follows from
-//! mechanisms (SMT, scheduler, caches, PAUSE) and is judged. `docs/field-reports.md`
+//! mechanisms (SMT, scheduler, caches, PAUSE) and is judged. `docs/machine.md`
 //! explains each.
 
 mod affinity_masks;
@@ -27,7 +27,7 @@ use crate::is_interrupt;
 use claim::Claim;
 use pinwise_machine::Machine;
 use pinwise_record::{
-    ClaimCounts, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord, Reproduction,
+    ClaimCounts, ClaimVerdict, ExperimentRecord, Header, ReportRecord, Reproduction,
 };
 use pinwise_sim::SimulatedMachine;
 use pinwise_topology::Topology;
@@ -190,7 +190,7 @@ pub fn simulate(
             observer,
         };
         let experiments = (report.simulated)(&mut simulation)?;
-        record.reports.push(described(report, experiments)?);
+        record.reports.push(describe_report(report, experiments)?);
     }
     Ok(closed(record))
 }
@@ -222,7 +222,7 @@ pub fn run_here(
         match (report.here)(&mut here) {
             Ok(experiments) => {
                 drop(here);
-                let mut described = described(report, experiments)?;
+                let mut described = describe_report(report, experiments)?;
                 described.assumed.clear();
                 record.reports.push(described);
             }
@@ -258,22 +258,20 @@ fn unanswered(report: &Report, why: &str) -> ReportRecord {
 
 fn opening(settings: &Settings, simulated: bool) -> Reproduction {
     Reproduction {
-        schema: REPRODUCTION_SCHEMA.to_owned(),
-        id: settings.id.clone(),
-        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: settings.started.clone(),
+        header: Header::new(&settings.id, &settings.started, Vec::new()),
         host: settings.host.clone(),
         simulated,
         seed: settings.seed,
         reports: Vec::new(),
         counts: ClaimCounts::default(),
+        sentence: String::new(),
         interrupted: false,
         elapsed_s: 0.0,
     }
 }
 
 /// A report with what its descriptions say is assumed.
-fn described(report: &Report, experiments: Vec<ExperimentRecord>) -> Result<ReportRecord> {
+fn describe_report(report: &Report, experiments: Vec<ExperimentRecord>) -> Result<ReportRecord> {
     let mut assumed = Vec::new();
     for text in report.descriptions {
         let machine = SimulatedMachine::from_text(report.name, text, 0)?;
@@ -301,6 +299,7 @@ fn closed(mut record: Reproduction) -> Reproduction {
         }
     }
     record.counts = counts;
+    record.sentence = record.verdict();
     record
 }
 

@@ -11,7 +11,7 @@ use anyhow::Result;
 use super::claim::{Claim, experiment};
 use crate::is_interrupt;
 use crate::profile::{ProfilePlan, Units, run};
-use pinwise_machine::{Output, Prober, Request, Sampler, Subject};
+use pinwise_machine::{Prober, Request, Sampler, Subject};
 use pinwise_record::{
     ChangeRecord, ExperimentRecord, ProfileDiff, ProfileRecord, SampleEvent, SpotRecord,
     TraceSource,
@@ -46,16 +46,16 @@ pub(super) fn experiments(
         Ok(Some(answers)) => answers,
         Ok(None) => {
             let why = "instructions cannot be sampled here, or too few were";
-            return Ok(listed(claims.map(|claim| claim.not_here(why))));
+            return Ok(list_claims(claims.map(|claim| claim.not_here(why))));
         }
         Err(error) if is_interrupt(&error) => return Err(error),
         Err(error) => {
             let why = error.to_string();
-            return Ok(listed(claims.map(|claim| claim.not_here(&why))));
+            return Ok(list_claims(claims.map(|claim| claim.not_here(&why))));
         }
     };
     let [grew, hot] = claims;
-    Ok(listed([
+    Ok(list_claims([
         grew.holds(
             answers.grew,
             answers.is_spinning,
@@ -69,7 +69,7 @@ pub(super) fn experiments(
     ]))
 }
 
-fn listed(claims: [pinwise_record::ClaimRecord; 2]) -> Vec<ExperimentRecord> {
+fn list_claims(claims: [pinwise_record::ClaimRecord; 2]) -> Vec<ExperimentRecord> {
     vec![experiment(
         "profile-diff",
         "the slow run's profile less the fast one's",
@@ -167,16 +167,7 @@ fn profile(
         timeout: Some(LIMIT),
         ..Workload::new(command.clone())
     };
-    let request = Request {
-        workload: &workload,
-        cpus: &topology.allowed,
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
-    };
+    let request = Request::new(&workload, &topology.allowed);
     let plan = ProfilePlan {
         subject: Subject::Command(&request),
         source: TraceSource::Command {

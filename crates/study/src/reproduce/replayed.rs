@@ -55,7 +55,10 @@ pub(super) fn experiments(
             }),
         ),
         Err(error) if is_interrupt(&error) => return Err(error),
-        Err(error) => (refused(&error.to_string()), refused(&error.to_string())),
+        Err(error) => (
+            refuse_claims(&error.to_string()),
+            refuse_claims(&error.to_string()),
+        ),
     };
     Ok(vec![
         experiment(
@@ -80,7 +83,7 @@ fn old_claim(delay_ms: f64) -> (Claim, f64) {
     }
 }
 
-fn refused(why: &str) -> Vec<ClaimRecord> {
+fn refuse_claims(why: &str) -> Vec<ClaimRecord> {
     let claim = Claim::new(
         "a sender every 1 to 9 ms",
         "2.2 s at 1 and 2 ms, else about 1.2 s",

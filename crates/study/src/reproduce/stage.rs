@@ -84,7 +84,7 @@ impl<'a> Stage<'a> {
         };
         Self::on(
             Place::Own(Box::new(machine)),
-            Metric::Wall,
+            Metric::wall(),
             seed,
             tuning,
             observer,
@@ -135,7 +135,7 @@ impl<'a> Stage<'a> {
         let plan = ComparePlan {
             arms: arms
                 .iter()
-                .map(|arm| self.planned(arm))
+                .map(|arm| self.plan_arm(arm))
                 .collect::<Result<_>>()?,
             metric: self.metric.clone(),
             tuning: self.tuning.clone(),
@@ -158,7 +158,7 @@ impl<'a> Stage<'a> {
         Ok(Answer { record })
     }
 
-    fn planned(&self, arm: &Arm) -> Result<ArmPlan> {
+    fn plan_arm(&self, arm: &Arm) -> Result<ArmPlan> {
         let placement: Placement = arm.place.parse()?;
         let place: Realised = placement.realise(&self.topology)?;
         let workload = Workload {
@@ -170,7 +170,7 @@ impl<'a> Stage<'a> {
             workload,
             is_default: place.placement == Placement::os_default(),
             binding: None,
-            host: None,
+            settings: Vec::new(),
             place,
             same_as: Vec::new(),
         })

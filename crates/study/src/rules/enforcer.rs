@@ -8,13 +8,13 @@ use super::{RulesPlan, Wanted};
 use pinwise_machine::processes::{
     Held, HeldJournal, Identity, Processes, Refused, every_cpu, for_each_thread, give_back, release,
 };
-use pinwise_record::{RULE_CHANGE_SCHEMA, RuleChange, RuleChangeKind};
+use pinwise_record::{RuleChange, RuleChangeKind};
 use pinwise_topology::CpuSet;
 
 /// Entries beyond twice the living, at which those of ended processes go.
 const DEAD: usize = 256;
 
-/// What is reported.
+/// An event worth reporting.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RuleEvent {
     /// Something happened to a process.
@@ -37,7 +37,7 @@ pub struct RuleEnforcer<P, L> {
     asked: BTreeMap<i32, u64>,
     /// Masks that were given: a process without one of them inherited nothing.
     masks: Vec<CpuSet>,
-    /// Processes that were refused, so that it is reported once.
+    /// Processes that were refused, so that each is reported once.
     refused: BTreeMap<i32, u64>,
     /// Entries at which those of ended processes are looked for.
     full: usize,
@@ -118,7 +118,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
                 kept.push(held.process);
                 continue;
             }
-            self.let_go(&held, None, "no rule asks for it any more", notify);
+            self.let_go(&held, None, "no rule matches it any more", notify);
         }
     }
 
@@ -132,7 +132,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             let name = self.host.identity(process).map(|found| found.name);
             let mut change = change(RuleChangeKind::Released, process, name);
             change.threads = threads;
-            change.why = Some("the rules end".to_owned());
+            change.why = Some("the rules ended".to_owned());
             notify(RuleEvent::Change(change));
         }
         for held in all {
@@ -175,12 +175,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             true => self.held.get(&process).cloned(),
             false => self.inherited(process, &identity),
         };
-        let before = before.unwrap_or_else(|| Held {
-            process,
-            start: identity.start,
-            masks: Vec::new(),
-            nices: Vec::new(),
-        });
+        let before = before.unwrap_or_else(|| Held::new(process, identity.start));
         let wanted = match self.plan.wanted(rule, &default) {
             Ok(wanted) => wanted,
             Err(reason) => return self.refuse(rule, &before, &identity, &reason, 0, notify),
@@ -229,6 +224,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         if is_known || (is_dry && self.is_held(process, identity)) {
             return;
         }
+        self.find_own(before, &mut after, default);
         if let Err(error) = self.note(&after) {
             let reason = format!("it could not be journaled ({error}), so nothing is changed");
             return self.refuse(rule, before, identity, &reason, 0, notify);
@@ -266,6 +262,23 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         notify(RuleEvent::Change(entry));
     }
 
+    /// Finds the threads that have by themselves what they are about to be given, as the end
+    /// must leave that to them.
+    fn find_own(&mut self, before: &Held, after: &mut Held, default: &CpuSet) {
+        let is_new = |mask: &CpuSet| mask != default && !before.masks.contains(mask);
+        let mask = after.masks.last().filter(|mask| is_new(mask)).cloned();
+        let nice = after.nices.last().copied();
+        let nice = nice.filter(|nice| !before.nices.contains(nice));
+        for_each_thread(&mut self.host, before.process, |host, thread| {
+            if mask.is_some() && host.mask(thread) == mask {
+                after.own_masks.push(thread);
+            }
+            if nice.is_some() && host.nice(thread) == nice {
+                after.own_nices.push(thread);
+            }
+        });
+    }
+
     /// Changes the threads that may be touched.
     fn change(
         &mut self,
@@ -286,7 +299,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             let mut is_changed = false;
             let now = host.mask(thread).filter(|now| Some(now) != target);
             if let (Some(now), Some(target)) = (now, target) {
-                if now != *default && !before.masks.contains(&now) {
+                if now != *default && !before.gave_mask(thread, &now) {
                     changed.left += 1;
                     return;
                 }
@@ -301,7 +314,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             }
             let old = host.nice(thread).filter(|old| Some(*old) != nice);
             if let (Some(old), Some(nice)) = (old, nice) {
-                if old != 0 && !before.nices.contains(&old) {
+                if old != 0 && !before.gave_nice(thread, old) {
                     changed.left += 1;
                 } else if let Err(error) = set_unless(is_dry, || host.set_nice(thread, nice)) {
                     changed.refused = Some(error);
@@ -451,7 +464,6 @@ fn set_unless(is_dry: bool, set: impl FnOnce() -> Result<(), Refused>) -> Result
 
 fn change(kind: RuleChangeKind, process: i32, name: Option<String>) -> RuleChange {
     RuleChange {
-        schema: RULE_CHANGE_SCHEMA.to_owned(),
         time: String::new(),
         change: kind,
         dry_run: false,

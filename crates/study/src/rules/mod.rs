@@ -17,7 +17,7 @@ pub use enforcer::{RuleEnforcer, RuleEvent};
 pub use plan::{RulesPlan, Wanted};
 
 use pinwise_machine::processes::{HeldJournal, Processes, Watch};
-use pinwise_record::{RULES_SCHEMA, RuleProcess, RuleRecord, RulesRecord};
+use pinwise_record::{RuleProcess, RuleRecord, RulesRecord};
 
 /// Enforces the rules until it is asked to stop. `load` reads the file again.
 ///
@@ -39,11 +39,11 @@ pub fn keep<P: Processes, L: HeldJournal>(
             match load() {
                 Ok(plan) => {
                     watch.report_user_changes(plan.rules.ask_for_users())?;
-                    notify(RuleEvent::Note("the rules were read again".to_owned()));
+                    notify(RuleEvent::Note("the rules were reloaded".to_owned()));
                     enforcer.change_plan(plan, notify);
                 }
                 Err(reason) => notify(RuleEvent::Warning(format!(
-                    "{reason}; the rules from before stay in force"
+                    "{reason}; the old rules stay in force"
                 ))),
             }
         }
@@ -82,7 +82,6 @@ pub fn survey<P: Processes>(plan: &RulesPlan, file: &str, host: &mut P) -> Rules
         processes,
     });
     RulesRecord {
-        schema: RULES_SCHEMA.to_owned(),
         file: file.to_owned(),
         rules: rules.collect(),
         warnings: plan

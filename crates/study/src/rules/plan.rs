@@ -131,9 +131,7 @@ fn within(topology: &Topology, allowed: &CpuSet) -> Topology {
     for cpu in &mut seen.cpus {
         cpu.allowed = seen.allowed.contains(cpu.id);
     }
-    seen.restrictions = vec![Restriction {
-        by: "process's cpuset".to_owned(),
-        leaves: seen.allowed.clone(),
-    }];
+    let limit = Restriction::limit("process's cpuset", seen.allowed.clone());
+    seen.restrictions = vec![limit];
     seen
 }

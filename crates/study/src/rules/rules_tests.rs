@@ -246,6 +246,29 @@ fn what_somebody_else_set_stays() {
 }
 
 #[test]
+fn a_thread_keeps_what_it_had_where_a_rule_gives_the_same() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    {
+        let mut world = host.0.borrow_mut();
+        let threads = &mut world.all.get_mut(&10).unwrap().threads;
+        threads.insert(11, (cpus("1"), 0));
+        threads.insert(12, (cpus("0-7"), 5));
+        threads.insert(13, (cpus("1"), 5));
+    }
+    let after = |host: &Host| [11, 12, 13].map(|thread| host.on(thread));
+    let (mut enforcer, _) = kept(&host, &[DB]);
+    assert_eq!(after(&host), ["1 5", "1 5", "1 5"]);
+    // A later start and other rules know it, too.
+    enforcer.look(&mut |_| {});
+    let (mut enforcer, _) = kept(&host, &[("db", "place = \"cpu:2\"")]);
+    assert_eq!(after(&host), ["1 5", "2 5", "1 5"]);
+    collect(|notify| enforcer.give_all_back(notify));
+    assert_eq!(host.on(10), "0-7 0");
+    assert_eq!(after(&host), ["1 0", "0-7 5", "1 5"]);
+}
+
+#[test]
 fn children_and_threads_inherit_and_are_given_back() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
@@ -441,7 +464,7 @@ fn mistakes_in_placements_have_a_place() {
     }
 }
 
-/// Receives what it is reported to.
+/// Plays back these events, in order.
 struct Script(Vec<Heard>);
 
 impl Watch for Script {

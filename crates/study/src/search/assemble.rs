@@ -11,9 +11,9 @@ use pinwise_machine::Output;
 use pinwise_placement::Placement;
 use pinwise_placement::emit::Tool;
 use pinwise_record::{
-    CommandRecord, Estimate, FeatureRecord, MetricRecord, ModelJudgement, PredictedArm,
-    SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord,
-    SearchVerdict, Stopped, WorkloadRecord, again, no_verdict_yet,
+    CommandRecord, Estimate, FeatureRecord, Header, MetricRecord, ModelJudgement, PredictedArm,
+    SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict,
+    SettingRecord, Stopped, WorkloadRecord, again, no_verdict_yet,
 };
 use pinwise_stats::describe::{median, median_interval, quantile};
 use pinwise_stats::surrogate::{Belief, interval};
@@ -31,18 +31,18 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
     };
     let predictions = predictions(engine, &costs);
     let names: Vec<String> = engine.arms.iter().map(|arm| arm.name.clone()).collect();
-    let outcome = words::SearchOutcome::of(engine, stopped);
+    let outcome = words::SearchOutcome::from_engine(engine, stopped);
     let best = match outcome.best {
         Some(DEFAULT) | None => outcome.best,
         best => engine.outdone_by().or(best),
     };
     let mut record = SearchRecord {
-        schema: SEARCH_SCHEMA.to_owned(),
-        id: plan.id.clone(),
-        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        header: Header {
+            findings: words::findings(engine),
+            ..Header::new(&plan.id, &plan.started, plan.tags.clone())
+        },
         argv: plan.argv.clone(),
         again: again(&plan.argv, "search", plan.seed),
-        started: plan.started.clone(),
         host: host_record(&*engine.machine, engine.topology),
         command: plan.workload.command.argv().to_vec(),
         workload: WorkloadRecord {
@@ -79,12 +79,10 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         true_regret: best.and_then(|best| truth::regret(&costs, best)),
         truth: truth::record(&costs, &names, &predictions, engine.anchor()),
         best: best.map(|best| names[best].clone()),
-        findings: words::findings(engine),
         predictions,
         stopped,
         ended: Stopped::words(stopped).to_owned(),
         elapsed_s: engine.elapsed().as_secs_f64(),
-        tags: plan.tags.clone(),
     };
     record.conclude();
     add_launchers(engine, &mut record);
@@ -99,7 +97,13 @@ fn add_launchers(engine: &Engine<'_>, record: &mut SearchRecord) {
         let arm = &record.arms[at];
         let program = |tool: Tool| Some(record.program_of(arm, |word| tool.given(word)));
         let place = &engine.arms[at].place;
-        Some(launchers::commands(place, engine.topology, &program))
+        let setting = SettingRecord::default();
+        Some(launchers::commands(
+            place,
+            &setting,
+            engine.topology,
+            &program,
+        ))
     };
     let of_best = record.best.as_ref().and_then(launched);
     let least = record.least.as_ref().map(|least| &least.arm);
@@ -140,7 +144,7 @@ fn plan_record(engine: &Engine<'_>) -> SearchPlanRecord {
     }
 }
 
-/// An arm as it stands in the record.
+/// An arm as it is in the record.
 pub(super) fn arm(engine: &Engine<'_>, number: usize) -> SearchArm {
     let arm = &engine.arms[number];
     let used = &arm.place.used;
@@ -148,6 +152,7 @@ pub(super) fn arm(engine: &Engine<'_>, number: usize) -> SearchArm {
     let is_set = !(is_default && engine.plan.default_is_counted);
     SearchArm {
         name: arm.name.clone(),
+        label: arm.label(),
         placement: arm.place.placement.to_string(),
         place_id: (!is_default).then(|| engine.space.id(&arm.occupancy)),
         threads: is_set.then_some(arm.threads),
@@ -185,7 +190,7 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
                 ratio: (expected.mean - default).exp(),
                 change: String::new(),
                 runs: own.len(),
-                measured: measured(&own),
+                measured: estimate_cost(&own),
                 first_prediction: engine.first_predictions[arm]
                     .map(super::state::FirstPrediction::record),
                 beats_best: standing.beats[arm],
@@ -208,7 +213,7 @@ fn cost_interval(belief: &Belief, arm: usize, anchor: usize, widening: f64) -> (
 }
 
 /// What an arm's own runs say.
-fn measured(own: &[f64]) -> Option<Estimate> {
+fn estimate_cost(own: &[f64]) -> Option<Estimate> {
     if own.is_empty() {
         return None;
     }

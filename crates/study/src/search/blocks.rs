@@ -60,7 +60,7 @@ impl Engine<'_> {
             workload: &plan.workload,
             place: &plan.place,
             binding: None,
-            host: None,
+            settings: &[],
             metric: &self.plan.metric,
             output: output_named(&self.plan.output, &plan.name, &run_name),
             padding,

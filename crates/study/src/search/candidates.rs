@@ -87,6 +87,22 @@ pub(super) fn named(plan: &SearchPlan, placement: &Placement, threads: usize) ->
     }
 }
 
+impl Candidate {
+    /// What people call it: "8 cores in one LLC"; its name, where that is a word.
+    pub(super) fn label(&self) -> String {
+        pinwise_record::label(&self.place.placement.to_string(), &self.place.used)
+    }
+
+    /// What people call it, with the name that `--place` takes.
+    pub(super) fn title(&self) -> String {
+        let label = self.label();
+        match self.name.starts_with(&label) {
+            true => self.name.clone(),
+            false => format!("{label} ({})", self.name),
+        }
+    }
+}
+
 /// The most compact and the most spread shape, of the number of threads that
 /// has most shapes. A model learns a slope from what it ran; what lies at the
 /// end of it may be a basin of its own.

@@ -24,19 +24,19 @@ const MOST_RIVALS: usize = 80;
 /// cost as a stopping rule: Chick and Inoue, Oper. Res. 2001; Branke, Chick and
 /// Schmidt 2007. Half the zone costs a fifth more runs and saves no regret.)
 const EXPECTED: f64 = 1.0;
-pub(super) const RARE: f64 = 3.0;
+pub(super) const LARGE_LOSS_FACTOR: f64 = 3.0;
 /// Residuals of arms above this many times the zone are worth a look at each arm.
-const BLIND: f64 = 8.0;
-/// More probably than not.
-pub(super) const RATHER: f64 = 0.5;
+const UNEXPLAINED_FACTOR: f64 = 8.0;
+/// A probability above this is more likely than not.
+pub(super) const MORE_LIKELY_THAN_NOT: f64 = 0.5;
 
-/// Where a search stands.
+/// What a search knows so far.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Standing {
     /// The arm to take if the search ended now.
     pub(super) leader: usize,
     /// What taking it loses to the best of all, in ln(cost); probabilities
-    /// that it is more than the zone, and than [`RARE`] times that.
+    /// that it is more than the zone, and than [`LARGE_LOSS_FACTOR`] times that.
     pub(super) loss: Loss,
     /// For every arm, by how much it is expected to beat the leader, worse
     /// outcomes counted as none.
@@ -89,7 +89,7 @@ pub(super) fn standing(belief: &Belief, open: &[usize], rule: &Rule) -> Standing
 /// Does it more probably than not beat `os-default` by more than the zone?
 pub(super) fn beats_default(belief: &Belief, arm: usize, rule: &Rule) -> bool {
     let differences = belief.difference(arm, DEFAULT);
-    below(&differences, -rule.zone, rule.widening) > RATHER
+    below(&differences, -rule.zone, rule.widening) > MORE_LIKELY_THAN_NOT
 }
 
 fn against(belief: &Belief, leader: usize, open: &[usize], rule: &Rule) -> Standing {
@@ -104,7 +104,7 @@ fn against(belief: &Belief, leader: usize, open: &[usize], rule: &Rule) -> Stand
     rivals.sort_by(|&a, &b| promise[b].total_cmp(&promise[a]));
     rivals.truncate(MOST_RIVALS);
     let mut chance = ChaCha8Rng::seed_from_u64(rule.seed);
-    let bounds = [rule.zone, RARE * rule.zone];
+    let bounds = [rule.zone, LARGE_LOSS_FACTOR * rule.zone];
     let loss = belief.loss(leader, &rivals, bounds, rule.widening, &mut chance);
     Standing {
         leader,
@@ -140,7 +140,7 @@ pub(super) fn next_block(belief: &Belief, standing: &Standing, runs: &[usize]) -
 /// Where arms differ for no reason that the model knows, a block of those that
 /// never ran, the most promising first; else `os-default` alone. What such arms
 /// cost is a guess, and the best of some dozens lies far out in its tail.
-pub(super) fn unseen(
+pub(super) fn unmeasured_block(
     belief: &Belief,
     standing: &Standing,
     runs: &[usize],
@@ -148,14 +148,14 @@ pub(super) fn unseen(
     rule: &Rule,
 ) -> Vec<usize> {
     let own = belief.own_sd();
-    let is_blind = own > BLIND * rule.zone && own > belief.explained_sd();
+    let is_blind = own > UNEXPLAINED_FACTOR * rule.zone && own > belief.explained_sd();
     let never_ran = |arm: &usize| is_blind && runs[*arm] == 0 && *arm != DEFAULT;
     let arms = open.iter().copied().filter(never_ran).collect();
     with_default(arms, &|arm| standing.promise[arm])
 }
 
 /// The arm that never ran and is farthest in its features from all that did.
-pub(super) fn strangest(arms: &Arms, runs: &[usize], open: &[usize]) -> Option<usize> {
+pub(super) fn farthest_unmeasured(arms: &Arms, runs: &[usize], open: &[usize]) -> Option<usize> {
     let distance = |a: usize, b: usize| {
         let pairs = arms.features[a].iter().zip(&arms.features[b]);
         let squares = pairs.map(|(x, y)| (x - y).powi(2));

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::candidates::{candidates, extremes};
 use super::choice::{
-    DEFAULT, Matters, Rule, beats_default, matters, next_block, next_survey, standing, strangest,
-    unseen,
+    DEFAULT, Matters, Rule, beats_default, farthest_unmeasured, matters, next_block, next_survey,
+    standing, unmeasured_block,
 };
 use super::features::{View, no_arms, usual_mean};
 use super::past::Past;
@@ -48,15 +48,15 @@ pub(super) fn carry_out(
 ) -> Result<SearchRecord, SearchError> {
     plan.check()?;
     let (topology, _) = machine.topology()?;
-    let space = Space::of(&topology);
-    let view = View::of(&topology);
+    let space = Space::from_topology(&topology);
+    let view = View::new(&topology);
     let arms = candidates(plan, &topology, &space)?;
     if arms.len() < 2 {
         return Err(SearchError::Plan(
-            "there is nothing to search: every placement here is the same CPUs".to_owned(),
+            "nothing to search: every placement uses the same CPUs here".to_owned(),
         ));
     }
-    let mut engine = Engine::new(plan, past, machine, observer, (&topology, &space, &view));
+    let mut engine = Engine::new(plan, past, machine, observer, &topology, &space, &view);
     for candidate in arms {
         engine.add(candidate, None);
     }
@@ -76,10 +76,12 @@ impl<'a> Engine<'a> {
         past: Option<&SearchRecord>,
         machine: &'a mut dyn CommandRunner,
         observer: &'a mut dyn Observer,
-        (topology, space, view): (&'a Topology, &'a Space, &'a View<'a>),
+        topology: &'a Topology,
+        space: &'a Space,
+        view: &'a View<'a>,
     ) -> Self {
         Self {
-            past: Past::of(past, machine.is_simulated()),
+            past: Past::from_record(past, machine.is_simulated()),
             started: machine.now(),
             model: Surrogate::new(no_arms()),
             plan,
@@ -103,7 +105,7 @@ impl<'a> Engine<'a> {
             others: None,
             proposal: None,
             is_settled: false,
-            has_tried_strangest: false,
+            has_tried_farthest: false,
             dropped: Vec::new(),
             counts: counts(plan, space),
         }
@@ -198,12 +200,12 @@ impl<'a> Engine<'a> {
                 let matters = matters(belief, &open, &self.rule());
                 surveys < MOST_SURVEYS && leader == DEFAULT && matters == Matters::Unknown
             };
-            let unseen = unseen(belief, standing, &runs, &self.open(), &self.rule());
+            let unmeasured = unmeasured_block(belief, standing, &runs, &self.open(), &self.rule());
             let block = match (standing.is_settled, is_tried) {
-                (true, _) if unseen.len() > 1 => unseen,
-                (true, true) if !self.has_tried_strangest => {
-                    self.has_tried_strangest = true;
-                    match strangest(self.model.arms(), &runs, &self.open()) {
+                (true, _) if unmeasured.len() > 1 => unmeasured,
+                (true, true) if !self.has_tried_farthest => {
+                    self.has_tried_farthest = true;
+                    match farthest_unmeasured(self.model.arms(), &runs, &self.open()) {
                         Some(arm) => vec![DEFAULT, arm],
                         None => continue,
                     }

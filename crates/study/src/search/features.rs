@@ -91,7 +91,7 @@ const NODE: usize = 2;
 const PACKAGE: usize = 3;
 
 impl<'a> View<'a> {
-    pub(super) fn of(topology: &'a Topology) -> Self {
+    pub(super) fn new(topology: &'a Topology) -> Self {
         let size = topology.cpus.iter().map(|cpu| cpu.id + 1).max();
         let size = size.unwrap_or(0);
         let (mut units, mut is_slow) = (vec![None; size], vec![false; size]);
@@ -226,7 +226,7 @@ mod tests {
     fn seen(topology: &str, cpus: &str) -> Vec<(&'static str, f64)> {
         let topology = Topology::from_synthetic(topology).unwrap();
         let cpus = CpuSet::parse_list(cpus).unwrap();
-        let features = View::of(&topology).features(&cpus, cpus.len(), false);
+        let features = View::new(&topology).features(&cpus, cpus.len(), false);
         let named = FEATURES.iter().map(|f| f.name).zip(features);
         named.filter(|(_, value)| value.abs() > 1e-9).collect()
     }
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_program_with_cpus_to_spare_is_free() {
         let topology = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
-        let view = View::of(&topology);
+        let view = View::new(&topology);
         let free = FEATURES.iter().position(|f| f.name == "free").unwrap();
         assert!(view.features_of_default(4)[free] > 0.5);
         assert!(view.features_of_default(8)[free] < 0.5);

@@ -11,7 +11,7 @@ use pinwise_stats::surrogate::{below, interval, mean_of};
 
 /// Probability that the model must give a proposal.
 const SURE: f64 = 0.9;
-/// Two-sided error of the pairs' interval, of which one side counts.
+/// Two-sided error of the pairs' interval; only one side counts.
 const ALPHA: f64 = 0.1;
 /// Most pairs: what needs more lies at the limit.
 const MOST_PAIRS: usize = 20;
@@ -20,7 +20,7 @@ impl Engine<'_> {
     /// Pairs of the best and the least resource that the model proposes.
     pub(super) fn confirm_least(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
-        let best = words::SearchOutcome::of(self, None).best;
+        let best = words::SearchOutcome::from_engine(self, None).best;
         let best = best.filter(|&best| best == DEFAULT || self.outdone_by().is_none());
         let proposed = best.and_then(|best| Some((best, self.propose(best)?)));
         let Some((best, arm)) = proposed.filter(|(best, arm)| best != arm && most > 0) else {
@@ -99,7 +99,7 @@ impl Engine<'_> {
             confirmed: confirmed.is_some(),
             sentence: match refused {
                 Some(proposal) => {
-                    words::unconfirmed_least(self, (best, proposal.arm), proposal.pairs.count())
+                    words::unconfirmed_least(self, best, proposal.arm, proposal.pairs.count())
                 }
                 None => words::least(self, arm, best, of_best),
             },

@@ -116,7 +116,7 @@ pub struct Unwatched;
 
 impl Observer for Unwatched {}
 
-/// Where a search stands.
+/// The progress of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     /// `warm-up`, `profiling`, `search`, `refinement`, `confirmation`.

@@ -36,7 +36,7 @@ impl Engine<'_> {
     /// faster are held against it, too.
     pub(super) fn try_other_cpus(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
-        let best = SearchOutcome::of(self, None).best;
+        let best = SearchOutcome::from_engine(self, None).best;
         let leads_default = best == Some(DEFAULT);
         let best = match leads_default {
             true => self.best_bound(),
@@ -56,7 +56,7 @@ impl Engine<'_> {
                 break;
             };
             common = common.intersection(&self.with_siblings(&other.place.cpus));
-            if self.pair_off((best, other), most)? {
+            if self.pair_off(best, other, most)? {
                 break;
             }
         }
@@ -131,7 +131,7 @@ impl Engine<'_> {
 
     /// Runs pairs of both; is there nothing more to try, because they differ or
     /// time is up?
-    fn pair_off(&mut self, (best, other): (usize, Candidate), most: usize) -> Result<bool, Halt> {
+    fn pair_off(&mut self, best: usize, other: Candidate, most: usize) -> Result<bool, Halt> {
         let arm = self.add(other, None);
         // It is for comparison with the best alone.
         self.dropped.push(arm);
@@ -260,8 +260,7 @@ impl Engine<'_> {
             Severity::Warning,
             self.sentence(against, pairs),
             format!(
-                "Look for interrupts, other programs, a neighbour of the VM or heat on CPUs \
-                 {suspects}; search again without them: taskset -c LIST pinwise search."
+                "Look for interrupts, other programs, a noisy neighbour VM or heat on CPUs {suspects}; search again without them: taskset -c LIST pinwise search."
             ),
         ))
     }

@@ -1,6 +1,7 @@
 //! Fresh pairs of an arm and a baseline, in random order, and an interval that
 //! holds whenever one looks.
 
+use super::Candidate;
 use pinwise_format::{percent, signed_percent};
 use pinwise_record::{ConfirmationRecord, PairsVerdict};
 use pinwise_stats::anytime::Sequence;
@@ -126,11 +127,11 @@ impl Pairs {
         }
     }
 
-    pub(super) fn record(&self, name: &str, zone: f64) -> ConfirmationRecord {
+    pub(super) fn record(&self, arm: &Candidate, zone: f64) -> ConfirmationRecord {
         let interval = self.interval();
         let pairs = self.differences.len();
         ConfirmationRecord {
-            arm: name.to_owned(),
+            arm: arm.name.clone(),
             pairs,
             runs: 2 * pairs,
             ratio: self.estimate().exp(),
@@ -138,7 +139,7 @@ impl Pairs {
             high: interval.map(|(_, high)| high.exp()),
             confidence: 1.0 - ALPHA,
             verdict: self.verdict(zone),
-            sentence: self.sentence(name, zone),
+            sentence: self.sentence(&arm.title(), zone),
         }
     }
 }

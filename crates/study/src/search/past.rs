@@ -23,7 +23,7 @@ pub(super) struct Past {
 }
 
 impl Past {
-    pub(super) fn of(record: Option<&SearchRecord>, is_simulated: bool) -> Self {
+    pub(super) fn from_record(record: Option<&SearchRecord>, is_simulated: bool) -> Self {
         let Some(record) = record else {
             return Self::default();
         };
@@ -107,6 +107,6 @@ impl Past {
 
     fn why(&self, arm: usize) -> String {
         let reason = self.failures.get(arm).cloned().flatten();
-        reason.unwrap_or_else(|| "it failed before the search was cut off".to_owned())
+        reason.unwrap_or_else(|| "it failed before the search was interrupted".to_owned())
     }
 }

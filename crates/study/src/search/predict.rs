@@ -55,7 +55,7 @@ pub fn predict(
     let readings = readings(record);
     if readings.len() < 2 {
         return Err(format!(
-            "search {} has {} that count: too few to predict from",
+            "search {} has {} usable: too few to predict from",
             record.id,
             match readings.len() {
                 1 => "1 run".to_owned(),
@@ -64,7 +64,7 @@ pub fn predict(
         ));
     }
     let is_here = record.host.shape_hash == format!("{:016x}", topology.shape_hash());
-    let here = Here::of(record, topology);
+    let here = Here::new(record, topology);
     let default = match is_here {
         true => 0,
         false => {
@@ -91,14 +91,15 @@ pub fn predict(
         .into_iter()
         .map(|arm| {
             let runs = readings.iter().filter(|reading| reading.arm == arm).count();
-            forecast(&belief, (arm, default), widening, is_here, runs)
+            forecast(&belief, arm, default, widening, is_here, runs)
         })
         .collect())
 }
 
 fn forecast(
     belief: &Belief,
-    (arm, default): (usize, usize),
+    arm: usize,
+    default: usize,
     widening: f64,
     is_here: bool,
     runs: usize,
@@ -131,8 +132,7 @@ fn known(record: &SearchRecord) -> Result<Surrogate, String> {
     for arm in &record.arms {
         if arm.features.len() != FEATURES.len() {
             return Err(format!(
-                "search {} was written by pinwise {}, which described placements otherwise; \
-                 search again",
+                "search {} was written by pinwise {}, which described placements differently; search again",
                 record.id, record.pinwise_version
             ));
         }
@@ -178,12 +178,12 @@ struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    fn of(record: &'a SearchRecord, topology: &'a Topology) -> Self {
+    fn new(record: &'a SearchRecord, topology: &'a Topology) -> Self {
         Self {
             record,
             topology,
-            space: Space::of(topology),
-            view: View::of(topology),
+            space: Space::from_topology(topology),
+            view: View::new(topology),
         }
     }
 

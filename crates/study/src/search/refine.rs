@@ -2,7 +2,7 @@
 
 use super::Candidate;
 use super::candidates::of_occupancy;
-use super::choice::{DEFAULT, RATHER};
+use super::choice::{DEFAULT, MORE_LIKELY_THAN_NOT};
 use super::features::usual_mean;
 use super::state::{Engine, Halt};
 use pinwise_record::SearchStep;
@@ -71,7 +71,7 @@ impl Engine<'_> {
         let dropped: Vec<usize> = moves
             .iter()
             .copied()
-            .filter(|&arm| beats(arm) <= RATHER)
+            .filter(|&arm| beats(arm) <= MORE_LIKELY_THAN_NOT)
             .collect();
         self.dropped.extend(dropped);
     }

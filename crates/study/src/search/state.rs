@@ -73,7 +73,7 @@ pub(super) struct Engine<'a> {
     pub(super) proposal: Option<Proposal>,
     pub(super) is_settled: bool,
     /// Was the shape run that is least like those before it?
-    pub(super) has_tried_strangest: bool,
+    pub(super) has_tried_farthest: bool,
     /// Arms that cannot lead: moves that did not earn it, and CPUs that were
     /// tried for the best shape.
     pub(super) dropped: Vec<usize>,

@@ -17,7 +17,7 @@ fn plan(threads: &[usize], seed: u64) -> SearchPlan {
         default_is_counted: false,
         within: 0.01,
         least_within: 0.05,
-        metric: Metric::Wall,
+        metric: Metric::wall(),
         unit: String::new(),
         max_runs: Some(200),
         budget: None,
@@ -269,7 +269,13 @@ fn a_bad_core_is_left_for_the_same_shape_elsewhere() {
         alike.verdict
     );
     assert!(alike.best.unwrap().starts_with("shape:"));
-    assert!(!alike.findings.iter().any(|f| f.check == "unlike_cpus"));
+    assert!(
+        !alike
+            .header
+            .findings
+            .iter()
+            .any(|f| f.check == "unlike_cpus")
+    );
 
     // Every shape uses it, so that os-default leads.
     let unlike = search(
@@ -349,7 +355,7 @@ fn what_was_found_beside_others_is_not_recommended() {
     assert!(!quiet.commands.is_empty() && quiet.not_recommended.is_none());
     assert_eq!(busy.not_recommended, Some(NotRecommended::BusyMachine));
     assert!(busy.commands.is_empty());
-    let words = "No placement is recommended while others use ";
+    let words = "No placement is recommended while other processes use ";
     assert!(busy.advice.starts_with(words), "{}", busy.advice);
 }
 

@@ -4,13 +4,12 @@ use super::state::Engine;
 use crate::compare::Trial;
 use pinwise_record::{PredictedArm, TruthRecord};
 use pinwise_stats::describe::median;
-use pinwise_workload::Metric;
 
-/// True cost of every arm, s; `None` where nobody knows it, and of arms that
+/// True cost of every arm, s; `None` where it is unknown, and of arms that
 /// fail.
 pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
     // What simulated machines know is time.
-    if !matches!(engine.plan.metric, Metric::Wall) {
+    if !engine.plan.metric.is_wall() {
         return vec![None; engine.arms.len()];
     }
     let Some(simulation) = engine.machine.simulation() else {
@@ -22,7 +21,7 @@ pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
             workload: &arm.workload,
             place: &arm.place,
             binding: None,
-            host: None,
+            settings: &[],
             metric: &engine.plan.metric,
             output: engine.plan.output.clone(),
             padding: 0,

@@ -1,6 +1,6 @@
 //! The result of a search, in words.
 
-use super::choice::{DEFAULT, Matters, RARE, Standing, matters};
+use super::choice::{DEFAULT, LARGE_LOSS_FACTOR, Matters, Standing, matters};
 use super::state::{ERROR, Engine};
 use crate::compare;
 use pinwise_format::{count, percent};
@@ -22,19 +22,19 @@ pub(super) struct SearchOutcome {
 }
 
 impl SearchOutcome {
-    pub(super) fn of(engine: &Engine<'_>, stopped: Option<Stopped>) -> Self {
+    pub(super) fn from_engine(engine: &Engine<'_>, stopped: Option<Stopped>) -> Self {
         let zone = engine.zone();
         let leader = engine.standing.as_ref().map(|standing| standing.leader);
         let leader = leader.filter(|&arm| engine.invalid[arm].is_none());
-        let confirmation = engine.pairs.as_ref().map(|pairs| {
-            let name = &engine.arms[pairs.arm].name;
-            pairs.record(name, zone)
-        });
+        let confirmation = engine
+            .pairs
+            .as_ref()
+            .map(|pairs| pairs.record(&engine.arms[pairs.arm], zone));
         if let Some(pairs) = engine.lifted() {
             return Self {
                 best: Some(pairs.arm),
                 leader,
-                confirmation: Some(pairs.record(&engine.arms[pairs.arm].name, zone)),
+                confirmation: Some(pairs.record(&engine.arms[pairs.arm], zone)),
                 stopped,
             };
         }
@@ -137,7 +137,7 @@ impl SearchOutcome {
                 SearchAnswer::LeaveAlone,
                 format!(
                     "Nothing is expected to beat os-default by {within}, and {} is slower.{fresh}",
-                    engine.arms[worst].name
+                    engine.arms[worst].title()
                 ),
                 advice,
             ),
@@ -158,7 +158,7 @@ impl SearchOutcome {
         let name = &engine.arms[best].name;
         let within = percent(engine.zone().exp_m1());
         if engine.is_settled {
-            let sentence = format!("{} {}", confirmation.sentence, tried(engine));
+            let sentence = format!("{} {}", confirmation.sentence, describe_trials(engine));
             return (SearchAnswer::Best, sentence, format!("Use {name}."));
         }
         let sentence = format!(
@@ -171,20 +171,20 @@ impl SearchOutcome {
                     .map_or(1.0, Standing::probability_of_better)
             )
         );
-        let advice = format!("Use {name}, or go on with {}.", more(engine));
+        let advice = format!("Use {name}, or continue with {}.", more(engine));
         (SearchAnswer::Undecided, sentence, advice)
     }
 
     /// The model is sure, fresh runs are not, or there were none.
     fn unconfirmed(&self, engine: &Engine<'_>, best: usize) -> (SearchAnswer, String, String) {
-        let name = &engine.arms[best].name;
+        let (name, title) = (&engine.arms[best].name, engine.arms[best].title());
         let expected = engine.belief.as_ref().map_or(0.0, |belief| {
             belief.arm(best).mean - belief.arm(DEFAULT).mean
         });
         let gain = percent(-expected.exp_m1());
         if engine.plan.confirmation_pairs == 0 {
             let sentence = format!(
-                "{name} is expected to be best, {gain} faster than os-default; not confirmed by \
+                "{title} is expected to be best, {gain} faster than os-default; not confirmed by \
                  fresh runs (--confirm 0)."
             );
             return (SearchAnswer::Best, sentence, format!("Use {name}."));
@@ -194,8 +194,8 @@ impl SearchOutcome {
             None => "no fresh pair could be run.".to_owned(),
         };
         let sentence =
-            format!("Undecided: {name} leads, {gain} faster than os-default as expected; {fresh}");
-        let advice = format!("Go on with more --confirm pairs or {}.", more(engine));
+            format!("Undecided: {title} leads, {gain} faster than os-default as expected; {fresh}");
+        let advice = format!("Continue with more --confirm pairs or {}.", more(engine));
         (SearchAnswer::Undecided, sentence, advice)
     }
 
@@ -210,10 +210,10 @@ impl SearchOutcome {
             (Some(leader), Some(standing)) => format!(
                 "{} leads after {runs}; the best is expected to be better by {} ({} wanted), by \
                  more than {} with a probability of {} ({} wanted).",
-                engine.arms[*leader].name,
+                engine.arms[*leader].title(),
                 percent(standing.loss.expected.exp_m1()),
                 percent(engine.zone().exp_m1()),
-                percent(RARE * engine.zone().exp_m1()),
+                percent(LARGE_LOSS_FACTOR * engine.zone().exp_m1()),
                 share(standing.loss.exceeds[1]),
                 share(ERROR)
             ),
@@ -246,7 +246,7 @@ fn withheld(engine: &Engine<'_>) -> Option<(NotRecommended, String)> {
 
 /// What ran, and what is expected of the rest: a model of what ran cannot know
 /// a shape that is unlike its neighbours.
-fn tried(engine: &Engine<'_>) -> String {
+fn describe_trials(engine: &Engine<'_>) -> String {
     let runs = engine.runs_of_arms();
     let is_shape = |&arm: &usize| {
         arm != DEFAULT && engine.refined_from[arm].is_none() && !engine.is_elsewhere(arm)
@@ -278,7 +278,7 @@ fn more(engine: &Engine<'_>) -> &'static str {
 
 /// The least resource: "4 cores of one LLC: 98 % of the best".
 pub(super) fn least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) -> String {
-    let what = resource(engine, arm);
+    let what = engine.arms[arm].place.used.describe();
     if arm == best {
         return format!("{what}: nothing smaller is nearly as good.");
     }
@@ -294,35 +294,17 @@ pub(super) fn least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) 
 /// The best is the least, because pairs did not confirm a smaller arm.
 pub(super) fn unconfirmed_least(
     engine: &Engine<'_>,
-    (best, smaller): (usize, usize),
+    best: usize,
+    smaller: usize,
     pairs: usize,
 ) -> String {
     format!(
         "{}: of anything smaller it is not confirmed that it is as good within {} \
          ({}, {pairs} pairs).",
-        resource(engine, best),
+        engine.arms[best].place.used.describe(),
         percent(engine.plan.least_within),
         engine.arms[smaller].name
     )
-}
-
-/// "4 cores in one LLC".
-fn resource(engine: &Engine<'_>, arm: usize) -> String {
-    let used = &engine.arms[arm].place.used;
-    let of = |count: usize, noun: &str| match count {
-        1 => format!("one {noun}"),
-        n => format!("{n} {noun}s"),
-    };
-    let what = if used.cores == used.cpus {
-        of(used.cores, "core")
-    } else {
-        format!("{} of {}", of(used.cpus, "CPU"), of(used.cores, "core"))
-    };
-    if used.llcs > 0 {
-        format!("{what} in {}", of(used.llcs, "LLC"))
-    } else {
-        format!("{what} in {}", of(used.packages, "package"))
-    }
 }
 
 /// What disturbed the search, and what else is worth knowing.
@@ -334,7 +316,7 @@ pub(super) fn findings(engine: &Engine<'_>) -> Vec<Finding> {
             Finding::new(
                 "failed_arm",
                 Severity::Warning,
-                format!("{} does not count: {}", arm.name, first_line(why)),
+                format!("{} excluded: {}", arm.name, first_line(why)),
                 "Find out why the command fails there.",
             )
         })
@@ -366,13 +348,11 @@ fn threads_differ(engine: &Engine<'_>) -> Option<Finding> {
         "threads_differ",
         Severity::Warning,
         format!(
-            "{} ran {} at most where {} were meant: its result mixes placement and number of \
-             threads.",
+            "{} ran at most {} instead of {}: its result mixes the effects of placement and number of threads.",
             arm.name,
             count(seen, "thread"),
             arm.threads
         ),
-        "Give --threads the number that the command starts, or put {threads} into its \
-         arguments.",
+        "Set --threads to the number that the command starts, or use {threads} in its arguments.",
     ))
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use crate::spin::probed;
 use pinwise_machine::{MachineError, Probe, Prober};
-use pinwise_record::{AdviceRecord, ProcessorRecord, SPIN_ADVICE_SCHEMA, SpinAdviceRecord};
+use pinwise_record::{AdviceRecord, Header, ProcessorRecord, SpinAdviceRecord};
 use pinwise_spin::advice::{Costs, advise};
 
 /// Switches and wake-ups scatter; this many batches settle a median.
 const BATCHES: usize = 100;
 
-const RULE: &str = "Who spins as long as parking and waking costs, and parks then, spends at most twice what the best choice in hindsight would (competitive spinning; Karlin et al. 1990).";
+const RULE: &str = "Spinning for as long as parking and waking costs, then parking, spends at most twice the cost of the best choice in hindsight (competitive spinning; Karlin et al. 1990).";
 
 /// What to advise.
 #[derive(Debug, Clone)]
@@ -50,10 +50,10 @@ pub fn run(
     let wake = probed(machine, waking, BATCHES, plan.time)?;
     let mut notes = Vec::new();
     if wake.is_none() {
-        notes.push("A wake-up could not be measured: a switch stands for it.".to_owned());
+        notes.push("A wake-up could not be measured: a context switch is used instead.".to_owned());
     }
     if switch.is_none() {
-        notes.push("A switch could not be measured: a wake-up stands for it.".to_owned());
+        notes.push("A context switch could not be measured: a wake-up is used instead.".to_owned());
     }
     if plan.is_other {
         notes.push(
@@ -70,7 +70,10 @@ pub fn run(
         cpus: plan.cpus,
     };
     Ok(Some(SpinAdviceRecord {
-        schema: SPIN_ADVICE_SCHEMA.to_owned(),
+        header: Header {
+            notes,
+            ..Header::default()
+        },
         processor: plan.processor.clone(),
         cpus: plan.cpus,
         futex_wake_ns,
@@ -79,6 +82,5 @@ pub fn run(
         budget_pauses: costs.budget_pauses(),
         rule: RULE.to_owned(),
         advice: advise(&costs).iter().map(AdviceRecord::new).collect(),
-        notes,
     }))
 }

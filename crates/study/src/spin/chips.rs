@@ -109,7 +109,7 @@ fn sentence(
     is_guest: bool,
 ) -> String {
     let caveat = if is_guest {
-        " In a virtual machine the model may be untrue."
+        " In a virtual machine the model may be wrong."
     } else {
         ""
     };

@@ -12,8 +12,8 @@ use super::chips;
 use crate::probe::modes::two_levels;
 use pinwise_machine::{Batches, Hint, MachineError, Probe, Prober};
 use pinwise_record::{
-    CpuPauseRecord, CycleMethod, HintCostRecord, HostRecord, LevelRecord, Modes, PauseCheckRecord,
-    SPIN_PAUSE_SCHEMA, SpinPauseRecord, TooLongRecord,
+    CpuPauseRecord, CycleMethod, Header, HintCostRecord, HostRecord, LevelRecord, Modes,
+    PauseCheckRecord, SpinPauseRecord, TooLongRecord,
 };
 use pinwise_spin::prediction::{Limits, Prediction, Processor};
 use pinwise_spin::table::algorithms;
@@ -53,39 +53,39 @@ pub struct PausePlan {
 pub fn run(plan: &PausePlan, machine: &mut dyn Prober) -> Result<SpinPauseRecord, MachineError> {
     let (topology, _) = machine.topology()?;
     let started = machine.now();
-    let mut courses: Vec<Course> = plan.cpus.iter().map(Course::new).collect();
+    let mut all: Vec<CpuRounds> = plan.cpus.iter().map(CpuRounds::new).collect();
     for round in 0..MOST_ROUNDS {
         let spent = machine.now().saturating_sub(started);
         if round >= LEAST_ROUNDS && spent >= plan.time {
             break;
         }
-        for course in &mut courses {
-            course.round(machine)?;
+        for cpu in &mut all {
+            cpu.round(machine)?;
         }
     }
-    for course in &mut courses {
-        course.other_hints(machine)?;
+    for cpu in &mut all {
+        cpu.other_hints(machine)?;
     }
-    let counter_unavailable = courses.iter().find_map(|course| {
-        let is_counted = !course.counted.medians.is_empty();
-        let reason = course.counted.unavailable.clone();
+    let counter_unavailable = all.iter().find_map(|cpu| {
+        let is_counted = !cpu.counted.medians.is_empty();
+        let reason = cpu.counted.unavailable.clone();
         reason.filter(|_| !is_counted)
     });
-    let notes = notes(&courses);
-    let cpus: Vec<CpuPauseRecord> = courses.into_iter().filter_map(Course::record).collect();
+    let notes = notes(&all);
+    let cpus: Vec<CpuPauseRecord> = all.into_iter().filter_map(CpuRounds::record).collect();
     let processors = topology.allowed.len() as u64;
     let chips = chips::standing(&topology, &cpus);
     Ok(SpinPauseRecord {
-        schema: SPIN_PAUSE_SCHEMA.to_owned(),
-        id: String::new(),
-        started: String::new(),
+        header: Header {
+            notes,
+            ..Header::default()
+        },
         host: HostRecord::new(machine.label(), machine.is_simulated(), &topology),
         instruction: instruction(topology.identity.arch.as_deref()).to_owned(),
         check: plan.limits.map(|limits| check(limits, &cpus, processors)),
         chips,
         cpus,
         counter_unavailable,
-        notes,
         spent_s: machine.now().saturating_sub(started).as_secs_f64(),
     })
 }
@@ -161,7 +161,7 @@ impl Figures {
 }
 
 /// The rounds of one CPU.
-struct Course {
+struct CpuRounds {
     cpu: usize,
     pause: Figures,
     cycles: Figures,
@@ -170,7 +170,7 @@ struct Course {
     hints: Vec<(Hint, Figures)>,
 }
 
-impl Course {
+impl CpuRounds {
     fn new(cpu: usize) -> Self {
         Self {
             cpu,
@@ -317,11 +317,11 @@ fn above_a_sharp_level(cycles: &[f64]) -> Option<Modes> {
 }
 
 /// Batches that scatter by more than [`APART`] without falling into two levels.
-fn unsteady(course: &Course) -> Option<String> {
-    let figures = if course.counted.all.is_empty() {
-        &course.cycles.all
+fn unsteady(cpu: &CpuRounds) -> Option<String> {
+    let figures = if cpu.counted.all.is_empty() {
+        &cpu.cycles.all
     } else {
-        &course.counted.all
+        &cpu.counted.all
     };
     if figures.is_empty() || levels_of_cycles(figures).is_some() {
         return None;
@@ -330,26 +330,26 @@ fn unsteady(course: &Course) -> Option<String> {
     (high > APART * low).then(|| {
         format!(
             "CPU {}: cycles go from {low:.1} to {high:.1} (10th to 90th percentile) without two clear levels: unsteady.",
-            course.cpu
+            cpu.cpu
         )
     })
 }
 
-fn notes(courses: &[Course]) -> Vec<String> {
+fn notes(all: &[CpuRounds]) -> Vec<String> {
     let mut notes = Vec::new();
-    for course in courses {
-        if course.pause.value().is_none() {
-            let why = course.pause.unavailable.clone();
+    for cpu in all {
+        if cpu.pause.value().is_none() {
+            let why = cpu.pause.unavailable.clone();
             let why = why.unwrap_or_else(|| {
-                "no batch without a switch or a stop; the CPU is too busy.".to_owned()
+                "no batch without a context switch or interruption; the CPU is too busy.".to_owned()
             });
-            notes.push(format!("CPU {}: {why}", course.cpu));
-        } else if course.cycles.value().is_none() && course.counted.value().is_none() {
-            let why = course.cycles.unavailable.clone();
+            notes.push(format!("CPU {}: {why}", cpu.cpu));
+        } else if cpu.cycles.value().is_none() && cpu.counted.value().is_none() {
+            let why = cpu.cycles.unavailable.clone();
             let why = why.unwrap_or_else(|| "no undisturbed batch.".to_owned());
-            notes.push(format!("CPU {}, cycles: {why}", course.cpu));
+            notes.push(format!("CPU {}, cycles: {why}", cpu.cpu));
         } else {
-            notes.extend(unsteady(course));
+            notes.extend(unsteady(cpu));
         }
     }
     notes
@@ -364,7 +364,7 @@ fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheck
         ghz: None,
     };
     let mut waits: Vec<Prediction> = algorithms()
-        .map(|algorithm| Prediction::of(algorithm, &processor, processors))
+        .map(|algorithm| Prediction::new(algorithm, &processor, processors))
         .filter(|prediction| limits.are_exceeded(prediction))
         .collect();
     let length = |wait: &Prediction| wait.longest_ns().unwrap_or(f64::MAX);
@@ -378,7 +378,7 @@ fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheck
     };
     let measured = format!("1,000,000 PAUSEs in {million_ms:.1} ms, {processors} {word}");
     let sentence = match (slowest, too_long.len()) {
-        (None, _) => "PAUSE could not be measured: nothing is known.".to_owned(),
+        (None, _) => "PAUSE could not be measured.".to_owned(),
         (_, 0) => format!("{measured}: no long-PAUSE problem"),
         (_, 1) => format!("{measured}: 1 known algorithm would wait too long"),
         (_, n) => format!("{measured}: {n} known algorithms would wait too long"),
@@ -521,6 +521,6 @@ mod tests {
         );
         assert!(record.cpus.is_empty());
         assert!(!record.check.unwrap().is_fine);
-        assert_eq!(record.notes.len(), 1);
+        assert_eq!(record.header.notes.len(), 1);
     }
 }

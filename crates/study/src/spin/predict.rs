@@ -5,8 +5,7 @@
 use std::ops::RangeInclusive;
 
 use pinwise_record::{
-    CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SPIN_PREDICT_SCHEMA,
-    SpinPredictRecord,
+    CliffsRecord, Header, MoveRecord, PredictionRecord, ProcessorRecord, SpinPredictRecord,
 };
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::prediction::{Prediction, Processor, cliffs};
@@ -31,12 +30,12 @@ pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
     let mut predictions = Vec::new();
     for algorithm in &plan.algorithms {
         for &cpus in &plan.cpus {
-            let prediction = Prediction::of(algorithm, &processor, cpus);
+            let prediction = Prediction::new(algorithm, &processor, cpus);
             predictions.push(PredictionRecord::new(&prediction, &processor));
         }
     }
     SpinPredictRecord {
-        schema: SPIN_PREDICT_SCHEMA.to_owned(),
+        header: Header::default(),
         processor: plan.processor.clone(),
         from: plan.from.clone(),
         predictions,
@@ -53,8 +52,8 @@ fn moves(plan: &PredictionPlan, from: &Processor, to: &Processor) -> Vec<MoveRec
     let mut moves: Vec<MoveRecord> = Vec::new();
     for algorithm in &plan.algorithms {
         for &cpus in &plan.cpus {
-            let before = Prediction::of(algorithm, from, cpus);
-            let after = Prediction::of(algorithm, to, cpus);
+            let before = Prediction::new(algorithm, from, cpus);
+            let after = Prediction::new(algorithm, to, cpus);
             let ms = |figure: Option<(u64, f64)>| figure.map(|(_, ns)| ns * 1e-6);
             let (from_ms, to_ms) = (ms(before.total), ms(after.total));
             let ratio = from_ms.zip(to_ms).map(|(from, to)| to / from);

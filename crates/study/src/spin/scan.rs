@@ -2,8 +2,8 @@
 
 use pinwise_code::elf::Binary;
 use pinwise_record::{
-    CodeArch, GapOnChip, MatchedAlgorithm, OuterLoop, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary,
-    ScannedLoop, SpinScan, UnknownGaps,
+    CodeArch, GapOnChip, Header, MatchedAlgorithm, OuterLoop, ScanChip, ScannedBinary, ScannedLoop,
+    SpinScan, UnknownGaps,
 };
 use pinwise_spin::algorithm::{Algorithm, Case, Setting};
 use pinwise_spin::identify::Strength;
@@ -44,12 +44,14 @@ pub fn assemble(
         let found = scan(&binary, &path);
         let arch = binary.arch.into();
         let sites = found.loops.iter();
-        loops.extend(sites.map(|site| described(index, site, &own_chips(&arch, &chips), question)));
+        loops.extend(
+            sites.map(|site| describe_loop(index, site, &own_chips(&arch, &chips), question)),
+        );
         files.push(file(&path, &binary, &found));
     }
     let passed = limit.map(|_| loops.iter().all(|one| one.fails != Some(true)));
     SpinScan {
-        schema: SPIN_SCAN_SCHEMA.to_owned(),
+        header: Header::default(),
         binaries: files,
         skipped: Vec::new(),
         chips,
@@ -83,10 +85,18 @@ fn file(path: &str, binary: &Binary, found: &Scan) -> ScannedBinary {
     }
 }
 
-fn described(binary: usize, site: &Site, chips: &[&ScanChip], question: Question) -> ScannedLoop {
+fn describe_loop(
+    binary: usize,
+    site: &Site,
+    chips: &[&ScanChip],
+    question: Question,
+) -> ScannedLoop {
     let limit = question.limit;
-    let known = known_algorithm(site);
-    let gaps: Vec<GapOnChip> = chips
+    let has_deadline = site.inner.has_deadline;
+    let known = known_algorithm(site).filter(|_| !has_deadline);
+    // Chips differ in what a PAUSE costs; many have no hints with a deadline.
+    let quoted = if has_deadline { &[] } else { chips };
+    let gaps: Vec<GapOnChip> = quoted
         .iter()
         .map(|chip| {
             let by_table = || gap_of(known?, question.cpus, chip.pause_ns);
@@ -104,6 +114,7 @@ fn described(binary: usize, site: &Site, chips: &[&ScanChip], question: Question
     let fails = limit
         .map(|limit| gaps.iter().any(|gap| gap.exceeds) || (limit.unknown_fails && is_unknown));
     let gap_from = match (site.gap, is_unknown) {
+        _ if has_deadline => Some("deadline".to_owned()),
         (Some(_), _) => Some("code".to_owned()),
         (None, false) => known.map(|row| row.id.to_owned()),
         (None, true) => None,

@@ -12,45 +12,49 @@ use pinwise_topology::CpuSet;
 const WORTH_PERCENT: f64 = 1.0;
 /// Queued for this share of the CPU time, per cent, is worth a warning.
 const MUCH_WAITING_PERCENT: f64 = 5.0;
+/// Throttled time is a mean over the trace: beside it, less than this part of it is not
+/// known to be anybody else's doing.
+const REST_OF_THROTTLING: f64 = 0.1;
 /// Events that contradict each other, as a share of all.
 const TOO_CONTRADICTORY: f64 = 1e-3;
 /// Moves that cross a cache or more, a second of CPU time.
 const MANY_FAR_MOVES: f64 = 5.0;
 
-/// Judges the figures.
-pub(super) fn judge(record: &mut TraceRecord) {
+/// Judges the figures. `knows_quotas`: what quotas on CPU time took is known.
+pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
     let figures = &record.figures;
     let found = [
         lost(figures),
         idle_task_unseen(figures).or_else(|| contradictory(figures)),
         sharing(figures),
         unavoidable(figures),
-        idle_waiting(figures),
+        idle_waiting(figures, knows_quotas),
         mask(figures),
         others(figures),
+        scheduling_class(figures),
         crowded(figures),
         migrations(figures),
     ];
-    record.findings.extend(found.into_iter().flatten());
+    record.header.findings.extend(found.into_iter().flatten());
     if !record.findings.iter().any(|f| f.severity > Severity::Note) {
-        record.findings.extend(nothing(record));
+        record.header.findings.extend(nothing(record));
     }
     sort(record);
 }
 
 /// Adds what only a live trace knows.
 pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability]) {
-    record.findings.extend(poor_tier(record, tiers));
-    record.findings.extend(throttled(record));
+    record.header.findings.extend(poor_tier(record, tiers));
+    record.header.findings.extend(throttled(record));
     let memory = record.figures.memory.as_ref();
     let far = memory.and_then(|memory| far(memory, &record.source));
-    record.findings.extend(far);
+    record.header.findings.extend(far);
     sort(record);
 }
 
 fn sort(record: &mut TraceRecord) {
     let key = |finding: &Finding| Reverse((finding.severity, finding.weight));
-    record.findings.sort_by_key(key);
+    record.header.findings.sort_by_key(key);
 }
 
 fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
@@ -66,13 +70,13 @@ fn lost(figures: &TraceFigures) -> Option<Finding> {
     let lost = &figures.lost;
     (lost.records > 0).then(|| {
         let sentence = format!(
-            "{} records were lost in {} gaps ({} of CPUs' time): events there are not counted.",
+            "{} records were lost in {} gaps ({} of CPU time): events there are not counted.",
             lost.records,
             lost.windows,
             seconds(lost.seconds)
         );
         let advice =
-            "Trace for a shorter time, or with a tier that costs less (pinwise trace tiers).";
+            "Trace for a shorter time, or use a tier with less overhead (pinwise trace tiers).";
         Finding::new("lost", Severity::Problem, sentence, advice)
             .with("records", lost.records)
             .with("seconds", lost.seconds)
@@ -85,9 +89,9 @@ fn idle_task_unseen(figures: &TraceFigures) -> Option<Finding> {
     (!cpus.is_empty()).then(|| {
         let listed: CpuSet = cpus.iter().map(|&cpu| cpu as usize).collect();
         let sentence = format!(
-            "The kernel handed over no events of the idle task on CPU {listed}: threads that came on it were not seen, and CPU time and time queued are lower bounds."
+            "The kernel delivered no idle-task events on CPU {listed}: threads that started running there were missed, so CPU time and time queued are lower bounds."
         );
-        let advice = "perf record loses them too; --tier bpf does not.";
+        let advice = "perf record loses them, too; use --tier bpf.";
         Finding::new("idle_task_unseen", Severity::Problem, sentence, advice)
             .with("cpus", listed.to_string())
             .with("contradictions", figures.lost.contradictions)
@@ -116,23 +120,29 @@ fn sharing(figures: &TraceFigures) -> Option<Finding> {
     }
     let by = sharing.by.unwrap_or_default();
     let causes = [
-        (by.scheduler_s, "the scheduler chose it"),
-        (by.mask_s, "the threads' mask forbids the idle cores"),
-        (by.other_processes_s, "other programs ran beside them"),
+        (by.scheduler_s, "by the scheduler's choice"),
+        (
+            by.mask_s,
+            "because the affinity mask forbids the idle cores",
+        ),
+        (
+            by.other_processes_s,
+            "because other programs ran on the sibling",
+        ),
     ];
     let causes: Vec<String> = causes
         .iter()
         .filter(|(part, _)| *part > 0.01 * shared_s)
-        .map(|(part, words)| format!("{} because {words}", seconds(*part)))
+        .map(|(part, words)| format!("{} {words}", seconds(*part)))
         .collect();
     let sentence = format!(
-        "Threads ran {} ({} of their CPU time) beside a busy SMT sibling while whole cores idled: {}.",
+        "Threads shared a core for {} ({} of their CPU time) while another core was idle: {}.",
         seconds(shared_s),
         percent(share / 100.0),
         causes.join(", ")
     );
     let advice = if by.mask_s >= by.scheduler_s.max(by.other_processes_s) {
-        "Allow CPUs of more cores: the mask keeps the threads together."
+        "Allow CPUs of more cores: the affinity mask keeps the threads together."
     } else {
         "Try one CPU per core: pinwise compare --place os-default --place one-per-core -- …"
     };
@@ -153,12 +163,12 @@ fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
     let avoidable = sharing.percent.unwrap_or(0.0);
     (shared - avoidable >= WORTH_PERCENT).then(|| {
         let what = if sharing.percent.is_some() {
-            "while no core idled: there were more busy threads than cores"
+            "while no core was idle: there were more busy threads than cores"
         } else {
-            "of this program; whether cores idled is unknown"
+            "of this program; whether cores were idle is unknown"
         };
         let sentence = format!(
-            "For {} of their CPU time threads ran beside a busy SMT sibling {what}.",
+            "Threads ran beside a busy SMT sibling for {} of their CPU time {what}.",
             percent((shared - avoidable) / 100.0)
         );
         Finding::new("smt_sharing", Severity::Note, sentence, "")
@@ -167,22 +177,27 @@ fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
     })
 }
 
-fn idle_waiting(figures: &TraceFigures) -> Option<Finding> {
+fn idle_waiting(figures: &TraceFigures, knows_quotas: bool) -> Option<Finding> {
     let idle = &figures.idle_while_waiting;
     let scheduler_s = idle.scheduler_s?;
     // Which CPUs idled is not known then.
     if !figures.lost.idle_task_unseen.is_empty() {
         return None;
     }
-    // Held back by a quota, not left by the scheduler.
-    let throttled_s = figures.waits.because.map_or(0.0, |by| by.throttled_s);
-    (of_cpu(figures, scheduler_s - throttled_s) >= WORTH_PERCENT).then(|| {
+    let is_much = of_cpu(figures, scheduler_s) >= WORTH_PERCENT;
+    (is_much && !is_rest_of_throttling(figures, scheduler_s)).then(|| {
+        let longest = idle.longest_s.map_or_else(String::new, |longest_s| {
+            format!(", up to {} at a time", seconds(longest_s))
+        });
         let sentence = format!(
-            "Runnable threads were queued for {} while a CPU they may use idled, up to {} at a time.",
+            "Runnable threads were queued for {} while a CPU that they may use was idle{longest}.",
             seconds(scheduler_s),
-            seconds(idle.longest_s.unwrap_or(0.0))
         );
-        let advice = "The scheduler left work queued; a placement that spreads the threads avoids it (pinwise compare).";
+        let advice = if knows_quotas {
+            "The scheduler left work queued; a placement that spreads the threads avoids it (pinwise compare)."
+        } else {
+            "The cause is unknown: either the scheduler left work queued, or a CPU quota held the threads back, which this trace cannot see."
+        };
         Finding::new("idle_while_waiting", Severity::Warning, sentence, advice)
             .weighing(7)
             .with("scheduler_s", scheduler_s)
@@ -190,12 +205,20 @@ fn idle_waiting(figures: &TraceFigures) -> Option<Finding> {
     })
 }
 
+/// May this part of the waits be throttled time, too?
+fn is_rest_of_throttling(figures: &TraceFigures, waited_s: f64) -> bool {
+    // A tier that knows no causes still knows the quota's time.
+    let throttled_s = figures.throttled.as_ref().map_or(0.0, |by| by.seconds);
+    waited_s < REST_OF_THROTTLING * throttled_s
+}
+
 fn mask(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.mask_s;
     let share = of_cpu(figures, waited_s);
-    (share >= MUCH_WAITING_PERCENT).then(|| {
+    let is_rest = is_rest_of_throttling(figures, waited_s);
+    (share >= MUCH_WAITING_PERCENT && !is_rest).then(|| {
         let sentence = format!(
-            "Threads waited {} ({} of their CPU time) while only CPUs idled that their mask forbids.",
+            "Threads waited {} ({} of their CPU time) while the only idle CPUs were outside their affinity mask.",
             seconds(waited_s),
             percent(share / 100.0)
         );
@@ -209,16 +232,33 @@ fn mask(figures: &TraceFigures) -> Option<Finding> {
 fn others(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.other_processes_s;
     let share = of_cpu(figures, waited_s);
-    (share >= MUCH_WAITING_PERCENT).then(|| {
+    let is_rest = is_rest_of_throttling(figures, waited_s);
+    (share >= MUCH_WAITING_PERCENT && !is_rest).then(|| {
         let sentence = format!(
             "Threads waited {} ({} of their CPU time) behind other programs while no CPU was free for them.",
             seconds(waited_s),
             percent(share / 100.0)
         );
-        let advice = "Something else uses these CPUs (pinwise top shows what); stop it, or place it elsewhere.";
+        let advice = "Other programs use these CPUs (see pinwise top); stop them, or place them elsewhere.";
         Finding::new("other_processes", Severity::Warning, sentence, advice)
             .weighing(6)
             .with("other_processes_s", waited_s)
+    })
+}
+
+fn scheduling_class(figures: &TraceFigures) -> Option<Finding> {
+    let waited_s = figures.waits.because?.scheduling_class_s;
+    let share = of_cpu(figures, waited_s);
+    (share >= MUCH_WAITING_PERCENT).then(|| {
+        let sentence = format!(
+            "Threads waited {} ({} of their CPU time) because of their own scheduling class.",
+            seconds(waited_s),
+            percent(share / 100.0)
+        );
+        let advice = "SCHED_DEADLINE has a budget in each period, real-time classes leave some CPU time to others (sched_rt_runtime_us), and SCHED_IDLE lets others go first; chrt -p shows and changes the class.";
+        Finding::new("scheduling_class", Severity::Warning, sentence, advice)
+            .weighing(6)
+            .with("scheduling_class_s", waited_s)
     })
 }
 
@@ -231,7 +271,7 @@ fn crowded(figures: &TraceFigures) -> Option<Finding> {
             seconds(waited_s),
             percent(share / 100.0)
         );
-        let advice = "More threads are runnable than CPUs are allowed; fewer may do as well.";
+        let advice = "More threads are runnable than CPUs are allowed; fewer threads may be as fast.";
         Finding::new("own_threads", Severity::Note, sentence, advice)
             .weighing(4)
             .with("own_threads_s", waited_s)
@@ -258,7 +298,7 @@ fn migrations(figures: &TraceFigures) -> Option<Finding> {
     let sentence = format!("Threads migrated {total} {times}: {}.", parts.join(", "));
     let (severity, advice) = if rate >= MANY_FAR_MOVES && far > 20 {
         let advice =
-            "Each move out of a cache leaves its contents behind; try one-llc or one-numa.";
+            "Each move to another cache leaves the cached data behind; try one-llc or one-numa.";
         (Severity::Warning, advice)
     } else {
         (Severity::Note, "")
@@ -272,7 +312,7 @@ fn nothing(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     figures.avoidable_smt_sharing.seconds?;
     let waited = figures.waits.total_s.map_or_else(String::new, |waited| {
-        format!(", and threads were queued for {} in all", seconds(waited))
+        format!(", and threads were queued for {} in total", seconds(waited))
     });
     let sentence = format!(
         "The scheduler wasted almost nothing: avoidable SMT sharing was {} of the CPU time{waited}.",
@@ -289,8 +329,8 @@ fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
     }
     // The kernel's sums per CPU, where they were polled, do not say who it was or when.
     let rest = match record.figures.totals.foreign_cpu_s {
-        Some(_) => "of what else ran, and of idling, it has each CPU's sum alone",
-        None => "who else ran, and which CPUs idled, is unknown",
+        Some(_) => "for other processes and idle time it has only totals per CPU",
+        None => "which other processes ran and which CPUs were idle is unknown",
     };
     let sentence = format!("Tier {used} sees only the program's own threads: {rest}.");
     let richer = tiers
@@ -308,11 +348,14 @@ fn throttled(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let quota = figures.throttled.filter(|quota| quota.times > 0)?;
     let waited = match figures.waits.because {
-        Some(because) => format!("threads waited {} for it", seconds(because.throttled_s)),
-        None => format!("CPUs' time held back: {}", seconds(quota.seconds)),
+        Some(because) => format!(
+            "threads waited {} because of it",
+            seconds(because.throttled_s)
+        ),
+        None => format!("{} of CPU time throttled", seconds(quota.seconds)),
     };
     let sentence = format!(
-        "A cgroup's quota on CPU time was used up in {} of {} periods: {waited}.",
+        "A cgroup's CPU quota was used up in {} of {} periods: {waited}.",
         quota.times, quota.periods
     );
     let advice = "Raise cpu.max, or use fewer threads.";

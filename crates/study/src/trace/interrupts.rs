@@ -175,8 +175,7 @@ fn elsewhere(cause: &InterruptCauseRecord, topology: &Topology) -> String {
 fn softirq_advice(cause: &InterruptCauseRecord) -> &'static str {
     match cause.name.as_str() {
         "NET_RX" => {
-            "Packets are handled by the CPU that took the card's interrupt, those of loopback by the \
-             sender's; what is the card's goes elsewhere with its interrupts (pinwise compare --irq)."
+            "Packets are handled by the CPU that took the card's interrupt, loopback packets by the sender's; moving the interrupts moves the card's packets (pinwise compare --irq)."
         }
         _ => "",
     }
@@ -192,14 +191,13 @@ fn lost(interrupts: &InterruptsRecord) -> Option<Finding> {
     let sentence = match (short, interrupts.gaps) {
         (None, 0) => return None,
         (Some(cause), _) => format!(
-            "Of {}, {} were reported and the kernel counted {}: what interrupts took is a lower \
-             bound.",
+            "Of {}, {} were reported and the kernel counted {}: interrupt time is a lower bound.",
             cause.label(),
             pinwise_format::grouped(cause.count),
             pinwise_format::grouped(cause.counted.unwrap_or(0)),
         ),
         (None, gaps) => format!(
-            "Reports of interrupts were lost {}: what interrupts took is a lower bound.",
+            "Reports of interrupts were lost {}: interrupt time is a lower bound.",
             pinwise_format::count_of(gaps, "time", "times")
         ),
     };
@@ -207,7 +205,7 @@ fn lost(interrupts: &InterruptsRecord) -> Option<Finding> {
         "interrupts_lost",
         Severity::Warning,
         sentence,
-        "Trace for a shorter time, or while less else runs.",
+        "Trace for a shorter time, or on a less busy machine.",
     );
     Some(finding.with("gaps", interrupts.gaps))
 }

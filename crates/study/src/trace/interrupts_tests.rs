@@ -156,8 +156,8 @@ fn lost_reports_are_a_finding() {
         Vec::new(),
         1,
         &[(
-            "Reports of interrupts were lost 1 time: what interrupts took is a lower bound.",
-            "Trace for a shorter time, or while less else runs.",
+            "Reports of interrupts were lost 1 time: interrupt time is a lower bound.",
+            "Trace for a shorter time, or on a less busy machine.",
         )],
     );
 }
@@ -180,8 +180,8 @@ fn fewer_reports_than_the_kernel_counted_are_a_lower_bound() {
     let found = findings(&trace, &machine());
     assert_eq!(
         found[0].sentence,
-        "Of local_timer, 20 were reported and the kernel counted 572: what interrupts took is a \
-         lower bound."
+        "Of local_timer, 20 were reported and the kernel counted 572: interrupt time is a lower \
+         bound."
     );
     // Its counters are read a moment before and after.
     let trace = counted(40);

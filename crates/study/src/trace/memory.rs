@@ -32,7 +32,7 @@ pub(super) fn memory(
     let mut before = from_ns;
     for look in seen {
         let all: u64 = look.nodes.values().sum();
-        // A look stands for the time since the one before.
+        // A poll represents the time since the one before.
         let weight = look.time_ns.saturating_sub(before).max(1) as f64;
         before = look.time_ns;
         time += weight;
@@ -102,7 +102,7 @@ pub(super) fn far(memory: &MemoryRecord, source: &TraceSource) -> Option<Finding
         .iter()
         .max_by(|a, b| a.cpu_percent.total_cmp(&b.cpu_percent))?;
     let sentence = format!(
-        "{} of the program's memory, {}, lies on NUMA node {}, where its threads hardly ran.",
+        "{} of the program's memory ({}) is on NUMA node {}, where its threads hardly ran.",
         percent(percent_far / 100.0),
         bytes(far_bytes),
         words.join(", ")
@@ -210,7 +210,7 @@ mod tests {
         assert!(
             finding
                 .sentence
-                .contains("75.0 % of the program's memory, 300 MiB"),
+                .contains("75.0 % of the program's memory (300 MiB)"),
             "{}",
             finding.sentence
         );

@@ -43,6 +43,8 @@ pub struct TracePlan<'a> {
     pub interrupts: Option<&'a Topology>,
     /// See [`TraceOrder::leaves_daemons`].
     pub leaves_daemons: bool,
+    /// Is the trace of a command of use where the user interrupts it?
+    pub keeps_interrupted: bool,
     /// Labels.
     pub tags: Vec<String>,
 }
@@ -77,10 +79,14 @@ pub fn run(
         leaves_daemons: plan.leaves_daemons,
     };
     let mut both = Both {
-        book: TraceRecorder::new(&topology, scope),
+        recorder: TraceRecorder::new(&topology, scope),
         witness,
     };
     let traced = machine.trace(&order, &mut both)?;
+    let end = traced.run.as_ref().map(|run| &run.end);
+    if end == Some(&End::Interrupted) && !plan.keeps_interrupted {
+        return Err(MachineError::Interrupted);
+    }
     let about = About {
         source: plan.source.clone(),
         tier: if machine.is_simulated() {
@@ -94,7 +100,7 @@ pub fn run(
         notes: traced.notes.clone(),
         tags: plan.tags.clone(),
     };
-    let mut record = both.book.close(about);
+    let mut record = both.recorder.close(about);
     record.figures.memory = memory::memory(
         &traced.pages,
         traced.from_ns,
@@ -104,25 +110,22 @@ pub fn run(
     );
     let cost = costs.iter().find(|cost| cost.tier == traced.tier);
     record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
+    if costs.is_empty() && !plan.calibration.is_zero() && !machine.is_simulated() {
+        let note = "What tracing cost was not measured: the machine was too busy.";
+        record.header.notes.push(note.to_owned());
+    }
     record.tiers = tier_records(plan.tiers, &costs);
     record.exit = traced.run.as_ref().and_then(|run| exit_of(&run.end));
-    record.notes.extend(
-        traced
-            .run
-            .as_ref()
-            .and_then(|run| left_running(run, "untraced")),
-    );
-    record
-        .notes
-        .extend(traced.run.as_ref().and_then(last_words));
     if let Some(run) = &traced.run {
+        record.header.notes.extend(left_running(run, "untraced"));
+        record.notes.extend(last_words(run));
         let found = reconcile::reconcile(&mut record.figures, traced.scope, run);
-        record.findings.extend(found);
+        record.header.findings.extend(found);
     }
     if let Some((summary, named)) = traced.interrupts.as_ref().zip(plan.interrupts) {
         record.interrupts = Some(interrupts::record(summary, &record, named));
         let found = interrupts::findings(&record, named);
-        record.findings.extend(found);
+        record.header.findings.extend(found);
     }
     findings::add(&mut record, plan.tiers);
     Ok(record)
@@ -133,7 +136,7 @@ pub(crate) fn left_running(run: &Run, how: &str) -> Option<String> {
     let left = &run.left_running;
     (!left.is_empty()).then(|| {
         format!(
-            "The command left {} running: they run on, {how}.",
+            "The command left {} running: they keep running, {how}.",
             left.join(", ")
         )
     })
@@ -146,6 +149,7 @@ pub(crate) fn last_words(run: &Run) -> Option<String> {
         End::Status(status) => format!("The command ended with exit status {status}"),
         End::Signal(signal) => format!("The command was killed by signal {signal}"),
         End::TimedOut => "pinwise ended the command after its time limit".to_owned(),
+        End::Interrupted => "pinwise ended the command because it was interrupted".to_owned(),
         End::NoFigure(why) => format!("The service could not be measured: {why}"),
         End::LeftBehind(who) => format!("The command left {} running", who.join(", ")),
     };
@@ -218,6 +222,9 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
     }
 }
 
+/// What a shell reports of a command that Ctrl-C ended.
+const INTERRUPTED: i32 = 128 + 2;
+
 /// As a shell reports it; `None` where it was ended because that was asked for
 /// (`--for`).
 pub(crate) fn exit_of(end: &End) -> Option<i32> {
@@ -225,18 +232,19 @@ pub(crate) fn exit_of(end: &End) -> Option<i32> {
         End::Status(status) => Some(*status),
         End::Signal(signal) => Some(128 + signal),
         End::TimedOut => None,
+        End::Interrupted => Some(INTERRUPTED),
         End::LeftBehind(_) | End::NoFigure(_) => Some(128 + 9),
     }
 }
 
 struct Both<'a> {
-    book: TraceRecorder,
+    recorder: TraceRecorder,
     witness: &'a mut dyn Listener,
 }
 
 impl Listener for Both<'_> {
     fn events(&mut self, events: &[Event]) {
-        self.book.take(events);
+        self.recorder.take(events);
         self.witness.events(events);
     }
 

@@ -34,16 +34,17 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
     let by_events = figures.waits.basis == Some(WaitBasis::Events);
     let is_whole = scope.has_all_cpus && !by_events;
     let sees_waits_in_part = missing_cpu.is_some() && !is_whole;
+    // The kernel reports a thread before its last switches, and so before its last waits.
+    let misses_ends = missing_switches && !by_events;
     // A thread whose switches are missing may have run while it seemed queued.
     figures.waits.is_upper_bound |= sees_waits_in_part && by_events;
     figures.totals.cpu_is_upper_bound |= excess_cpu.is_some();
     let bounds = &mut figures.lower_bounds;
     for (bound, holds) in [
         (LowerBound::CpuTime, missing_cpu.is_some()),
-        (LowerBound::Switches, missing_switches || looks_only),
-        (LowerBound::Threads, looks_only),
-        (LowerBound::Migrations, is_partial || looks_only),
-        (LowerBound::Queued, sees_waits_in_part),
+        (LowerBound::Switches, missing_switches),
+        (LowerBound::Migrations, is_partial),
+        (LowerBound::Queued, sees_waits_in_part || misses_ends),
     ] {
         if holds && !bounds.contains(&bound) {
             bounds.push(bound);
@@ -56,8 +57,7 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
 /// On virtual machines with neighbours the usual cause is the hypervisor.
 fn excess(seen_s: f64, counted_s: f64) -> Finding {
     let sentence = format!(
-        "Threads were on CPUs for {} while the kernel counted {} of CPU time for the command: the \
-         rest was taken by a hypervisor (steal time), or is of processes that nobody waited for.",
+        "Threads were on CPUs for {} while the kernel counted {} of CPU time for the command: the rest is steal time of a hypervisor, or belongs to processes that nobody waited for.",
         seconds(seen_s),
         seconds(counted_s),
     );
@@ -114,7 +114,7 @@ mod tests {
             system: Some(Duration::from_millis(100)),
             voluntary_switches: Some(60),
             involuntary_switches: Some(40),
-            ..Run::of(Duration::from_secs(1), End::Status(0))
+            ..Run::ended(Duration::from_secs(1), End::Status(0))
         };
         let found = reconcile(&mut figures, tier.scope(), &run);
         assert_eq!(figures.lower_bounds, bounds);
@@ -129,7 +129,7 @@ mod tests {
         let run = Run {
             user: Some(Duration::from_secs(1)),
             system: Some(Duration::ZERO),
-            ..Run::of(Duration::from_secs(1), End::Status(0))
+            ..Run::ended(Duration::from_secs(1), End::Status(0))
         };
         reconcile(&mut figures, Tier::Tracepoint.scope(), &run);
         assert_eq!(figures.bound(LowerBound::Queued), Bound::Rough);
@@ -150,7 +150,7 @@ mod tests {
             &[],
             Some(
                 "Threads were on CPUs for 1.05 s while the kernel counted 1.00 s of CPU time for \
-                 the command: the rest was taken by a hypervisor (steal time), or is of processes \
+                 the command: the rest is steal time of a hypervisor, or belongs to processes \
                  that nobody waited for.",
             ),
         );
@@ -158,15 +158,21 @@ mod tests {
 
     #[test]
     fn what_is_short_of_the_kernels_count_is_a_lower_bound() {
-        use LowerBound::{CpuTime, Migrations, Queued, Switches, Threads};
+        use LowerBound::{CpuTime, Migrations, Queued, Switches};
         check(Tier::Switch, 0.99, 99, &[], None);
-        check(Tier::Switch, 0.98, 50, &[Switches, Migrations], None);
-        check(Tier::Proc, 1.0, 100, &[Switches, Threads, Migrations], None);
+        check(
+            Tier::Switch,
+            0.98,
+            50,
+            &[Switches, Migrations, Queued],
+            None,
+        );
+        check(Tier::Proc, 1.0, 100, &[], None);
         check(
             Tier::Proc,
             0.000_632,
             2,
-            &[CpuTime, Switches, Threads, Migrations, Queued],
+            &[CpuTime, Switches, Migrations, Queued],
             Some(
                 "The trace saw 632 µs of the 1.00 s of CPU time that the kernel counted for the \
                  command (0.06 %): short-lived threads end between two polls.",

@@ -19,7 +19,7 @@ pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
         spans.iter().map(share).collect()
     };
     TimelineRecord {
-        packed: listed.packed.as_ref().map(packed),
+        packed: listed.packed.as_ref().map(pack),
         most_packed: MOST_PACKED,
         waits: listed.waits.as_ref().map(|listed| waits(listed, from_ns)),
         sharing: listed
@@ -39,7 +39,7 @@ pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
     }
 }
 
-fn packed(listed: &PackedSlices) -> PackedSlicesRecord {
+fn pack(listed: &PackedSlices) -> PackedSlicesRecord {
     let cpu = |cpu: &pinwise_sched::CpuSlices| {
         PackedCpuRecord::new(cpu.cpu as usize, cpu.count, &cpu.bytes)
     };
@@ -70,7 +70,8 @@ fn waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
             Why::Others => 2,
             Why::Own => 3,
             Why::Starting => 4,
-            Why::Unreported => 5,
+            Why::Class => 5,
+            Why::Unreported => 6,
         };
         PackedSpan {
             start_ns: wait.start_ns.saturating_sub(from_ns),
@@ -127,10 +128,10 @@ mod tests {
     /// ns, with gaps between: the record, and the slices.
     fn record(slices: usize, lengths: &[u64], gaps: &[u64]) -> (TraceRecord, Vec<Seen>) {
         let topology = Topology::from_synthetic("package:1 core:2 pu:2").unwrap();
-        let mut book = TraceRecorder::new(&topology, Tier::Bpf.scope());
+        let mut recorder = TraceRecorder::new(&topology, Tier::Bpf.scope());
         let mut time_ns = 50;
         let mut seen = Vec::new();
-        let mut take = |time_ns, cpu, what| book.take(&[Event { time_ns, cpu, what }]);
+        let mut take = |time_ns, cpu, what| recorder.take(&[Event { time_ns, cpu, what }]);
         for cpu in 0..4 {
             let (prev, left, next) = (IDLE, Left::Blocked, IDLE);
             take(time_ns, cpu, EventKind::Switch { prev, left, next });
@@ -152,7 +153,7 @@ mod tests {
             let (prev, next) = (thread, IDLE);
             take(time_ns, cpu, EventKind::Switch { prev, left, next });
         }
-        let record = book.close(About {
+        let record = recorder.close(About {
             source: TraceSource::Machine,
             tier: TraceTier::Simulated,
             host: host(),

@@ -120,7 +120,7 @@ fn in_bins(samples: &[Sample], width: f64) -> Vec<Sample> {
     bins
 }
 
-/// The median; NaN of nothing.
+/// The median; NaN if empty.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(&values.collect::<Vec<f64>>(), 0.5)
 }

@@ -46,7 +46,7 @@ fn grid(smallest: usize, largest: usize, most: usize) -> Vec<usize> {
         .min(most.saturating_sub(1))
         .max(1);
     let step = (high - low) / wanted as f64;
-    let inside = (1..wanted).map(|index| rounded(low + step * index as f64));
+    let inside = (1..wanted).map(|index| round_to_page(low + step * index as f64));
     let ends = [smallest, largest].into_iter().take(most);
     inside.chain(ends).take(most.max(1)).collect()
 }
@@ -66,7 +66,7 @@ fn middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
         .collect();
     climbs.sort_by(|a, b| b.0.total_cmp(&a.0));
     let middles = climbs.into_iter().take(most);
-    middles.map(|(_, middle)| rounded(middle)).collect()
+    middles.map(|(_, middle)| round_to_page(middle)).collect()
 }
 
 #[expect(
@@ -84,7 +84,7 @@ fn steps(count: f64) -> usize {
     clippy::cast_sign_loss,
     reason = "saturates, and is never negative"
 )]
-fn rounded(log2_bytes: f64) -> usize {
+fn round_to_page(log2_bytes: f64) -> usize {
     let unit = if log2_bytes < 16.0 { 256.0 } else { 4096.0 };
     let bytes = (log2_bytes.exp2() / unit).round().max(1.0) * unit;
     bytes as usize

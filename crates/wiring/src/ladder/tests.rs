@@ -182,7 +182,7 @@ fn fault(known: &Known, ladder: &Ladder, factor: f64) -> Option<String> {
         if off > factor.ln() {
             return Some(format!(
                 "{} instead of {}",
-                round_bytes(whole_bytes(found)),
+                round_bytes(whole(found)),
                 round_bytes(bytes)
             ));
         }

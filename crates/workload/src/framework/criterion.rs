@@ -48,7 +48,7 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
     }
 }
 
-/// What stands in brackets after `time:`, on the line of the benchmark or,
+/// The text in brackets after `time:`, on the line of the benchmark or,
 /// after a long name, on the next.
 fn interval<'a>(benchmark: &str, output: &'a str) -> Option<&'a str> {
     let mut lines = output.lines().peekable();

@@ -28,7 +28,7 @@ pub(super) fn run(benchmark: &str) -> Vec<String> {
 
 pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
     let mut times = Vec::new();
-    // A benchmark that prints something stands between name and result.
+    // What a benchmark prints appears between its name and its result.
     let mut is_open = false;
     for line in output.lines() {
         let is_result = if line.starts_with("Benchmark") {

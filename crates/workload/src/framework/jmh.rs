@@ -29,7 +29,7 @@ struct Score {
     unit: String,
 }
 
-/// Names stand below a heading, above which the JVM may print warnings.
+/// Names follow a heading; the JVM may print warnings above it.
 pub(super) fn listed(output: &str) -> Vec<&str> {
     let lines = output.lines().map(str::trim_end);
     let below = lines.skip_while(|line| *line != "Benchmarks:").skip(1);

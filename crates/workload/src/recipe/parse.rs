@@ -57,7 +57,7 @@ struct RawRecipe {
     script: Option<Text>,
     input: Option<Text>,
     prepare: Option<Text>,
-    cleanup: Option<Text>,
+    conclude: Option<Text>,
     verify: Option<Text>,
     expect: Option<Text>,
     metric: Option<Text>,
@@ -164,7 +164,7 @@ pub(super) fn parse(text: &str) -> Result<Recipe, RecipeError> {
         generate: source.optional(raw.generate.as_ref(), "generate")?,
         what: what(&source, &raw)?,
         prepare: source.optional(raw.prepare.as_ref(), "prepare")?,
-        cleanup: source.optional(raw.cleanup.as_ref(), "cleanup")?,
+        conclude: source.optional(raw.conclude.as_ref(), "conclude")?,
         verify: source.optional(raw.verify.as_ref(), "verify")?,
         expect: expect(&source, &raw)?,
         input: source.optional(raw.input.as_ref(), "input")?,
@@ -210,7 +210,7 @@ fn programs(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Program>, Recipe
         };
         let is_bad = |name: &String| name.is_empty() || name.contains(['/', '\0']);
         if names.iter().any(is_bad) {
-            let reason = "names are names of programs, without a folder";
+            let reason = "write names of programs, without a folder";
             return Err(source.error(value, &shown, reason));
         }
         if let Some(folder) = program.folders.iter().find(|f| !f.starts_with('/')) {
@@ -262,7 +262,7 @@ fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<Measured, RecipeError> {
             let text = source.text(line, "command")?;
             let command = Command::from_line(&text)
                 .map_err(|error| source.error(line, "command", error.to_string()))?;
-            if let Some(mark) = command.shell_characters() {
+            if let Some(mark) = command.shell_syntax(Some(&text)) {
                 let reason = format!("'{mark}' would reach the program as it is: use script");
                 return Err(source.error(line, "command", reason));
             }
@@ -270,19 +270,19 @@ fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<Measured, RecipeError> {
         }
         (None, Some(script)) => source.text(script, "script").map(Measured::Script),
         (Some(_), Some(script)) => {
-            Err(source.error(script, "script", "there is a command already: one of both"))
+            Err(source.error(script, "script", "command and script exclude each other"))
         }
         (None, None) => Err(source.error(
             &raw.name,
             "command",
-            "missing: what is measured stands in command or script",
+            "missing: a command or script to measure",
         )),
     }
 }
 
 fn metric(source: &Source<'_>, value: Option<&Text>) -> Result<Metric, RecipeError> {
     let Some(value) = value else {
-        return Ok(Metric::Wall);
+        return Ok(Metric::wall());
     };
     let metric = value.get_ref().parse::<Metric>();
     metric.map_err(|error| source.error(value, "metric", error.to_string()))
@@ -342,7 +342,7 @@ fn server(source: &Source<'_>, raw: Option<&RawServer>) -> Result<Option<Server>
 /// A workload whose output nobody looks at may have done nothing.
 fn check_verified(source: &Source<'_>, raw: &RawRecipe) -> Result<(), RecipeError> {
     if raw.verify.is_none() && raw.expect.is_none() {
-        let reason = "missing: a recipe says how its output is checked, in verify or expect";
+        let reason = "missing: a check of the output, verify or expect";
         return Err(source.error(&raw.name, "verify", reason));
     }
     Ok(())
@@ -384,7 +384,7 @@ fn check_used(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(
         &raw.script,
         &raw.input,
         &raw.prepare,
-        &raw.cleanup,
+        &raw.conclude,
         &raw.verify,
     ];
     let texts: Vec<&String> = own
@@ -400,7 +400,7 @@ fn check_used(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(
         if !texts.iter().any(|text| text.contains(&mark)) {
             let shown = format!("parameters.{}", parameter.name);
             let value = &raw.parameters[&parameter.name];
-            return Err(source.error(value, &shown, format!("{mark} stands nowhere")));
+            return Err(source.error(value, &shown, format!("{mark} is not used")));
         }
     }
     Ok(())

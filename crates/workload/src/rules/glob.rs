@@ -180,7 +180,7 @@ fn set(mut rest: &[u8]) -> Result<(Part, &[u8]), String> {
         match after {
             [b'-', to, further @ ..] if *to != b']' => {
                 if *to < from || !to.is_ascii() {
-                    return Err("a range in [ ] runs backwards".to_owned());
+                    return Err("a range in [ ] is reversed".to_owned());
                 }
                 ranges.push((from, *to));
                 rest = further;
@@ -259,7 +259,7 @@ mod tests {
             ("a\0b", "NUL"),
             ("[abc", "no ]"),
             ("[", "no ]"),
-            ("[z-a]", "backwards"),
+            ("[z-a]", "reversed"),
             ("[ä]", "ASCII"),
             ("a\\", "last \\"),
             (&"x".repeat(5000), "4096"),

@@ -19,7 +19,7 @@ use crate::toml_error::{Position, TomlError};
 /// Something with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct At<T> {
-    /// What stands there.
+    /// The value.
     pub value: T,
     /// Where.
     pub position: Position,

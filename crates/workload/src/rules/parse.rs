@@ -81,7 +81,7 @@ pub(super) fn parse(text: &str) -> Result<Rules, TomlError> {
     let source = Source(text);
     let raw: RawRules = toml_error::read(text, LARGEST, "these are not rules")?;
     if raw.rule.is_empty() {
-        let reason = "there is no rule: write [[rule]]";
+        let reason = "no rules: write [[rule]]";
         return Err(TomlError::new(Position::START, reason));
     }
     if raw.rule.len() > MOST {
@@ -193,8 +193,7 @@ fn executable(
         return Ok(Some(Executable::Name(glob)));
     }
     if !glob.may_begin_with_slash() {
-        let reason = "executable: it can never match, as paths begin with /; write a whole path, \
-                      a name without /, or **/ before it";
+        let reason = "executable: it can never match, because paths begin with /; write a whole path, a name without /, or **/ before it";
         return Err(source.error(value, reason));
     }
     Ok(Some(Executable::Path(glob)))
@@ -204,8 +203,7 @@ fn cgroup(source: &Source<'_>, value: Option<&Spanned<String>>) -> Result<Option
     let Some(value) = value else { return Ok(None) };
     let glob = source.glob(value, "cgroup")?;
     if !glob.may_begin_with_slash() {
-        let reason = "cgroup: it can never match, as paths of cgroups begin with /; write such as \
-                      /system.slice/** or **/redis.service";
+        let reason = "cgroup: it can never match, because cgroup paths begin with /; write /system.slice/** or **/redis.service, for example";
         return Err(source.error(value, reason));
     }
     Ok(Some(glob))
@@ -248,7 +246,7 @@ fn nice(source: &Source<'_>, value: Option<&Spanned<i64>>) -> Result<Option<At<i
     let nice = i32::try_from(*value.get_ref()).ok();
     let nice = nice.filter(|nice| NICE.contains(&i64::from(*nice)));
     let nice = nice.ok_or_else(|| {
-        let reason = "nice: from -20 (first) to 19 (last); 0 is what processes begin with";
+        let reason = "nice: from -20 (first) to 19 (last); 0 is the default";
         source.error(value, reason)
     })?;
     Ok(Some(At {

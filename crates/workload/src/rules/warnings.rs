@@ -50,8 +50,7 @@ fn raised(rule: &Rule) -> Option<TomlError> {
     Some(TomlError::new(
         nice.position,
         format!(
-            "nice: rule '{}' without user raises the priority of any user's process \
-             that matches, with whatever LD_PRELOAD put into it; add user",
+            "nice: rule '{}' without user raises the priority of any user's matching process, including code loaded by LD_PRELOAD; add user",
             rule.name.value
         ),
     ))

@@ -12,12 +12,12 @@ use crate::cli::values::parse_whole;
   pinwise spin advise --cpu skylake-sp --cpus 48
   pinwise spin advise --pause-ns 43
 
-Wake-ups and switches are measured here also for another chip.")]
+Wake-ups and context switches are measured here even with --cpu.")]
 pub struct SpinAdviseArgs {
     /// The processor.
     #[command(flatten)]
     pub processor: ProcessorArgs,
-    /// CPUs that programs count [default: those of this machine]
+    /// Number of CPUs that programs see [default: this machine's]
     #[arg(long, value_name = "N", value_parser = parse_whole::<u64>)]
     pub cpus: Option<u64>,
     /// Seed of a simulated machine [default: random]

@@ -14,20 +14,20 @@ use crate::cli::values::{parse_duration, parse_margin, parse_whole};
   pinwise spin attach --pid 4711 --for 5s
   pinwise spin attach --max-spin 10% -- ./prog
 
-A program is sampled and the loop around each hot address decoded, so that
-spinning is found without symbols, in code made at run time, too. Exit status 1:
-more spinning than --max-spin.")]
+It samples the program and decodes the loop around each hot address, so it finds
+spinning without symbols and in code generated at run time. Exit status 1: more
+spinning than --max-spin.")]
 pub struct SpinAttachArgs {
-    /// A process that runs already, with all its threads
+    /// Sample all threads of a running process
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>, conflicts_with = "argv")]
     pub pid: Option<i32>,
-    /// For how long [default: to the end of the command; 5s of a process]
+    /// For this long [default: until the command ends; 5s with --pid]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub limit: Option<Duration>,
     /// How samples are made.
     #[command(flatten)]
     pub sampling: SamplingArgs,
-    /// Fail (status 1) where more than this share of CPU time is spinning
+    /// Fail (status 1) if spinning takes more than this share of CPU time
     #[arg(long, value_name = "SHARE", value_parser = parse_margin)]
     pub max_spin: Option<f64>,
     /// The command with its arguments

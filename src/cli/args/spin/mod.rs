@@ -33,13 +33,13 @@ pub struct SpinArgs {
 /// The laboratory's instruments.
 #[derive(Debug, Subcommand)]
 pub enum SpinAction {
-    /// Measure what PAUSE and its like cost, and where that stands
+    /// Measure the cost of PAUSE and similar hints against known chips
     Pause(SpinPauseArgs),
     /// Predict how long known algorithms spin, here or on another chip
     Predict(SpinPredictArgs),
     /// Run an algorithm for real and compare it with its prediction
     Replay(Box<SpinReplayArgs>),
-    /// Find out whether a program spins, where, and by which algorithm
+    /// Find out whether a program spins, where, and with which algorithm
     Attach(SpinAttachArgs),
     /// Suggest values for the spin settings of known runtimes
     Advise(SpinAdviseArgs),

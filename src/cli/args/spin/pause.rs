@@ -14,24 +14,24 @@ use crate::cli::values::{parse_duration, parse_whole};
   pinwise spin pause --cpus 0 --for 10s
   pinwise spin pause --check --max-blind-gap 500us
 
-With --check the status is 0 where no known algorithm would wait too long, and 1
-where one would, or where PAUSE could not be measured.")]
+With --check the exit status is 0 if no known algorithm would wait too long, and
+1 if one would or if PAUSE could not be measured.")]
 pub struct SpinPauseArgs {
     /// Only these CPUs [default: all allowed ones]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// For how long, all CPUs together: levels last for seconds
-    /// [default: 2s, and 0.1s more for each CPU]
+    /// Total time for all CPUs: levels last for seconds
+    /// [default: 2s plus 0.1s per CPU]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub time: Option<Duration>,
-    /// Only say whether known algorithms would wait too long
+    /// Only report whether known algorithms would wait too long
     #[arg(long)]
     pub check: bool,
-    /// Spinning is too long from here on: more than ten times what any author
-    /// of the table's algorithms says to have meant
+    /// Longest acceptable spin; the default is more than ten times what any author
+    /// of a known algorithm intended
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "50ms")]
     pub max_total: Duration,
-    /// A blind gap is too long from here on: far more than a wake-up costs
+    /// Longest acceptable blind gap; the default is far more than a wake-up costs
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2ms")]
     pub max_blind_gap: Duration,
     /// Seed of a simulated machine [default: random]

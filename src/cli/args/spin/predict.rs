@@ -22,11 +22,11 @@ pub struct SpinPredictArgs {
     /// The processor.
     #[command(flatten)]
     pub processor: ProcessorArgs,
-    /// Numbers of CPUs that programs count: `24`, `1,8,24`, `1..128`
-    /// [default: those of this machine]
+    /// Numbers of CPUs that programs see: `24`, `1,8,24`, `1..128`
+    /// [default: this machine's]
     #[arg(long, value_name = "N")]
     pub cpus: Option<String>,
-    /// Say what moving changes: from this chip …
+    /// Show what moving between chips changes: from this chip …
     #[arg(long, value_name = "CHIP", requires = "to", conflicts_with_all = ["cpu", "pause_cycles", "pause_ns"])]
     pub from: Option<String>,
     /// … to this one

@@ -20,7 +20,7 @@ pub struct ProcessorArgs {
     /// A PAUSE in nanoseconds
     #[arg(long, value_name = "NS", allow_negative_numbers = true)]
     pub pause_ns: Option<f64>,
-    /// The core's clock, instead of the typical or the measured one
+    /// The core's clock frequency, instead of the typical or measured one
     #[arg(long, value_name = "GHZ", allow_negative_numbers = true)]
     pub ghz: Option<f64>,
 }

@@ -16,53 +16,54 @@ use crate::cli::values::{parse_count, parse_duration, parse_whole};
   pinwise spin replay --experiment contend --algorithm futex --threads 2,8
 
 Experiments:
-  producer-consumer  a worker holds a lock for --hold an item, a sender wants it
-                     --delays after it was taken
-  handoff            a waiter comes as the lock is taken, which is released
+  producer-consumer  a worker holds a lock for --hold per item; a sender wants
+                     it --delays after it was taken
+  handoff            a waiter arrives as the lock is taken, which is released
                      --delays later
-  contend            --threads take the lock again and again
+  contend            --threads take the lock repeatedly
 
-Hints are executed by count. Another processor's are made of this one's and a
-chain of additions, or of a chain alone; what one really took is measured
-beside.")]
+Another processor's spin hints are emulated by this one's plus a chain of
+additions, or by the chain alone; the real duration of a hint is measured and
+reported, too.")]
 pub struct SpinReplayArgs {
-    /// What is run: producer-consumer, handoff or contend
+    /// The experiment: producer-consumer, handoff or contend
     #[arg(long, value_name = "NAME", default_value = "producer-consumer")]
     pub experiment: String,
-    /// How the lock is waited for: an id of `spin predict`, or `futex` for parking at once;
-    /// repeatable, to set old beside new
+    /// How to wait for the lock: an id of `spin predict`, or `futex` to park at once;
+    /// repeatable, to compare algorithms
     #[arg(
         long = "algorithm",
         value_name = "ID",
         default_value = "netfx_awarelock"
     )]
     pub algorithms: Vec<String>,
-    /// Give spin-wait hints the length of this chip's at its usual clock
+    /// Give spin hints the duration of this chip's at its typical clock
     #[arg(long, value_name = "CHIP", conflicts_with = "pause_ns")]
     pub as_cpu: Option<String>,
-    /// Give spin-wait hints this length, in nanoseconds
+    /// Give spin hints this duration, in nanoseconds
     #[arg(long, value_name = "NS", value_parser = parse_ns, allow_negative_numbers = true)]
     pub pause_ns: Option<f64>,
     /// Number of CPUs that algorithms assume [default: those allowed here]
     #[arg(long, value_name = "N", value_parser = parse_cpus)]
     pub cpus_assumed: Option<u64>,
-    /// When the waiter comes, or of a hand-off when the lock is released: times such as
-    /// `1..9ms` (one by one) or `500us,2ms`
+    /// When the waiter arrives, or for handoff when the lock is released: times such as
+    /// `1..9ms` (in steps of one) or `500us,2ms`
     #[arg(long, value_name = "TIMES", default_value = "1..9ms")]
     pub delays: String,
     /// How long the lock is held for an item (producer-consumer)
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_duration)]
     pub hold: Duration,
-    /// Items at each delay and repeat; times are reported for 100
+    /// Items per delay and repeat; times are reported per 100
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_count)]
     pub items: usize,
     /// Repeat everything K times
     #[arg(long, value_name = "K", default_value = "2", value_parser = parse_count)]
     pub repeat: usize,
-    /// Numbers of threads that contend, such as 2,8 [default: 1, 2 and 4 per CPU]
+    /// Numbers of contending threads, such as 2,8 [default: 1, 2 and 4 per CPU]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_count)]
     pub threads: Vec<usize>,
-    /// Run at real-time priority, so that other programs disturb less (needs `CAP_SYS_NICE`)
+    /// Run at real-time priority, with less disturbance by other programs (needs
+    /// `CAP_SYS_NICE`)
     #[arg(long)]
     pub realtime: bool,
     /// Seed of a simulated machine [default: random]

@@ -14,25 +14,24 @@ use crate::cli::values::{parse_count, parse_duration};
   pinwise spin scan --cpu skylake-sp --cpus 48 ./server
   pinwise spin scan --max-blind-gap 1us --unknown fail target/release/server")]
 pub struct SpinScanArgs {
-    /// Programs, libraries and object files (ELF, x86-64 or arm64).
+    /// Programs, libraries and object files (ELF, x86-64 or arm64)
     #[arg(required = true, value_name = "BINARY")]
     pub binaries: Vec<PathBuf>,
-    /// Report gaps on this chip; may be given several times. Usual: broadwell,
-    /// skylake-sp, ice-lake-sp, meteor-lake-p and zen-4.
+    /// Report gaps on this chip; repeatable [default: broadwell, skylake-sp,
+    /// ice-lake-sp, meteor-lake-p and zen-4]
     #[arg(long = "cpu", value_name = "CHIP")]
     pub chips: Vec<String>,
-    /// Report gaps on this machine, too: its PAUSE is measured.
+    /// Also report gaps on this machine; its PAUSE is measured
     #[arg(long)]
     pub here: bool,
-    /// CPUs that the program would count, for algorithms that go by them. Usual:
-    /// those of this machine.
+    /// Number of CPUs that the program sees, for algorithms that depend on it
+    /// [default: this machine's]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub cpus: Option<usize>,
-    /// Exit with status 1 where a loop does not look for longer than this on one
-    /// of the chips.
+    /// Exit with status 1 if a loop has a longer blind gap on one of the chips
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_blind_gap: Option<Duration>,
-    /// How to treat loops whose gap is not known from the code.
+    /// How to treat loops whose gap is not known from the code
     #[arg(long, value_enum, default_value_t = UnknownGap::Pass, requires = "max_blind_gap")]
     pub unknown: UnknownGap,
 }

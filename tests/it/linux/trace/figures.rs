@@ -1,12 +1,13 @@
 //! What a trace reports of a command is what the kernel counted for it, or is
 //! called a lower bound.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::super::limited::Group;
 use super::{WITH_SWITCHES, as_nobody, permitted};
 use crate::support::{PATIENCE, json as record_of, skipped};
 
@@ -104,13 +105,6 @@ fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
         let (reported_s, true_s) = queued(&record, &notes);
         assert!(true_s > 0.01, "{true_s}");
         assert!(reported_s > 0.0, "{reported_s} of {true_s}");
-        // What is queued after the note, on the way out, is reported, too.
-        if learns_of_exits() {
-            assert!(
-                !is_bound(&record, "queued"),
-                "{tier}: {reported_s} of {true_s}"
-            );
-        }
         if !is_bound(&record, "queued") {
             assert!(
                 reported_s > 0.97 * true_s,
@@ -227,45 +221,10 @@ fn polling_is_held_against_what_the_kernel_counted() {
     assert!(!is_bound(&record, "cpu_time"));
 }
 
-/// A cgroup with a tenth of a CPU.
-struct Group(PathBuf);
-
-impl Group {
-    fn make(name: &str) -> Option<Self> {
-        let name = format!("pinwise-{name}-{}", std::process::id());
-        for (root, quota, value) in [
-            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000"),
-            ("/sys/fs/cgroup", "cpu.max", "10000 100000"),
-        ] {
-            let group = Self(Path::new(root).join(&name));
-            let is_made = std::fs::create_dir(&group.0).is_ok()
-                && group.0.join(quota).exists()
-                && std::fs::write(group.0.join(quota), value).is_ok();
-            if is_made {
-                return Some(group);
-            }
-        }
-        None
-    }
-
-    fn take(&self, process: &Child) -> bool {
-        std::fs::write(self.0.join("cgroup.procs"), process.id().to_string()).is_ok()
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let until = Instant::now() + PATIENCE;
-        while self.0.exists() && std::fs::remove_dir(&self.0).is_err() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
 #[test]
 fn a_quota_of_an_attached_process_is_reported() {
     let test = "a_quota_of_an_attached_process_is_reported";
-    let Some(group) = Group::make("attached") else {
+    let Some(group) = Group::limited_to(0.1, "attached") else {
         skipped(test, "it needs a cgroup with a quota of its own");
         return;
     };
@@ -337,28 +296,93 @@ fn a_quota_of_an_attached_process_is_reported() {
     }
 }
 
+/// Periods in which the cgroup was held back so far, and for how long, seconds.
+fn held_back(group: &Group) -> (u64, f64) {
+    let text = std::fs::read_to_string(group.0.join("cpu.stat")).unwrap();
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().parse::<u64>().ok()
+    };
+    let of_v2 = number("throttled_usec ").map(|us| us as f64 * 1e-6);
+    let held_s = of_v2.or_else(|| number("throttled_time ").map(|ns| ns as f64 * 1e-9));
+    (number("nr_throttled ").unwrap(), held_s.unwrap())
+}
+
+/// A shell, `systemd-run` and container starters put a child into a cgroup.
 #[test]
-fn a_quota_that_a_command_enters_itself_is_reported() {
-    let test = "a_quota_that_a_command_enters_itself_is_reported";
-    let Some(group) = Group::make("entered") else {
+fn a_quota_that_a_command_or_its_child_enters_is_reported() {
+    let test = "a_quota_that_a_command_or_its_child_enters_is_reported";
+    let Some(group) = Group::limited_to(0.1, "entered") else {
         skipped(test, "it needs a cgroup with a quota of its own");
         return;
     };
     let procs = group.0.join("cgroup.procs");
-    let script = format!("echo $$ > {} && while :; do :; done", procs.display());
-    for tier in all_tiers(test) {
+    let own = format!("echo $$ > {} && while :; do :; done", procs.display());
+    let child = format!("sh -c '{own}'; :");
+    let scripts = [&own, &child];
+    for (tier, script) in all_tiers(test)
+        .into_iter()
+        .flat_map(|tier| scripts.map(|script| (tier, script)))
+    {
         let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
-        let whom = ["--for", "2s", "--", "sh", "-c", &script];
+        let whom = ["--for", "2s", "--", "sh", "-c", script];
         let until = Instant::now() + PATIENCE;
         // A machine that stands still meanwhile has no periods to count.
         loop {
+            let (times_before, before_s) = held_back(&group);
             let record = record_of(&[&arguments[..], &whom].concat());
-            if record["throttled"]["times"].as_u64() >= Some(5) {
-                assert!(finding(&record, "throttled").is_some(), "{tier}: {record}");
+            let (times, held_s) = held_back(&group);
+            let seen = format!("{tier}: {script}: {record}");
+            if times - times_before >= 5 {
+                let reported_s = seconds(&record["throttled"]["seconds"]);
+                let true_s = held_s - before_s;
+                assert!(reported_s > 0.8 * true_s, "{true_s}, {seen}");
+                assert!(reported_s < true_s + 1e-6, "{true_s}, {seen}");
+                assert!(finding(&record, "throttled").is_some(), "{seen}");
+                assert!(finding(&record, "idle_while_waiting").is_none(), "{seen}");
                 break;
             }
-            assert!(Instant::now() < until, "{tier}: {record}");
+            assert!(Instant::now() < until, "{seen}");
         }
+    }
+}
+
+/// The kernel holds these threads back, not whoever runs meanwhile.
+#[test]
+fn limits_of_a_class_are_blamed_on_nobody_else() {
+    let test = "limits_of_a_class_are_blamed_on_nobody_else";
+    let line = "while :; do :; done";
+    let deadline = [
+        "chrt",
+        "-d",
+        "--sched-runtime",
+        "10000000",
+        "--sched-deadline",
+        "100000000",
+        "--sched-period",
+        "100000000",
+        "0",
+        "sh",
+        "-c",
+        line,
+    ];
+    let is_permitted = Command::new("chrt")
+        .args(&deadline[1..9])
+        .arg("true")
+        .output();
+    if !is_permitted.is_ok_and(|output| output.status.success()) {
+        return skipped(test, "chrt -d is not permitted");
+    }
+    for tier in permitted(test, &["bpf"]) {
+        let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
+        let whom = [&["--for", "1s", "--"][..], &deadline].concat();
+        let record = record_of(&[&arguments[..], &whom].concat());
+        let because = &record["waits"]["because"];
+        let of = |cause: &str| seconds(&because[cause]);
+        assert!(of("scheduling_class_s") > 0.5, "{record}");
+        let blamed_s = of("scheduler_s") + of("mask_s") + of("other_processes_s");
+        assert!(blamed_s < 0.5 * of("scheduling_class_s"), "{record}");
+        assert!(finding(&record, "scheduling_class").is_some(), "{record}");
     }
 }
 

@@ -103,14 +103,8 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
     let workload =
         Workload::new(Line::from_argv(words).unwrap_or(Line::from_line("true").unwrap()));
     let request = Request {
-        workload: &workload,
-        cpus: &topology.allowed,
-        memory: None,
         output: Kept::Discard,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
+        ..Request::new(&workload, &topology.allowed)
     };
     let subject = match (&order["command"], order["pid"].as_i64()) {
         (Value::Array(_), _) => Subject::Command(&request),
@@ -132,7 +126,7 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
         ..Seen::default()
     };
     let traced = machine.trace(&order_made, &mut seen)?;
-    Ok(seen.reported(&traced))
+    Ok(seen.to_json(&traced))
 }
 
 /// What a listener made of events.
@@ -166,7 +160,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn reported(&self, traced: &Traced) -> Value {
+    fn to_json(&self, traced: &Traced) -> Value {
         let run = traced.run.as_ref();
         let switches =
             run.and_then(|run| Some(run.voluntary_switches? + run.involuntary_switches?));

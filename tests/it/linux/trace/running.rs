@@ -81,7 +81,7 @@ fn a_trace_ends_with_its_process() {
 fn processes_that_are_not_there_are_reported() {
     for tier in ["proc", "switch"] {
         let refused = Order(json!({"tier": tier, "pid": i32::MAX})).make();
-        let reported = format!("process {}: there is no such process", i32::MAX);
+        let reported = format!("process {}: no such process", i32::MAX);
         assert_eq!(refused["error"], reported.as_str());
     }
     let mut process = Process::start("exit 0");

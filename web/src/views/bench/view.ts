@@ -44,6 +44,12 @@ export function benchView(record: AnyRecord, page: Page): View {
             : `No conclusion: the bench runs, or was cut off, after ${kernels.length} of ${bench.planned ?? '?'} comparisons.`),
       ),
     ),
+    smt ? chart(smt) : null,
+    stack(
+      'div',
+      'chart-grid',
+      kernels.filter(scales).map((kernel): Part => chart(scalingPlan(kernel))),
+    ),
     conclusions.length > 1
       ? h('ul', {}, ...conclusions.slice(1).map((c) => h('li', {}, visible(c))))
       : null,
@@ -55,12 +61,6 @@ export function benchView(record: AnyRecord, page: Page): View {
           visible(`${bench.smt.sentence} ${bench.smt.advice ?? ''}`),
         )
       : null,
-    smt ? chart(smt) : null,
-    stack(
-      'div',
-      'chart-grid',
-      kernels.filter(scales).map((kernel): Part => chart(scalingPlan(kernel))),
-    ),
     scores(bench),
     section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
     findingsPart(bench.findings),

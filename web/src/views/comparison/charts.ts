@@ -4,7 +4,7 @@ import type { ChartPlan } from '../../chart';
 import { fixed, quantity } from '../../format';
 import { finite } from '../../numbers';
 import type { Axis, Look, Panel, Series } from '../../plot';
-import { COLOURS, ratioAxis } from '../../plot';
+import { COLOURS, ratioAxis, seriesColour } from '../../plot';
 import type { Comparison } from '../../records';
 import { ratioRange } from '../../scales';
 import { numberColumns, withoutEmpty } from '../../table';
@@ -12,6 +12,7 @@ import type { ArmLine, RatioLine, Standing } from './shape';
 import {
   contrastRows,
   dotsSummary,
+  isLeftOut,
   isRate,
   QUANTILE_COLUMNS,
   quantileRows,
@@ -20,11 +21,22 @@ import {
   swarm,
 } from './shape';
 
+/**
+ * Series that arms take their colours from, the same one in all charts. Vermilion
+ * comes last: elsewhere it says worse. The baseline is grey.
+ */
+const ARM_SERIES = [0, 2, 3, 4, 5, 7, 1] as const;
+
+export const armColour = ({ place }: Pick<ArmLine, 'place'>): string =>
+  place !== null && place < ARM_SERIES.length
+    ? seriesColour(ARM_SERIES[place]!)
+    : COLOURS.neutral;
+
 /** How a point looks by standing: position, shape and word say the same. */
 const LOOKS: Readonly<Record<Standing, Look>> = {
   baseline: { shape: 'diamond' },
-  faster: { shape: 'triangle', turn: -90, colour: COLOURS.better },
-  slower: { shape: 'triangle', turn: 90, colour: COLOURS.worse },
+  faster: { shape: 'triangle', turn: -90 },
+  slower: { shape: 'triangle', turn: 90 },
   same: { shape: 'square' },
   undecided: { isHollow: true },
   eliminated: { shape: 'square', isHollow: true },
@@ -102,6 +114,8 @@ export const contrastTable = (
       ...numberColumns(
         'p, adjusted',
         'CPU time',
+        'Queueing for CPUs',
+        'Blocking and parallelism',
         'Mean',
         '90th percentile',
         'Spread',
@@ -123,6 +137,7 @@ function ratioSeries(rows: readonly RatioLine[], isUp: boolean): Series {
       const { turn = 0, ...look } = LOOKS[r.standing];
       return {
         ...look,
+        colour: armColour(r),
         turn: isUp ? -turn : turn,
         x: r.ratio,
         y: at,
@@ -166,29 +181,50 @@ export function dotsPlan(
   if (lines.length === 0) return null;
   const unit = record.metric?.unit ?? '';
   const lane = lines.length <= 4 ? 64 : lines.length <= 12 ? 48 : 26;
+  // Arms that were left out may lie so far off that no difference of the others shows.
+  const kept = lines.filter((line) => !isLeftOut(line.standing));
   const x = along(
-    lines.flatMap((line) => [
+    (kept.length > 0 ? kept : lines).flatMap((line) => [
       ...line.dots.map((d) => d.value),
       ...[line.low, line.high].filter(finite),
     ]),
     metricName(record),
     unit,
   );
+  const [from, to] = x.ends!;
+  const isOn = (value: number): boolean => value >= from && value <= to;
+  const onScale = lines.map((line) => ({
+    ...line,
+    dots: line.dots.filter(({ value }) => isOn(value)),
+    median: line.median !== null && isOn(line.median) ? line.median : null,
+  }));
+  const isCut = onScale.some(
+    (line, at) => line.dots.length < lines[at]!.dots.length,
+  );
   const hasScreening = lines.some((line) =>
     line.dots.some((d) => d.isScreening),
   );
   return {
     name: 'Every run',
-    summary: `${dotsSummary(lines, unit)} The bar is the median, the box its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}`,
+    summary: `${dotsSummary(lines, unit)} The diamond below is the median with its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}${isCut ? ' The axis fits the arms that were measured to the end; ◂ and ▸ mark medians beyond it.' : ''}`,
     panels: (width): Panel[] => [
       {
         height: lane * lines.length,
         x,
-        y: { title: 'Arm', names: lines.map(laneName) },
+        y: {
+          title: 'Arm',
+          names: lines.map(laneName),
+          words: lines.map(({ median }) => {
+            const word = median === null ? '' : quantity(median, unit);
+            const way = (median ?? from) < from ? '◂' : '▸';
+            const said =
+              median === null || isOn(median) ? word : `${way} ${word}`;
+            return [said, said];
+          }),
+        },
         series: [
-          middles(lines, 'interval'),
-          ...lines.map((line, row) => cloud(line, row, x, lane, width, unit)),
-          middles(lines, 'middle'),
+          ...onScale.map((line, row) => cloud(line, row, x, lane, width, unit)),
+          middles(onScale),
         ],
       },
     ],
@@ -201,10 +237,14 @@ export function dotsPlan(
 }
 
 function laneName(line: ArmLine): string {
-  return line.standing === 'eliminated' || line.standing === 'invalid'
+  return isLeftOut(line.standing)
     ? `${line.name} (${line.word})`
     : starred(line);
 }
+
+/** The share of a row below its runs, for the median, and half of what is left above. */
+const BELOW = 0.26;
+const ABOVE = (1 - BELOW) / 2 - 0.05;
 
 /** The share of a chart's width that its rows' names leave, about. */
 const ROOM = 0.8;
@@ -219,7 +259,7 @@ function cloud(
   unit: string,
 ): Series {
   const size = lane >= 48 ? 6 : 4.5;
-  const half = 0.42;
+  const half = ABOVE;
   const to = x.type === 'log' ? Math.log : Number;
   const [low, high] = x.ends!.map(to) as [number, number];
   const across = swarm(
@@ -230,27 +270,32 @@ function cloud(
   return {
     size: size / 2,
     opacity: 0.8,
-    colour: LOOKS[line.standing].colour ?? COLOURS.neutral,
+    colour: armColour(line),
     points: line.dots.map((d, at) => ({
       x: d.value,
-      y: row + across[at]! * half,
+      y: row - BELOW / 2 + across[at]! * half,
       isHollow: d.isScreening,
       tooltip: `${line.name}\n${quantity(d.value, unit)}${d.block === null ? '' : `, block ${d.block}`}`,
     })),
   };
 }
 
-/** Medians, or their intervals. */
-const middles = (
-  lines: readonly ArmLine[],
-  box: 'interval' | 'middle',
-): Series => ({
-  box,
+/** Medians with their intervals, below the runs: around them readers take an interval for quartiles. */
+const middles = (lines: readonly ArmLine[]): Series => ({
   interval: 'x',
+  size: 5,
+  shape: 'diamond',
   colour: COLOURS.text,
-  points: lines.flatMap((line, y) =>
+  points: lines.flatMap((line, row) =>
     line.median === null
       ? []
-      : [{ x: line.median, y, low: line.low, high: line.high }],
+      : [
+          {
+            x: line.median,
+            y: row + 0.5 - BELOW / 2,
+            low: line.low,
+            high: line.high,
+          },
+        ],
   ),
 });

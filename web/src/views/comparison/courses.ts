@@ -6,9 +6,10 @@ import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, look, ratioAxis, seriesColour } from '../../plot';
 import type { Comparison } from '../../records';
 import { numberColumns } from '../../table';
-import { along, metricName } from './charts';
+import { along, armColour, metricName } from './charts';
 import type { ArmLine, Moment } from './shape';
 import {
+  isLeftOut,
   moments,
   QUANTILE_COLUMNS,
   quantileRows,
@@ -17,8 +18,6 @@ import {
   wander,
 } from './shape';
 
-/** Arms that are distinguished by colour and shape; of more, all dots look alike. */
-const MOST_APART = 8;
 /** Curves of the distribution shown at first; others are a click away. */
 const MOST_CURVES = 6;
 
@@ -89,9 +88,7 @@ function timePanels(
       Math.exp(far),
     ]),
     series: [
-      ...lines.map((line, arm) =>
-        cloud(line, arm, all, lines.length <= MOST_APART, highlighted),
-      ),
+      ...lines.map((line, arm) => cloud(line, arm, all, highlighted)),
       {
         name: 'running median',
         line: 'straight',
@@ -122,17 +119,17 @@ function timePanels(
   ];
 }
 
-/** How the runs of an arm look: alike among many arms, in front where highlighted. */
+/** How the runs of an arm look: in front where highlighted. */
 function cloudLook(
   line: ArmLine,
   arm: number,
-  isApart: boolean,
   highlighted: string | null,
 ): Look & { size: number; opacity: number } {
   const plain = { size: 3, opacity: 0.75, colour: COLOURS.neutral };
-  if (highlighted === null) return isApart ? { ...plain, ...look(arm) } : plain;
+  if (highlighted === null)
+    return { ...plain, ...look(arm), colour: armColour(line) };
   return line.name === highlighted
-    ? { size: 5, opacity: 1, shape: 'diamond', colour: seriesColour(0) }
+    ? { size: 5, opacity: 1, shape: 'diamond', colour: armColour(line) }
     : { ...plain, opacity: 0.25 };
 }
 
@@ -140,12 +137,11 @@ function cloud(
   line: ArmLine,
   arm: number,
   all: readonly Moment[],
-  isApart: boolean,
   highlighted: string | null,
 ): Series {
   return {
-    ...(isApart ? { name: line.name } : {}),
-    ...cloudLook(line, arm, isApart, highlighted),
+    ...(isLeftOut(line.standing) ? {} : { name: line.name }),
+    ...cloudLook(line, arm, highlighted),
     points: all.flatMap((m) =>
       m.arm === arm
         ? [{ x: m.at, y: m.ratio, tooltip: momentTooltip(m, line.name) }]
@@ -212,6 +208,7 @@ export function spreadPlan(
         series: lines.map((line, at) => ({
           name: line.name,
           ...look(at),
+          colour: armColour(line),
           line: 'step',
           size: line.dots.length <= 40 ? 2 : 0,
           points: steps(line.dots.map((d) => d.value)).map(([x, y]) => ({

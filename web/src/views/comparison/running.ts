@@ -6,11 +6,12 @@ import type { ChartPlan } from '../../chart';
 import { h } from '../../dom';
 import { change, count, seconds } from '../../format';
 import { ascending, finite, median } from '../../numbers';
-import { look, ratioAxis } from '../../plot';
+import { COLOURS, look, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
 import { ratioRange } from '../../scales';
 import { numberColumns } from '../../table';
-import { metricName } from './charts';
+import { armColour, metricName } from './charts';
+import { armLines } from './shape';
 
 export interface Running {
   /** "confirmation" and the like; empty before the first run. */
@@ -175,6 +176,7 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
     const { ratio, low, high } = steps.at(-1)!;
     return `${change(ratio)}${low === null ? '' : ` (${change(low)} to ${change(high)})`}`;
   };
+  const colours = new Map(armLines(record).map((l) => [l.name, armColour(l)]));
   const axis = `change against ${record.baseline}`;
   const ends = ratioRange(
     lines.flatMap(({ steps }) =>
@@ -203,6 +205,7 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
         series: lines.map(({ name, steps }, at) => ({
           name,
           ...look(at),
+          colour: colours.get(name) ?? COLOURS.neutral,
           line: 'straight' as const,
           width: 1.5,
           size: 2.5,

@@ -10,6 +10,7 @@ import {
   head,
   moments,
   ratioLines,
+  settingText,
   steps,
   swarm,
   wander,
@@ -178,9 +179,31 @@ test('what is unavailable is left out, never 0', () => {
     contrastRows(armLines(comparison({ contrasts: [{ arm: 'b' }] })))[0]!.slice(
       1,
     ),
-  ).toEqual([null, 'no verdict', null, null, null, null, null, null, '–']);
+  ).toEqual([
+    null,
+    'no verdict',
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    '–',
+  ]);
   const rows = armRows(armLines(comparison()), 's');
-  expect(rows[3]).toEqual(['c', 0, null, null, null, 'failed: exit 1']);
+  expect(rows[3]).toEqual([
+    'c',
+    0,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    'failed: exit 1',
+  ]);
   expect(armLines({ schema: 'pinwise.comparison/1' })).toEqual([]);
 });
 
@@ -204,7 +227,7 @@ test('what a ratio depends on is named', () => {
   const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
   expect(row?.at(-1)).toBe('load, tail');
   expect(row?.at(-2)).toBe('−3.0 %, +2.0 %');
-  expect(row?.[5]).toBe('+10.0 % (+5.0 to +20.0 %)');
+  expect(row?.[7]).toBe('+10.0 % (+5.0 to +20.0 %)');
 });
 
 test('every arm is advised once, the one to use first', () => {
@@ -234,4 +257,16 @@ test('every arm is advised once, the one to use first', () => {
     ['Screened out', ['d']],
   ]);
   expect(said(comparison({ stopped: null }))).toEqual([]);
+});
+
+test('what an arm had beside its placement is said in words', () => {
+  expect(settingText(undefined)).toBe('');
+  const limit = { cpus: 0.5, period_s: 0.02 };
+  expect(settingText({ limit, is_exclusive: false })).toBe(
+    'limit of 0.5 CPUs in 20 ms',
+  );
+  const beside = [{ name: 'noise', command: ['stress-ng', '--cpu', '1'] }];
+  expect(settingText({ is_exclusive: true, policy: 'batch', beside })).toBe(
+    'cpuset of its own, policy batch, beside noise: stress-ng --cpu 1',
+  );
 });

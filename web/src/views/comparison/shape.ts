@@ -8,6 +8,7 @@ import type {
   ContrastRecord,
   EffectRecord,
   HeadlineRecord,
+  SettingRecord,
 } from '../../records';
 
 /** How an arm stands, for its place and colour; the record has the word for it. */
@@ -39,6 +40,8 @@ export interface ArmLine {
   /** The record's word for it. */
   word: string;
   isBest: boolean;
+  /** Its number among the arms with a colour of their own; null of the baseline, and of arms that were left out. */
+  place: number | null;
   dots: Dot[];
   median: number | null;
   low: number | null;
@@ -83,21 +86,31 @@ function standingOf(
   return verdicts.find((known) => known === contrast?.verdict) ?? 'unknown';
 }
 
+/** Was it left out before the end? */
+export const isLeftOut = (standing: Standing): boolean =>
+  standing === 'eliminated' || standing === 'invalid';
+
 /** The arms, least cost first; those without runs last. */
 export function armLines(record: Comparison): ArmLine[] {
   const contrasts = new Map((record.contrasts ?? []).map((c) => [c.arm, c]));
+  let places = 0;
   const lines = (record.arms ?? []).flatMap((arm): ArmLine[] => {
     const { name } = arm;
     if (typeof name !== 'string') return [];
     const dots = dotsOf(arm);
     const contrast = contrasts.get(name);
+    const standing = standingOf(arm, record, contrast);
+    // Of the record's order, which a growing record keeps.
+    const place =
+      standing === 'baseline' || isLeftOut(standing) ? null : places++;
     return [
       {
         name,
         arm,
-        standing: standingOf(arm, record, contrast),
+        standing,
         word: arm.standing || 'no verdict',
         isBest: name === record.best,
+        place,
         dots,
         median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),
         low: orNull(arm.estimate?.low),
@@ -194,14 +207,29 @@ const usedArm = (record: Comparison): string | null =>
   record.best ??
   (record.verdict?.kind === 'leave_alone' ? (record.baseline ?? null) : null);
 
+/** What an arm's runs had beside their placement. */
+export function settingText(setting: SettingRecord | null | undefined): string {
+  const { limit } = setting ?? {};
+  const parts = [
+    limit &&
+      `limit of ${limit.cpus} CPUs in ${1000 * (limit.period_s ?? 0)} ms`,
+    setting?.is_exclusive && 'cpuset of its own',
+    setting?.policy && `policy ${setting.policy}`,
+    typeof setting?.nice === 'number' && `nice ${setting.nice}`,
+    ...(setting?.beside ?? []).map(
+      ({ name, command }) => `beside ${name}: ${(command ?? []).join(' ')}`,
+    ),
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
 export const isRate = (record: Comparison): boolean =>
   record.metric?.better === 'higher';
 
-export interface RatioLine {
-  name: string;
-  standing: Standing;
-  word: string;
-  isBest: boolean;
+export interface RatioLine extends Pick<
+  ArmLine,
+  'name' | 'standing' | 'word' | 'isBest' | 'place'
+> {
   /** The arm's figure over the baseline's. */
   ratio: number;
   low: number | null;
@@ -227,6 +255,7 @@ export function ratioLines(
           standing: line.standing,
           word: line.word,
           isBest: line.isBest,
+          place: line.place,
           ratio: ratio(e.value),
           low: known ? ratio(e.low!) : null,
           high: known ? ratio(e.high!) : null,
@@ -419,6 +448,8 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
             word,
             finite(c.p_adjusted) ? p(c.p_adjusted) : null,
             words(c.cpu_time?.effect),
+            words(c.ready_per_cpu_time?.effect),
+            words(c.wall_per_ready_time?.effect),
             judged(c, 'mean') ?? (c.totals?.mean || null),
             judged(c, 'p90') ?? (c.totals?.p90 || null),
             finite(c.spread_ratio)
@@ -449,6 +480,13 @@ export function armRows(
       ? `${quantity(line.low, unit)} to ${quantity(line.high, unit)}`
       : null,
     finite(line.arm.spread?.cv) ? percent(line.arm.spread.cv) : null,
+    finite(line.arm.threads?.running)
+      ? fixed(line.arm.threads.running, 2)
+      : null,
+    finite(line.arm.threads?.queued) ? fixed(line.arm.threads.queued, 2) : null,
+    finite(line.arm.threads?.blocked)
+      ? percent(line.arm.threads.blocked)
+      : null,
     line.word +
       (line.isBest ? ', best' : '') +
       (line.arm.invalid ? `: ${line.arm.invalid}` : ''),

@@ -14,7 +14,7 @@ import {
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
-import { tableElement, numberColumns } from '../../table';
+import { numberColumns, tableElement, withoutEmpty } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { adviceList, placePart } from './answer';
@@ -22,7 +22,14 @@ import { contrastTable, dotsPlan, ratioPlan } from './charts';
 import { spreadPlan, timePlan } from './courses';
 import { narrowingPlan, runningBar } from './running';
 import type { ArmLine } from './shape';
-import { armLines, armRows, head, isRate, traceRows } from './shape';
+import {
+  armLines,
+  armRows,
+  head,
+  isRate,
+  settingText,
+  traceRows,
+} from './shape';
 
 /** Draws a `pinwise.comparison/1`; a record that grew is drawn in place. */
 export function comparisonView(record: AnyRecord, page: Page): View {
@@ -200,15 +207,25 @@ function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
   const contrasts = contrastTable(lines);
   return section(
     'Arms',
-    tableElement({
-      caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; least cost first`,
-      columns: [
-        { name: 'Arm' },
-        ...numberColumns('Runs', 'Median', '95 % interval', 'Spread (cv)'),
-        { name: 'Standing' },
-      ],
-      rows: armRows(lines, unit),
-    }),
+    tableElement(
+      withoutEmpty({
+        caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; cheapest first`,
+        columns: [
+          { name: 'Arm' },
+          ...numberColumns(
+            'Runs',
+            'Median',
+            '95 % interval',
+            'Spread (cv)',
+            'Threads running',
+            'Threads queued',
+            'All blocked',
+          ),
+          { name: 'Standing' },
+        ],
+        rows: armRows(lines, unit),
+      }),
+    ),
     contrasts.rows.length > 0 ? tableElement(contrasts) : null,
   );
 }
@@ -268,9 +285,10 @@ function methodPart(
       ],
       [
         'Error rate',
-        share(plan?.alpha)
-          ? `at most ${share(plan?.alpha)} over all arms and interim looks (α)`
-          : null,
+        record.verdict?.guarantee ??
+          (share(plan?.alpha)
+            ? `at most ${share(plan?.alpha)} over all arms and interim looks (α)`
+            : null),
       ],
       [
         'Same within',
@@ -322,6 +340,7 @@ function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
       { name: 'Of those allowed' },
       ...numberColumns('Cores', 'LLCs', 'Nodes', 'Packages'),
       { name: 'Memory' },
+      { name: 'Setting' },
       { name: 'Also known as' },
       { name: 'Command' },
     ],
@@ -336,6 +355,7 @@ function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
       arm.placement?.memory
         ? `${arm.placement.memory} ${(arm.placement.memory_nodes ?? []).join(',')}`
         : 'inherited',
+      settingText(arm.setting),
       (arm.same_as ?? []).join(', '),
       shellWords(arm.command ?? []),
     ]),

@@ -31,7 +31,7 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
     h(
       'p',
       { class: 'verdict' },
-      visible(diff.sentence || 'No answer stands in this record.'),
+      visible(diff.sentence || 'This record has no conclusion.'),
     ),
     h(
       'p',

@@ -12,7 +12,7 @@ export function readPlan(any: AnyRecord) {
     id: text(record.id),
     started: text(record.started),
     host: text(record.host),
-    pinwise: text(record.pinwise),
+    pinwise: text(record.pinwise_version),
     launcher: text(record.launcher),
     steps: each(record.steps, (raw) => ({
       name: text(raw.name),

@@ -7,7 +7,7 @@ import { FULL, glyphOf, heatOf, quietFigures, strengthOf } from './heat';
 import type { Outlier, Report } from './record';
 
 /** Rows drawn at a time. */
-const AT_A_TIME = 100;
+const AT_A_TIME = 30;
 
 /** What a click does. */
 export interface Picks {
@@ -59,7 +59,7 @@ export function heatMap(
       headOf(heat.columns, chosen.figure, picks),
       ...bodies.filter((body) => body !== null),
     );
-    note.textContent = `Nodes that differ, by figure: blue below their group, vermilion above it, full at ${FULL} robust standard deviations. ▲ ▼ ≠ mark what surely differs. Of all other cells the record has no distance: they are empty.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} A figure, a cause or a node that is clicked fills the list of nodes.`;
+    note.textContent = `Nodes that differ, by figure: blue below their group, vermilion above it, full at ${FULL} robust standard deviations. ▲ ▼ ≠ mark anomalies; other cells are empty.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} Click a figure, a cause or a node to list its nodes.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(AT_A_TIME, total - most)} more`;
@@ -145,7 +145,7 @@ function bodyOf(
   const what = cause
     ? `${cause.setting} = ${cause.value}`
     : report.common.length > 0
-      ? 'Nothing in common is known'
+      ? 'Nothing in common'
       : 'All';
   return h(
     'tbody',

@@ -36,6 +36,9 @@ import { stripChart } from './strips';
 /** Groups whose strips are drawn at once; others when they are opened. */
 const MOST_OPEN = 2;
 
+/** Nodes that differ whose tables are open at first. */
+const MOST_UNFOLDED = 10;
+
 /** Draws a `pinwise.fleet-report/1`. */
 export function fleetReportView(record: AnyRecord, page: Page): View {
   const report = readReport(record);
@@ -47,7 +50,7 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
     h(
       'p',
       { class: 'verdict' },
-      visible(report.sentence || 'No answer stands in this report.'),
+      visible(report.sentence || 'This report has no conclusion.'),
     ),
     missingWords(report)
       ? h('p', { class: 'state missing' }, missingWords(report))
@@ -105,7 +108,7 @@ const NODE_COLUMNS = [
   { name: 'Node' },
   ...numberColumns('Group', 'Anomalies'),
   { name: 'Which' },
-  { name: 'Most of all' },
+  { name: 'Largest' },
 ];
 const COLUMNS = [
   { name: 'Node' },
@@ -123,16 +126,17 @@ function outliers(report: Report, link: Link): HTMLElement {
   };
   const shown = (): Outlier[] => passing(report.outliers, narrowing);
   const nodeTable = () => ({
-    caption: 'Outliers, the farthest first',
+    caption: 'Outliers, most distant first',
     columns: NODE_COLUMNS,
     rows: outlierNodes(shown()).map((node) => nodeRow(node, report, link)),
   });
   const table = () => ({
     caption:
-      'All anomalies. q: the false-discovery rate at which it is just named',
+      'All anomalies. q: the lowest false-discovery rate at which it is named',
     columns: COLUMNS,
     rows: shown().map((outlier) => outlierRow(outlier, report, link)),
   });
+  const isSmall = outlierNodes(report.outliers).length <= MOST_UNFOLDED;
   const nodes = sortableTable(nodeTable());
   const each = sortableTable(table());
   const lists = nodeLists(
@@ -167,10 +171,23 @@ function outliers(report: Report, link: Link): HTMLElement {
     controls.element,
     map.element,
     lists.element,
-    h('div', { class: 'outliers' }, nodes.element),
-    h('div', { class: 'outliers' }, each.element),
+    folded('Nodes as a table', isSmall, nodes.element),
+    folded('Every anomaly', isSmall, each.element),
   );
 }
+
+/** A table that the map stands for, where that is large. */
+const folded = (
+  name: string,
+  isOpen: boolean,
+  table: HTMLElement,
+): HTMLElement =>
+  h(
+    'details',
+    { class: 'outliers', open: isOpen },
+    h('summary', {}, name),
+    table,
+  );
 
 /** Adds names, or takes them out where all are in. */
 function toggle(set: Set<string>, names: readonly string[]): void {
@@ -350,7 +367,7 @@ function strips(
 ): HTMLElement {
   const all = stripsOf(group, own);
   if (all.length === 0)
-    return h('p', { class: 'muted' }, 'No figure is known of this group.');
+    return h('p', { class: 'muted' }, 'This group has no figures.');
   const choose = own.some((outlier) =>
     page.source.has(nodeId(report, outlier.node)),
   )
@@ -376,7 +393,7 @@ function method(report: Report): HTMLElement {
     h(
       'p',
       {},
-      `Each node's figure is held against the nodes of its group.${rate === null ? '' : ` Of all that is named, at most ${percent(rate, 0)} is expected to be named by chance (false-discovery rate).`} docs/fleet.md has the method.`,
+      `Each figure of a node is compared with those of its group.${rate === null ? '' : ` At most ${percent(rate, 0)} of the anomalies are expected to be chance (false-discovery rate).`} docs/fleet.md has the method.`,
     ),
     facts([
       ['Fleet', report.fleet],

@@ -135,8 +135,8 @@ const tooFew = (fleet: Fleet): HTMLElement =>
       'p',
       {},
       fleet.nodes.length < 2
-        ? `Records of ${count(fleet.nodes.length, 'host')} with figures: a fleet is two or more.`
-        : 'No figure is known of two nodes: the same must be measured on each.',
+        ? `${count(fleet.nodes.length, 'host')} so far: a comparison takes two or more.`
+        : 'No figure was measured on two nodes: measure the same on each.',
     ),
     h(
       'p',
@@ -154,22 +154,22 @@ const tooFew = (fleet: Fleet): HTMLElement =>
   );
 
 function verdictOf(fleet: Fleet): string {
-  const size = `${count(fleet.nodes.length, 'node')} in ${count(fleet.groups.length, 'group')} of equal machines, ${count(fleet.columns.length, 'figure')}`;
+  const size = `${count(fleet.nodes.length, 'node')} in ${count(fleet.groups.length, 'group')} of similar machines, ${count(fleet.columns.length, 'figure')}`;
   if (fleet.findings.length > 0) {
     const nodes = new Set(fleet.findings.map((finding) => finding.host)).size;
-    return `${count(nodes, 'node stands', 'nodes stand')} out among ${nodes === 1 ? 'its' : 'their'} equals, in ${count(fleet.findings.length, 'figure')} (${size}).`;
+    return `${count(nodes, 'node differs', 'nodes differ')} from ${nodes === 1 ? 'its' : 'their'} peers, in ${count(fleet.findings.length, 'figure')} (${size}).`;
   }
   const large = fleet.groups.some((group) => group.nodes >= LEAST_GROUP);
   return large
-    ? `No node stands out among its peers (${size}).`
-    : `No group has the ${LEAST_GROUP} nodes that outliers need; figures are only set beside their group's median (${size}).`;
+    ? `No node differs from its peers (${size}).`
+    : `Groups are too small to name outliers (fewer than ${LEAST_GROUP} nodes); figures are shown beside the median of their group (${size}).`;
 }
 
 function findings(fleet: Fleet): HTMLElement {
   const shown = fleet.findings.slice(0, MOST_FINDINGS);
   const more = fleet.findings.length - shown.length;
   return section(
-    'What stands out, worst first',
+    'Outliers, worst first',
     h(
       'ul',
       { class: 'findings' },
@@ -392,7 +392,7 @@ function method(fleet: Fleet): HTMLElement {
     h(
       'p',
       {},
-      `The newest complete record of each host and question. Equals are nodes of the same CPU model and shape. A node stands out where its modified z-score, from the median and the median absolute deviation of its group, lies beyond ${Z_LIMIT} (Iglewicz and Hoaglin, 1993), in groups of ${LEAST_GROUP} nodes or more.${chance}`,
+      `The newest complete record of each host and question. Peers have the same CPU model and shape. A node is an outlier if its modified z-score, from the median and the median absolute deviation of its group, is beyond ${Z_LIMIT} (Iglewicz and Hoaglin, 1993), in groups of ${LEAST_GROUP} nodes or more.${chance}`,
     ),
   );
 }

@@ -10,6 +10,7 @@ import {
   gateLines,
   head,
   pairDots,
+  splitPassed,
   summary,
 } from './shape';
 
@@ -122,17 +123,19 @@ test('a commit is shortened, and left out where it is the name', () => {
 });
 
 test('rows of the table have units, and dashes where nothing is known', () => {
-  const [first, second] = benchmarkRows(gateLines(RECORD));
+  const [first, second] = benchmarkRows(gateLines(RECORD)).map((row) =>
+    row.map(({ text }) => text),
+  );
   expect(first).toEqual([
     'parse',
     '200 ms',
     '210 ms',
     '+5.0 %',
     '+3.0 to +7.0 %',
-    1,
+    '1',
     'slower',
   ]);
-  expect(second).toEqual(['gone', '–', '–', null, null, 0, 'missing']);
+  expect(second).toEqual(['gone', '–', '–', '–', '–', '0', 'missing']);
 });
 
 test('a pair of rates is drawn as its cost: up is worse', () => {
@@ -148,6 +151,34 @@ test('a pair of rates is drawn as its cost: up is worse', () => {
   expect(pairDots(line!)).toEqual([
     { at: 1, ratio: 1.25, base: 100, head: 80, isHeadFirst: false },
   ]);
+});
+
+test('a passed benchmark is drawn up to the limit that passed it', () => {
+  const passed = benchmark('parse', 'passed', {
+    ratio: 0.998,
+    low: 0.97,
+    high: 1.03,
+    high_alone: 1.008,
+    min_effect: 0.01,
+    interval: '≤ +0.8 %',
+  });
+  const [line] = gateLines({ benchmarks: [passed] });
+  expect(line).toMatchObject({ low: 0.998, high: 1.008, interval: '≤ +0.8 %' });
+  expect(line!.high).toBeLessThan(line!.limit!);
+});
+
+test('passed ones fold beside others, and better ones are not merely passed', () => {
+  const [shown, folded] = splitPassed(gateLines(RECORD));
+  expect(shown.map(({ name, mark }) => [name, mark])).toEqual([
+    ['parse', 'worse'],
+    ['gone', 'open'],
+    ['wrong', 'open'],
+    ['open', 'open'],
+    ['quick', 'better'],
+  ]);
+  expect(folded.map(({ name }) => name)).toEqual(['same']);
+  const alone = gateLines({ benchmarks: [benchmark('same', 'passed')] });
+  expect(splitPassed(alone)).toEqual([alone, []]);
 });
 
 test('a record without its fields has lines all the same', () => {

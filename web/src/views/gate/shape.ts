@@ -1,7 +1,7 @@
 // What the drawings and tables of a gate show, worked out of the record.
 
 import { items, list, number, text } from '../../fields';
-import { count, quantity } from '../../format';
+import { count, quantity, wholeNumber } from '../../format';
 import { positive } from '../../numbers';
 import type {
   BuildRecord,
@@ -9,6 +9,7 @@ import type {
   GateRecord,
   Maybe,
 } from '../../records';
+import type { Cell } from '../../sortable';
 
 /** Letters of a commit that are shown. */
 const COMMIT = 12;
@@ -70,8 +71,11 @@ export interface GateLine {
   outcome: string;
   /** The outcome as the text has it: "passed (faster)". */
   word: string;
+  /** How it is drawn: a passed one that is likely better is not merely passed. */
+  mark: 'worse' | 'better' | 'passed' | 'open';
   /** Cost of the head over that of the base; null without an estimate. */
   ratio: number | null;
+  /** Ends of what is drawn; of a limit, from the estimate to it. */
   low: number | null;
   high: number | null;
   /** The cost ratio from which a benchmark is slower; null where it is unknown. */
@@ -87,9 +91,10 @@ const RANKS: Readonly<Record<string, number>> = {
   undecided: 2,
 };
 
-/** The benchmarks, those that need attention first, the others in the order of the suite. */
+/** The benchmarks, those that need attention first, then better ones, the others in the order of the suite. */
 export function gateLines(record: GateRecord): GateLine[] {
-  const rank = ({ outcome }: GateLine): number => RANKS[outcome] ?? 3;
+  const rank = ({ outcome, mark }: GateLine): number =>
+    RANKS[outcome] ?? (mark === 'better' ? 3 : 4);
   return items(record.benchmarks)
     .map(lineOf)
     .sort((a, b) => rank(a) - rank(b));
@@ -102,19 +107,53 @@ function lineOf(benchmark: GateBenchmark): GateLine {
   const ratio = positive(decisive.ratio) ? decisive.ratio : null;
   const { low, high } = decisive;
   const isKnown = ratio !== null && positive(low) && positive(high);
+  const outcome = text(benchmark.outcome);
+  const word = text(benchmark.standing) || outcome;
+  // What it passes by is one end of its own interval; that of the suite is wider.
+  const limit = number(benchmark.high_alone);
+  const isLimit = ratio !== null && limit !== null && limit > 0;
+  const [from, to] =
+    isLimit && (outcome === 'passed' || !isKnown)
+      ? [Math.min(ratio, limit), limit]
+      : isKnown
+        ? [low, high]
+        : [null, null];
   const effect = number(benchmark.min_effect);
   return {
     benchmark,
     name: text(benchmark.name),
-    outcome: text(benchmark.outcome),
-    word: text(benchmark.standing) || text(benchmark.outcome),
+    outcome,
+    word,
+    mark: markOf(benchmark, outcome, word),
     ratio,
-    low: isKnown ? low : null,
-    high: isKnown ? high : null,
+    low: from,
+    high: to,
     limit: effect !== null && effect > 0 ? 1 + effect : null,
     change: text(benchmark.change) || text(decisive.effect?.text),
-    interval: text(decisive.effect?.interval),
+    interval: text(benchmark.interval) || text(decisive.effect?.interval),
   };
+}
+
+function markOf(
+  { metric }: GateBenchmark,
+  outcome: string,
+  word: string,
+): GateLine['mark'] {
+  if (outcome === 'slower') return 'worse';
+  if (outcome === 'faster' || word === `passed (${metric?.better_word})`)
+    return 'better';
+  return outcome === 'passed' ? 'passed' : 'open';
+}
+
+/** The lines to show at once, and those that merely passed, to be folded where others are shown. */
+export function splitPassed(
+  lines: readonly GateLine[],
+): [shown: GateLine[], folded: GateLine[]] {
+  const isPassed = ({ mark }: GateLine): boolean => mark === 'passed';
+  const shown = lines.filter((line) => !isPassed(line));
+  return shown.length === 0
+    ? [[...lines], []]
+    : [shown, lines.filter(isPassed)];
 }
 
 /** Is more of the figure better? Its cost is then the inverse. */
@@ -122,18 +161,25 @@ export const isRate = ({ benchmark }: GateLine): boolean =>
   benchmark.metric?.better === 'higher';
 
 /** Rows of the table of benchmarks. */
-export function benchmarkRows(
-  lines: readonly GateLine[],
-): (string | number | null)[][] {
-  return lines.map(({ benchmark: b, name, change, interval, word }) => [
-    name,
-    quantity(b.base, text(b.metric?.unit)),
-    quantity(b.head, text(b.metric?.unit)),
-    change || null,
-    interval || null,
-    list(b.pairs).length,
-    word,
-  ]);
+export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
+  return lines.map((line, at) => {
+    const { benchmark: b, name, change, interval, word } = line;
+    const figure = (value: Maybe<number>): Cell => ({
+      text: quantity(value, text(b.metric?.unit)),
+      sort: number(value),
+    });
+    const pairs = list(b.pairs).length;
+    return [
+      { text: name },
+      figure(b.base),
+      figure(b.head),
+      { text: change || '–', sort: line.ratio },
+      { text: interval || '–', sort: line.high },
+      { text: wholeNumber(pairs), sort: pairs },
+      // The lines stand in the order of their verdicts.
+      { text: word, sort: at },
+    ];
+  });
 }
 
 export interface PairDot {

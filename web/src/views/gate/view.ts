@@ -19,15 +19,11 @@ import { COLOURS, ratioAxis } from '../../plot';
 import type { GateRecord } from '../../records';
 import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
-import { tableElement, numberColumns } from '../../table';
+import type { SortableTable } from '../../sortable';
+import { sortableTable } from '../../sortable';
+import { numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
-import {
-  commandLine,
-  facts,
-  hostFacts,
-  section,
-  shellWords,
-} from '../../words';
+import { commandLine, facts, section, shellWords } from '../../words';
 import { START } from '../comparison/courses';
 import type { GateLine } from './shape';
 import {
@@ -39,6 +35,7 @@ import {
   isRate,
   pairDots,
   pairsIn,
+  splitPassed,
   summary,
 } from './shape';
 
@@ -49,19 +46,17 @@ const MOST_PAIRS = 500;
 
 /** Draws a `pinwise.gate/1`; a record that grew is drawn in place. */
 export function gateView(record: AnyRecord, page: Page): View {
-  const [top, table, findings, method] = [
-    keyedSlot(),
-    keyedSlot(),
-    keyedSlot(),
-    keyedSlot(),
-  ];
-  const changes = chartSlot('Change of every benchmark');
+  const [top, findings, method] = [keyedSlot(), keyedSlot(), keyedSlot()];
+  const changes = chartSlot('Changes');
+  const passed = foldedChart('Changes of those that passed');
+  const table = benchmarkTable(record as GateRecord);
   const each = benchmarkList();
   const element = h(
     'article',
     { class: 'gate' },
     top.element,
     changes.element,
+    passed.element,
     table.element,
     each.element,
     findings.element,
@@ -71,14 +66,16 @@ export function gateView(record: AnyRecord, page: Page): View {
   const update = (next: AnyRecord): void => {
     const now = next as GateRecord;
     const lines = gateLines(now);
-    top.show([head(now), now.base, now.head], () => topPart(now));
-    changes.show(changePlan(now, lines, each.open));
-    table.show(benchmarkRows(lines), () => [tablePart(now, lines)]);
+    top.show(head(now), () => topPart(now));
+    const [shown, folded] = splitPassed(lines);
+    changes.show(changePlan(now, shown, each.open));
+    passed.show(passedWords(folded), changePlan(now, folded, each.open));
+    table.show(lines);
     each.show(now, lines);
     findings.show([now.findings, now.stopped], () => [
       findingsPart(now.findings, Boolean(now.stopped)),
     ]);
-    method.show([pairsIn(now), now.stopped, now.elapsed_s], () => [
+    method.show([pairsIn(now), now.stopped, now.elapsed_s, now.head], () => [
       methodPart(now),
     ]);
     if (wasEnded === false && now.stopped) page.announce(head(now).sentence);
@@ -88,7 +85,7 @@ export function gateView(record: AnyRecord, page: Page): View {
   return {
     element,
     update,
-    dispose: () => [changes, each].forEach((part) => part.dispose()),
+    dispose: () => [changes, passed, each].forEach((part) => part.dispose()),
   };
 }
 
@@ -103,25 +100,15 @@ function topPart(record: GateRecord): (Node | null)[] {
       sentence,
     ),
     adviceLine(advice),
-    facts([
-      ['Head', buildWords(record.head)],
-      ['Base', buildWords(record.base)],
-      [
-        'Suite',
-        record.suite &&
-          `${record.suite}, ${count(list(record.benchmarks).length, 'benchmark')}`,
-      ],
-      // Name and model; all of the host is below.
-      ...hostFacts(record.host).slice(0, 2),
-    ]),
   ];
 }
 
-/** How a point looks by outcome: position, shape and word say the same. */
-const LOOKS: Readonly<Record<string, Look>> = {
-  slower: { shape: 'triangle', turn: 90, colour: COLOURS.worse },
-  faster: { shape: 'triangle', turn: -90, colour: COLOURS.better },
+/** How a point looks: position, shape and word say the same. */
+const LOOKS: Readonly<Record<GateLine['mark'], Look>> = {
+  worse: { shape: 'triangle', turn: 90, colour: COLOURS.worse },
+  better: { shape: 'triangle', turn: -90, colour: COLOURS.better },
   passed: { shape: 'square' },
+  open: { isHollow: true },
 };
 
 /** Every benchmark's change; null without benchmarks. */
@@ -138,7 +125,7 @@ function changePlan(
     ),
     0.01,
   );
-  const caption = `The dashed line in a row is its smallest effect of interest.${lines.some(isRate) ? ' Rates are drawn as their inverse, so that right is always worse.' : ''}`;
+  const caption = `The dashed line in a row is its smallest effect.${lines.some(isRate) ? ' Rates are drawn as their inverse, so that right is always worse.' : ''}`;
   return {
     name: `Change against ${base}`,
     summary: `${summary(lines)} ${caption}`,
@@ -175,7 +162,7 @@ function changePlan(
               (l.ratio !== null) === isDrawn
                 ? [
                     {
-                      ...(LOOKS[l.outcome] ?? { isHollow: true }),
+                      ...LOOKS[l.mark],
                       x: l.ratio ?? 1,
                       y,
                       low: l.low,
@@ -204,22 +191,51 @@ function tooltip(line: GateLine): string {
     .join('\n');
 }
 
-const tablePart = (record: GateRecord, lines: readonly GateLine[]): Node =>
-  section(
-    'Benchmarks',
-    tableElement({
-      caption:
-        'Medians of both builds; intervals hold for all benchmarks and looks together',
-      columns: [
-        { name: 'Benchmark' },
-        { name: buildName(record.base, 'Base'), isNumber: true },
-        { name: buildName(record.head, 'Head'), isNumber: true },
-        ...numberColumns('Change', 'Interval', 'Pairs'),
-        { name: 'Verdict' },
-      ],
-      rows: benchmarkRows(lines),
-    }),
-  );
+/** The table of all benchmarks, by which columns a reader likes. */
+function benchmarkTable(record: GateRecord): {
+  element: HTMLElement;
+  show(lines: readonly GateLine[]): void;
+} {
+  const own = (lines: readonly GateLine[]): SortableTable => ({
+    caption:
+      'Medians of both builds. Intervals hold for all benchmarks and looks together; the limit (≤ or ≥) of one that passed holds for it alone',
+    columns: [
+      { name: 'Benchmark' },
+      { name: buildName(record.base, 'Base'), isNumber: true },
+      { name: buildName(record.head, 'Head'), isNumber: true },
+      ...numberColumns('Change', 'Interval', 'Pairs'),
+      { name: 'Verdict' },
+    ],
+    rows: benchmarkRows(lines),
+  });
+  const table = sortableTable(own([]));
+  return {
+    element: section('Benchmarks', table.element),
+    show: (lines) => table.show(own(lines)),
+  };
+}
+
+/** A chart under a line that opens it. */
+function foldedChart(
+  title: string,
+): Part & { show(name: string, plan: ChartPlan | null): void } {
+  const [name, slot] = [h('summary'), chartSlot(title)];
+  const element = h('details', {}, name, slot.element);
+  return {
+    element,
+    show(words, plan) {
+      element.hidden = plan === null;
+      name.textContent = words;
+      slot.show(plan);
+    },
+    dispose: () => slot.dispose(),
+  };
+}
+
+const nameOf = ({ name }: GateLine): string => name;
+
+const passedWords = (lines: readonly GateLine[]): string =>
+  `${count(lines.length, 'benchmark')} passed`;
 
 /** What is folded away of a benchmark. */
 interface Folded extends Part {
@@ -233,7 +249,10 @@ function benchmarkList(): {
   open(name: string): void;
   dispose(): void;
 } {
-  const element = section('Each benchmark');
+  const [open, passed] = [h('div'), h('div')];
+  const title = h('summary');
+  const fold = h('details', {}, title, passed);
+  const element = section('Each benchmark', open, fold);
   const parts = new Map<string, Folded>();
   let order = '';
   return {
@@ -245,13 +264,23 @@ function benchmarkList(): {
         parts.set(line.name, part);
         part.show(record, line);
       }
-      const next = JSON.stringify(lines.map((line) => line.name));
-      if (next !== order)
-        element.append(...lines.map(({ name }) => parts.get(name)!.element));
+      const [shown, folded] = splitPassed(lines);
+      const next = JSON.stringify(
+        [shown, folded].map((all) => all.map(nameOf)),
+      );
+      if (next !== order) {
+        const elements = (all: readonly GateLine[]): Element[] =>
+          all.map((line) => parts.get(nameOf(line))!.element);
+        open.replaceChildren(...elements(shown));
+        passed.replaceChildren(...elements(folded));
+      }
       order = next;
+      fold.hidden = folded.length === 0;
+      title.textContent = passedWords(folded);
     },
     open(name) {
       const details = parts.get(name)?.element as HTMLDetailsElement;
+      fold.open ||= fold.contains(details);
       details.open = true;
       details.querySelector('summary')?.focus();
     },
@@ -349,6 +378,13 @@ function methodPart(record: GateRecord): HTMLElement {
   return section(
     'How it was measured',
     facts([
+      ['Head', buildWords(record.head)],
+      ['Base', buildWords(record.base)],
+      [
+        'Suite',
+        record.suite &&
+          `${record.suite}, ${count(list(record.benchmarks).length, 'benchmark')}`,
+      ],
       [
         'Design',
         `${count(pairsIn(record), 'pair')}: a run of each build, one right after the other, in random order`,

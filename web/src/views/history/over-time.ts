@@ -20,6 +20,8 @@ export const MOST_POINTS = 2000;
 const MOST_LABELS = 6;
 /** Points that have room for the signs of their verdicts. */
 const MOST_SIGNS = 60;
+/** Points whose intervals are bars; those of more are a band. */
+const MOST_BARS = 40;
 
 /** The plot of a subject's records with a select of its figures. */
 export function overTimePart(
@@ -264,6 +266,8 @@ function planOf(
           width: 1,
           interval: 'y' as const,
           thickness: 1.5,
+          isBand: host.points.length > MOST_BARS,
+          size: host.points.length > MOST_BARS ? 2 : 4.5,
           points: host.points.map((point) => ({
             x: point.time,
             y: point.figure.value,

@@ -4,7 +4,7 @@ import './history.css';
 
 import { h, svg, visible } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
-import { addressOf, questionsOf, signOf, verdictWords } from './shape';
+import { addressOf, questionsOf, verdictWords } from './shape';
 import type { Question } from './shape';
 import type { Entry } from '../../source';
 
@@ -49,7 +49,7 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
         h(
           'caption',
           {},
-          `Asked more than once in the newest ${count(entries.length, 'record')}. A tick below the line: the machine (CPU, shape, kernel, microcode or hypervisor) or the program changed.`,
+          `Measured more than once in the newest ${count(entries.length, 'record')}. A tick below the line marks a change of the machine (CPU, shape, kernel, microcode, hypervisor) or the program.`,
         ),
         h(
           'thead',
@@ -108,7 +108,7 @@ function rowOf(question: Question): HTMLElement {
             `${minute(newest.entry.time)} ${verdictWords(newest.entry)}`,
           ),
         },
-        `${signOf(newest.entry)} ${shown(value)}`.trim(),
+        shown(value),
       ),
     ),
     h(

@@ -9,6 +9,7 @@ import {
   changesOf,
   changesOfSteps,
   filterOf,
+  foldParts,
   kindWords,
   oldestFirst,
   overTime,
@@ -239,4 +240,19 @@ test('a change takes the steps up to its head', () => {
   ];
   const changes = [change('b', 'd', 2), change('gone', 'lost', 1)];
   expect(changesOfSteps({ steps, changes })).toEqual([null, 0, 0, null]);
+});
+
+test('parts of a bench or a fleet share a line, unless their tag is asked for', () => {
+  const part = (id: string): Entry => entry(id, { tags: ['bench:9'] });
+  const bench = entry('9', { schema: 'pinwise.bench/1', tags: ['bench:9'] });
+  const all = [part('4'), entry('3'), part('2'), part('1'), bench];
+  const ids = (asked?: string): [string, number][] =>
+    foldParts(all, asked).map(({ entry: { id }, others }) => [id, others]);
+  expect(ids()).toEqual([
+    ['4', 2],
+    ['3', 0],
+    ['9', 0],
+  ]);
+  expect(ids('bench:9').length).toBe(5);
+  expect(foldParts(all.slice(2), undefined).length).toBe(3);
 });

@@ -69,6 +69,52 @@ export const verdictWords = (entry: Entry): string =>
   `${signOf(entry)} ${entry.complete ? entry.verdict : 'unfinished: running, or cut off'}`.trim();
 
 /** A point of a plot over time. */
+/** Fewer parts than this are listed one by one. */
+const LEAST_FOLDED = 3;
+
+/** The tag of the bench or fleet that a record is a part of. */
+function tagOfWhole({ schema, tags }: Entry): string | undefined {
+  const prefix = schema.startsWith('pinwise.comparison/')
+    ? 'bench:'
+    : schema.startsWith('pinwise.fleet-node/')
+      ? 'fleet:'
+      : null;
+  return prefix === null
+    ? undefined
+    : tags.find((tag) => tag.startsWith(prefix));
+}
+
+/** An entry of a list; of many parts of one bench or fleet the newest, and how many others are not listed. */
+export interface Folded {
+  entry: Entry;
+  others: number;
+  tag: string | undefined;
+}
+
+/** A list without the parts of benches and fleets; with them where their tag was asked for. */
+export function foldParts(
+  entries: readonly Entry[],
+  asked: string | undefined,
+): Folded[] {
+  const parts = new Map<string, number>();
+  const foldedTag = (entry: Entry): string | undefined => {
+    const tag = tagOfWhole(entry);
+    return tag === asked ? undefined : tag;
+  };
+  for (const tag of entries.map(foldedTag))
+    if (tag !== undefined) parts.set(tag, (parts.get(tag) ?? 0) + 1);
+  const seen = new Set<string>();
+  return entries.flatMap((entry): Folded[] => {
+    const tag = foldedTag(entry);
+    const all = tag === undefined ? 0 : (parts.get(tag) ?? 0);
+    if (tag === undefined || all < LEAST_FOLDED)
+      return [{ entry, others: 0, tag: undefined }];
+    if (seen.has(tag)) return [];
+    seen.add(tag);
+    return [{ entry, others: all - 1, tag }];
+  });
+}
+
 export interface Point {
   entry: Entry;
   /** Milliseconds since 1970. */

@@ -13,6 +13,7 @@ import {
   AT_A_TIME,
   addressOf,
   filterOf,
+  foldParts,
   kindWords,
   oldestFirst,
   stretchOf,
@@ -78,19 +79,25 @@ export async function historyView(
   held.controls.element.addEventListener('submit', (event) =>
     event.preventDefault(),
   );
-  const stop = page.source.watchList(() => {
-    clearTimeout(timer);
-    timer = setTimeout(
-      () => void reload(held, Math.max(AT_A_TIME, held.listing.records.length)),
-      PAUSE,
-    );
-  });
+  const state = h('p', { class: 'state', role: 'status' });
+  const stop = page.source.watchList(
+    () => {
+      clearTimeout(timer);
+      timer = setTimeout(
+        () =>
+          void reload(held, Math.max(AT_A_TIME, held.listing.records.length)),
+        PAUSE,
+      );
+    },
+    (words) => (state.textContent = words),
+  );
   show(held);
   await plot(held);
   const element = h(
     'div',
     {},
     h('h1', {}, title),
+    state,
     held.controls.element,
     held.plot,
     held.questions,
@@ -251,9 +258,7 @@ function show(held: Held): void {
   held.controls.element.hidden = listing.total === 0 && !isFiltered;
   if (listing.total === 0) {
     held.questions.replaceChildren();
-    held.summary.textContent = isFiltered
-      ? 'No record passes these filters.'
-      : '';
+    held.summary.textContent = isFiltered ? 'No matching records.' : '';
     fill(
       held.body,
       isFiltered
@@ -289,8 +294,8 @@ const firstSteps = (page: Page): HTMLElement =>
       'p',
       {},
       page.source.kind === 'site'
-        ? 'No records yet. These make the first ones; this page shows them as they come:'
-        : 'This report has no records. These make some:',
+        ? 'No records yet. Make the first with one of these; it appears here:'
+        : 'This report has no records. Make some with these:',
     ),
     commandLine(
       'pinwise topology --measure',
@@ -316,9 +321,11 @@ function tableOf(held: Held): HTMLElement {
     ...COLUMNS,
     ...(hasTags ? ['Tags'] : []),
   ];
-  const rows = held.listing.records.map((entry) =>
+  const folded = foldParts(held.listing.records, held.filter.tag);
+  const rows = folded.flatMap(({ entry, others, tag }) => [
     rowOf(held, entry, canCompare, hasTags),
-  );
+    ...(tag === undefined ? [] : [othersRow(others, tag, heads.length)]),
+  ]);
   return h(
     'table',
     { class: 'records', role: 'table' },
@@ -336,6 +343,22 @@ function tableOf(held: Held): HTMLElement {
     h('tbody', { role: 'rowgroup' }, ...rows),
   );
 }
+
+/** Where the other parts of a bench or a fleet are listed. */
+const othersRow = (others: number, tag: string, columns: number): HTMLElement =>
+  h(
+    'tr',
+    { role: 'row' },
+    h(
+      'td',
+      { role: 'cell', colSpan: columns },
+      h(
+        'a',
+        { href: addressOf({ tag }) },
+        visible(`and ${count(others, 'other part')} of ${tag}`),
+      ),
+    ),
+  );
 
 function rowOf(
   held: Held,
@@ -433,7 +456,7 @@ function showCompare(held: Held): void {
         'p',
         { role: 'status' },
         chosen.length === 1
-          ? 'One record is chosen; choose another one of its kind to compare.'
+          ? 'Choose another record of the same kind to compare.'
           : `${chosen.length} records are chosen; two can be compared.`,
       ),
     );

@@ -37,7 +37,7 @@ export const cpuTable = (record: JitterRecord): Table => ({
 });
 
 export const causeTable = (record: JitterRecord): Table => ({
-  caption: 'What took the time, of all CPUs together',
+  caption: 'Causes of gaps, all CPUs together',
   columns: [
     { name: 'Cause' },
     ...numberColumns('Gaps', 'Time', 'Longest'),
@@ -71,7 +71,7 @@ export function longestChart(record: JitterRecord): ChartPlan {
   const kinds = [...new Set(gaps.map(({ kind }) => kind))];
   return {
     name: 'Longest gaps',
-    summary: `The ${count(gaps.length, 'longest gap', 'longest gaps')} by when they began.`,
+    summary: `The ${count(gaps.length, 'longest gap', 'longest gaps')} by start time.`,
     panels: () => [
       {
         height: 200,

@@ -17,7 +17,7 @@ export function jitterView(any: AnyRecord, _page: Page): View {
   const unknown = record.causes_unavailable;
   return stack('article', '', [
     h('p', { class: 'verdict' }, verdict(record)),
-    section('Findings', findingList(record.findings, 'Nothing stands out.')),
+    section('Findings', findingList(record.findings, 'No findings.')),
     section('CPUs', tableElement(cpuTable(record))),
     section(
       'Causes',

@@ -260,7 +260,7 @@ function pairWords(measured: Measured, shown: Shown): string {
   if (i === j) return `CPU ${a}: itself`;
   const ns = measured.latency[i]?.[j] ?? null;
   if (ns === null) return `CPUs ${a} and ${b}: neither measured nor inferred`;
-  return `CPUs ${a} and ${b}: ${quantity(ns, 'ns')}, ${measured.isMeasured[i]?.[j] ? 'measured' : 'taken from the leaders of their groups'}`;
+  return `CPUs ${a} and ${b}: ${quantity(ns, 'ns')}, ${measured.isMeasured[i]?.[j] ? 'measured' : 'inferred from other pairs of their groups'}`;
 }
 
 function matrixTable(measured: Measured): HTMLElement | null {

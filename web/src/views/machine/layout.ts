@@ -20,17 +20,17 @@ export interface Sizes {
   height: number;
   /** Is there room for a figure below the CPU's number? */
   hasFigure: boolean;
-  font: number;
 }
+
+/** Letters of the drawing, pixels: smaller ones cannot be read. */
+export const FONT = 12;
 
 /** Boxes grow smaller as CPUs become more. */
 export function sizesFor(cpus: number): Sizes {
-  if (cpus <= 64) return { width: 44, height: 36, hasFigure: true, font: 12 };
-  if (cpus <= 256)
-    return { width: 34, height: 30, hasFigure: true, font: 10.5 };
-  if (cpus <= 512)
-    return { width: 27, height: 17, hasFigure: false, font: 9.5 };
-  return { width: 21, height: 15, hasFigure: false, font: 8.5 };
+  if (cpus <= 64) return { width: 44, height: 36, hasFigure: true };
+  if (cpus <= 256) return { width: 36, height: 32, hasFigure: true };
+  if (cpus <= 1000) return { width: 28, height: 17, hasFigure: false };
+  return { width: 35, height: 17, hasFigure: false };
 }
 
 const GAP = 4;
@@ -97,8 +97,8 @@ function box(unit: Unit, most: number, sizes: Sizes): Box {
   };
 }
 
-/** A label's width in the drawing's 11 px font. */
-const textWidth = (text: string): number => text.length * 6.1;
+/** A label's width. */
+const textWidth = (text: string): number => text.length * 6.7;
 
 /** Puts boxes into columns, from a corner on; returns what they take. */
 function arrange(

@@ -76,7 +76,7 @@ export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
             x: 11,
             y: 12,
             'text-anchor': 'middle',
-            'font-size': 11,
+            'font-size': 12,
             fill: inkOn(colour),
           },
           visible(name),

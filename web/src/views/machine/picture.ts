@@ -6,6 +6,7 @@ import { theme } from '../../theme';
 import type { Colouring } from './figures';
 import { short, stateOf } from './figures';
 import type { Box, Sizes } from './layout';
+import { FONT } from './layout';
 import { classColour } from './legend';
 import type { Cpu } from './record';
 import type { Unit } from './shape';
@@ -61,14 +62,14 @@ export function drawBox(
         : 'cpu disallowed'
       : 'cpu offline';
     const middle = x + box.width / 2;
-    const line = (offset: number, font: number, text: string): SVGElement =>
+    const line = (offset: number, text: string): SVGElement =>
       svg(
         'text',
         {
           x: middle,
           y: y + offset,
           'text-anchor': 'middle',
-          'font-size': font,
+          'font-size': FONT,
           class: 'cpu-text',
           'aria-hidden': 'true',
         },
@@ -80,13 +81,10 @@ export function drawBox(
       svg('rect', { x, y, width: box.width, height: box.height, rx: 3 }),
     );
     const number = line(
-      box.height / 2 + (sizes.hasFigure ? -3 : 3.5),
-      sizes.font,
+      box.height / 2 + (sizes.hasFigure ? -3 : 4.5),
       box.label,
     );
-    const figure = sizes.hasFigure
-      ? line(box.height - 5, sizes.font - 1.5, '')
-      : null;
+    const figure = sizes.hasFigure ? line(box.height - 4, '') : null;
     parent.append(element, number, ...(figure ? [figure] : []));
     spots.push({
       cpu,
@@ -124,7 +122,7 @@ export function drawBox(
     parent.append(
       svg(
         'text',
-        { x: x + 5, y: y + 13, 'font-size': 11, class: 'unit-name' },
+        { x: x + 5, y: y + 13, 'font-size': FONT, class: 'unit-name' },
         box.label,
       ),
     );

@@ -87,6 +87,7 @@ export function readMachine(any: AnyRecord) {
     shapeHash: text(record.shape_hash),
     contradictions: each(record.contradictions, readVerdict),
     warnings: texts(record.warnings),
+    started: text(record.started),
     measured: record.measured ? readMeasured(fields(record.measured)) : null,
   };
 }

@@ -19,7 +19,7 @@ const sizesOf = (cpus: number): Sizes => {
         : cpus <= 256
           ? [9, 8]
           : [6, 6];
-  return { width, height, hasFigure: false, font: 10 };
+  return { width, height, hasFigure: false };
 };
 
 /** The CPUs of `used` in the machine, at most so wide; null where there are too many to draw. */

@@ -13,6 +13,7 @@ import {
   seconds,
   wholeNumber,
 } from '../../format';
+import { adviceLine } from '../../method';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement, numberColumns } from '../../table';
@@ -32,8 +33,9 @@ export function machineView(record: AnyRecord): View {
   const measured = machine.measured;
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(verdictOf(machine))),
-    contradictions(machine),
+    adviceLine(machine.contradictions[0]?.advice),
     titled('The machine', ...linkedViews(machine)),
+    contradictions(machine),
     measured && compared(machine),
     measured &&
       titled('Caches', measured.ladder && chart(ladderPlan(measured.ladder))),
@@ -49,7 +51,7 @@ export function machineView(record: AnyRecord): View {
     measured && costs(measured),
     devices(machine),
     about(machine),
-    measured && effort(measured),
+    measured && effort(measured, machine.started),
   ]);
 }
 
@@ -79,7 +81,7 @@ function titled(
 function contradictions(machine: Machine): HTMLElement | null {
   if (machine.contradictions.length === 0) return null;
   return section(
-    'What is wrong in the report',
+    'What is misreported',
     h(
       'ul',
       { class: 'findings' },
@@ -308,7 +310,7 @@ function about(machine: Machine): HTMLElement {
   );
 }
 
-function effort(measured: Measured): HTMLElement {
+function effort(measured: Measured, started: string): HTMLElement {
   const { effort: spent, survey } = measured;
   const notes = [
     ...measured.notes,
@@ -331,7 +333,7 @@ function effort(measured: Measured): HTMLElement {
         typeof spent.steal_share === 'number' && percent(spent.steal_share),
       ],
       ['Seed', String(survey.seed ?? '')],
-      ['Started', survey.started],
+      ['Started', started],
     ]),
     notes.length > 0
       ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note))))

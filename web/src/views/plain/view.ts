@@ -15,7 +15,11 @@ export function plainView(record: AnyRecord): View {
   const element = h(
     'article',
     {},
-    h('p', {}, 'This kind of record has no drawing; these are its fields.'),
+    h(
+      'p',
+      {},
+      'This kind of record has no view of its own; these are its fields.',
+    ),
     section(
       'Fields',
       copyButton(text, 'the record'),

@@ -8,7 +8,7 @@ import { drawingKinds, HEADING, saveMenu, sheet } from '../../save';
 import type { Theme } from '../../theme';
 import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
-import type { Part } from '../../view';
+import type { Part, Place } from '../../view';
 import { inkOn } from '../../colour-scale';
 import type { Box, Flame } from './shape';
 import { boxes, fileName, KIND_WORDS, search } from './shape';
@@ -29,6 +29,8 @@ interface Handle {
   state: State;
   canvas: HTMLCanvasElement;
   refresh(): void;
+  /** Writes what the reader chose into the address. */
+  keep(): void;
 }
 
 type Invert = (tree: Flame) => Flame;
@@ -71,12 +73,22 @@ const SIGNS: Readonly<Record<string, string>> = {
   broken: '✂ ',
 };
 
-/** `invert` turns the tree around, callers below, where that makes sense. */
+/** The part of the page that links to a flame graph name. */
+const PART = 'calls';
+
+/** What a graph is made with beside its calls. */
+interface Options {
+  /** Turns the tree around, callers below, where that makes sense. */
+  invert?: Invert;
+  /** Where zoom, search and inversion stand in the address. */
+  place?: Place | undefined;
+}
+
 export function flameGraph(
   tree: Flame,
   name: string,
   summary: string,
-  invert?: Invert,
+  { invert, place: at }: Options,
 ): Part {
   const canvas = h('canvas', {
     tabIndex: 0,
@@ -105,9 +117,10 @@ export function flameGraph(
   };
   const refresh = (): void => {
     place.textContent = visible(words(handle));
+    handle.keep();
     draw();
   };
-  const handle: Handle = { tree, state, canvas, refresh };
+  const handle: Handle = { tree, state, canvas, refresh, keep: () => {} };
   const stops = [onTheme(draw), onPrint(() => paint(handle))];
   const size = new ResizeObserver(draw);
   size.observe(box);
@@ -123,7 +136,7 @@ export function flameGraph(
       ' ',
       h('span', { class: 'muted' }, summary),
     ),
-    tools(handle, invert),
+    tools(handle, invert, at),
     box,
     place,
     key(tree),
@@ -155,7 +168,7 @@ function words({ tree, state }: Handle): string {
   return `${visible(frame.name)}${visible(where)} (${KIND_WORDS[frame.kind] ?? frame.kind}): ${frame.words}.`;
 }
 
-function tools(handle: Handle, invert?: Invert): HTMLElement {
+function tools(handle: Handle, invert?: Invert, place?: Place): HTMLElement {
   const { tree, state, refresh } = handle;
   const input = h('input', {
     type: 'search',
@@ -184,12 +197,32 @@ function tools(handle: Handle, invert?: Invert): HTMLElement {
     'All calls',
   );
   const turn = h('input', { type: 'checkbox' });
-  turn.addEventListener('change', () => {
+  const turnAround = (): void => {
     handle.tree = turn.checked && invert ? invert(tree) : tree;
     toAll(state);
     state.boxes = [];
     look();
-  });
+  };
+  turn.addEventListener('change', turnAround);
+  if (place) {
+    const { params } = place;
+    input.value = params.get('find') ?? '';
+    turn.checked = params.has('inverted');
+    turnAround();
+    const zoom = Number(params.get('zoom'));
+    if (handle.tree.frames[zoom]) state.focus = state.cursor = zoom;
+    let kept = params.toString();
+    handle.keep = () => {
+      const next = new URLSearchParams();
+      if (input.value) next.set('find', input.value);
+      if (turn.checked) next.set('inverted', '');
+      if (state.focus > 0) next.set('zoom', String(state.focus));
+      // A pointer that moves chooses nothing.
+      if (next.toString() === kept) return;
+      kept = next.toString();
+      place.keep(PART, next);
+    };
+  }
   const turned = h('label', {}, turn, ' Invert: callers below each function');
   return h(
     'div',
@@ -218,7 +251,7 @@ function key(tree: Flame): HTMLElement {
     broken: 'Pale pink, ✂: callers missing (broken stacks)',
     up: 'Vermilion, +: more than before',
     down: 'Blue, −: less than before',
-    flat: 'Grey: may be chance, or too small to speak of',
+    flat: 'Grey: negligible, or may be chance',
   };
   return h(
     'ul',

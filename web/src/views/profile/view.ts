@@ -9,7 +9,7 @@ import type { ProfileDiff, ProfileRecord, SpotRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
-import type { Part, View } from '../../view';
+import type { Page, Part, View } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { attributions } from './attribution';
 import { flameGraph } from './flame';
@@ -30,7 +30,7 @@ const noteList = (
     ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note))))
     : null;
 
-export function profileView(any: AnyRecord): View {
+export function profileView(any: AnyRecord, page: Page): View {
   const record = any as ProfileRecord;
   const tree = shape.flameOf(record);
   const whole = record.total?.cpu_s ?? 0;
@@ -39,8 +39,8 @@ export function profileView(any: AnyRecord): View {
     flameGraph(
       tree,
       'Flame graph',
-      `${seconds(whole)} of CPU time, ${count(record.total?.samples ?? 0, 'sample')}; a call is as wide as the time in it and in what it called; inverted, a caller as the time that it spent in what stands above it.`,
-      shape.callersFirst,
+      `${seconds(whole)} of CPU time, ${count(record.total?.samples ?? 0, 'sample')}; the width of a call is the time in it and its callees; inverted, the width of a caller is the time spent in the function above it.`,
+      { invert: shape.callersFirst, place: page.place },
     );
   const threads = shape.threadTable(record);
   const element = h(
@@ -201,7 +201,7 @@ function bar(share: number): SVGElement {
   );
 }
 
-export function profileDiffView(any: AnyRecord): View {
+export function profileDiffView(any: AnyRecord, page: Page): View {
   const diff = any as ProfileDiff;
   const tree = shape.flameOfDiff(diff);
   const graph =
@@ -210,16 +210,17 @@ export function profileDiffView(any: AnyRecord): View {
       tree,
       'Difference flame graph',
       `CPU time per ${diff.unit}: ${shape.changeWords(diff.total, diff.unit)}.`,
+      { place: page.place },
     );
-  const [first = '', ...rest] = diff.sentences ?? [];
   const pausing = shape.pausingWords(diff);
   const table = shape.changeTable(diff, MOST_FUNCTIONS);
   const element = h(
     'article',
     {},
-    h('p', { class: 'verdict' }, visible(first)),
-    ...rest.map((sentence) => h('p', {}, visible(sentence))),
+    h('p', { class: 'verdict' }, visible(diff.headline ?? '')),
+    ...(diff.sentences ?? []).map((sentence) => h('p', {}, visible(sentence))),
     pausing ? h('p', {}, pausing) : null,
+    graph ? section('Calls', graph.element) : null,
     section(
       'All together',
       facts([
@@ -228,7 +229,6 @@ export function profileDiffView(any: AnyRecord): View {
       ]),
     ),
     ...attributions(diff.attributions),
-    graph ? section('Calls', graph.element) : null,
     table ? section('Functions', tableElement(table)) : null,
     section('The two profiles', optional(sides(diff)), noteList(diff.notes)),
   );
@@ -241,7 +241,7 @@ function sides(diff: ProfileDiff): Table {
     ['after', diff.after],
   ] as const;
   return {
-    caption: 'What was subtracted from what',
+    caption: 'Before and after',
     columns: [
       { name: 'Side' },
       { name: 'Record' },

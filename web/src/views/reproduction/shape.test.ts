@@ -2,22 +2,12 @@
 
 import { expect, test } from 'vitest';
 
-import { claimRow, claimRows, sentence } from './shape';
-
-test('claims are counted by verdict', () => {
-  expect(
-    sentence({
-      counts: { reproduced: 3, contradicted: 1, given: 2 },
-    }),
-  ).toBe(
-    '3 of 4 claims that were tried came out as reported; 2 given, 0 not here.',
-  );
-});
+import { claimRow, claimRows } from './shape';
 
 test('what was not tried has a dash, an unknown verdict stands as it is', () => {
   expect(
     claimRow({ claim: 'c', reported: '14', measured: null, verdict: 'given' }),
-  ).toEqual(['c', '14', '–', '○\u00a0given', '']);
+  ).toEqual(['c', '14', '–', '○\u00a0input', '']);
   expect(claimRow({ verdict: 'newer' as 'given' })[3]).toBe('newer');
   expect(
     claimRows({
@@ -29,4 +19,16 @@ test('what was not tried has a dash, an unknown verdict stands as it is', () => 
       ],
     }),
   ).toEqual([['c', '–', '–', '–', '', 'e', 'r']]);
+});
+
+test('contradicted claims stand first, inputs last', () => {
+  const claims = (['given', 'reproduced', 'contradicted'] as const).map(
+    (verdict) => ({ claim: verdict, verdict }),
+  );
+  const rows = claimRows({ reports: [{ experiments: [{ claims }] }] });
+  expect(rows.map(([claim]) => claim)).toEqual([
+    'contradicted',
+    'reproduced',
+    'given',
+  ]);
 });

@@ -9,17 +9,17 @@ export const VERDICTS: Readonly<
   reproduced: {
     mark: '✓',
     word: 'reproduced',
-    meaning: 'came out as reported',
+    meaning: 'as reported',
   },
   contradicted: {
     mark: '✗',
     word: 'contradicted',
-    meaning: 'came out otherwise',
+    meaning: 'not as reported',
   },
   given: {
     mark: '○',
-    word: 'given',
-    meaning: 'taken from the report, nothing predicts it',
+    word: 'input',
+    meaning: 'taken from the report, tests nothing',
   },
   not_here: {
     mark: '–',
@@ -40,22 +40,22 @@ export function claimRow(claim: ClaimRecord): string[] {
   ];
 }
 
-/** Every claim with its experiment and report. */
+const ORDER = ['contradicted', 'reproduced', 'not_here', 'given'];
+
+/** Every claim with its experiment and report: what was contradicted first, what nothing tests last. */
 export function claimRows(record: Reproduction): string[][] {
-  return (record.reports ?? []).flatMap((report) =>
-    (report.experiments ?? []).flatMap((e) =>
-      (e.claims ?? []).map((claim) => [
-        ...claimRow(claim),
-        e.name ?? '',
-        report.name ?? '',
-      ]),
+  const all = (record.reports ?? []).flatMap((report) =>
+    (report.experiments ?? []).flatMap((experiment) =>
+      (experiment.claims ?? []).map((claim) => ({ report, experiment, claim })),
     ),
   );
-}
-
-/** "75 of 75 claims that were tried came out as reported; 43 given, 0 not here." */
-export function sentence(record: Reproduction): string {
-  const counts = record.counts ?? {};
-  const [good, bad] = [counts['reproduced'] ?? 0, counts['contradicted'] ?? 0];
-  return `${good} of ${good + bad} claims that were tried came out as reported; ${counts['given'] ?? 0} given, ${counts['not_here'] ?? 0} not here.`;
+  const rank = ({ claim }: { claim: ClaimRecord }): number =>
+    ORDER.indexOf(claim.verdict ?? '');
+  return all
+    .sort((a, b) => rank(a) - rank(b))
+    .map(({ report, experiment, claim }) => [
+      ...claimRow(claim),
+      experiment.name ?? '',
+      report.name ?? '',
+    ]);
 }

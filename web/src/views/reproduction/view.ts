@@ -8,13 +8,13 @@ import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { stack } from '../../view';
 import { facts, section } from '../../words';
-import { claimRows, sentence, VERDICTS } from './shape';
+import { claimRows, VERDICTS } from './shape';
 
 /** Draws a `pinwise.reproduction/1`. */
 export function reproductionView(record: AnyRecord, _page: Page): View {
   const reproduction = record as Reproduction;
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(sentence(reproduction))),
+    h('p', { class: 'verdict' }, visible(reproduction.sentence ?? '')),
     reproduction.interrupted
       ? h('p', {}, 'Interrupted: what was finished is shown.')
       : null,
@@ -61,11 +61,11 @@ function claims(record: Reproduction): HTMLElement {
   return section(
     'Claims',
     sortableTable({
-      caption: 'What was reported, and what came out',
+      caption: 'What was reported, and what was measured here',
       columns: [
         { name: 'Claim' },
         { name: 'Reported' },
-        { name: 'Came out' },
+        { name: 'Measured' },
         { name: 'Verdict' },
         { name: 'Why' },
         { name: 'Experiment' },

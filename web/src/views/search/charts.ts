@@ -1,7 +1,8 @@
 // The drawings of a search.
 
 import type { ChartPlan } from '../../chart';
-import { change, percent, quantity } from '../../format';
+import { change, count, percent, quantity } from '../../format';
+import { finite } from '../../numbers';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
 import type { SearchRecord } from '../../records';
@@ -9,6 +10,7 @@ import { decadeTicks, evenTicks, ratioRange, wholeTicks } from '../../scales';
 import { numberColumns } from '../../table';
 import type { Against, Step } from './shape';
 import {
+  candidates,
   checks,
   checksSummary,
   costUnit,
@@ -16,6 +18,55 @@ import {
   progressSteps,
   progressSummary,
 } from './shape';
+
+/** Candidates drawn; the table has all. */
+const MOST_CANDIDATES = 12;
+
+/** The candidates by expected cost, the best first; null without any. */
+export function candidatePlan(record: SearchRecord): ChartPlan | null {
+  const all = candidates(record);
+  if (all.length === 0) return null;
+  const unit = costUnit(record);
+  const rows = all.slice(0, MOST_CANDIDATES);
+  const ends = rows.flatMap((p) => [p.predicted, p.low, p.high].filter(finite));
+  return {
+    name: 'Candidates',
+    summary: `Expected cost with its 90 % interval; left is better. ★ the best, ☆ the least resource that is nearly as good.${all.length > rows.length ? ` The best ${rows.length} of ${all.length}.` : ''}`,
+    panels: (): Panel[] => [
+      {
+        height: 28 * rows.length,
+        x: costAxis(
+          Math.min(...ends) * 0.98,
+          Math.max(...ends) * 1.02,
+          unit,
+          'expected cost',
+        ),
+        y: {
+          title: 'Placement',
+          names: rows.map((p) => p.name),
+          words: rows.map((p) => {
+            const cost = quantity(p.predicted, unit);
+            return [cost, cost];
+          }),
+        },
+        series: [
+          {
+            interval: 'x',
+            points: rows.map((p, y) => ({
+              x: p.predicted,
+              y,
+              low: p.low,
+              high: p.high,
+              isHollow: p.runs === 0,
+              colour: p.isBest ? COLOURS.better : COLOURS.neutral,
+              tooltip: `${p.name}\n${quantity(p.predicted, unit)}, ${count(p.runs, 'run')}`,
+            })),
+          },
+        ],
+      },
+    ],
+  };
+}
 
 /** Predictions against what came; null where nothing can be held against them. */
 export function againstPlan(record: SearchRecord): ChartPlan | null {
@@ -123,16 +174,16 @@ function againstTooltip(p: Against, unit: string): string {
   return `${p.arm}\npredicted ${quantity(p.predicted, unit)}${interval}\ncame ${quantity(p.came, unit)}`;
 }
 
-/** The leader's expected cost and the probability of a better arm, over runs. */
+/** The leader's expected cost, and what it may lose to the best, over runs: the search goes on while that is more than it may be. */
 export function progressPlan(record: SearchRecord): ChartPlan | null {
   const steps = progressSteps(record);
   if (steps.length === 0) return null;
   const unit = costUnit(record);
-  const error = record.plan?.error ?? null;
+  const allowed = record.zone ?? record.plan?.within ?? null;
   return {
     name: 'Progress',
-    summary: `${progressSummary(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: the probability that another is better${error === null ? '' : `, which may be ${percent(error)}`}.`,
-    panels: () => progressPanels(steps, error, unit),
+    summary: `${progressSummary(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: what it is expected to lose to the best placement${allowed === null ? '' : `, which may be ${percent(allowed)} at the end`}.`,
+    panels: () => progressPanels(steps, allowed, unit),
     table: {
       caption: 'The leader after each block',
       columns: [
@@ -161,10 +212,11 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
 
 function progressPanels(
   steps: readonly Step[],
-  error: number | null,
+  allowed: number | null,
   unit: string,
 ): Panel[] {
   const x: Axis = { title: 'runs', hasZero: true, ticks: wholeTicks };
+  const losses = steps.flatMap((s) => (s.loss === null ? [] : [s.loss]));
   return [
     {
       height: 170,
@@ -195,14 +247,20 @@ function progressPanels(
       height: 80,
       x,
       y: {
-        title: 'probability that another is better',
-        ends: [0, 1.05],
-        label: (share) => percent(share, 0),
+        title: 'expected loss to the best',
+        ends: [0, 1.05 * Math.max(...losses, allowed ?? 0) || 1],
+        label: (share) => percent(share, 1),
       },
       rules:
-        error === null
+        allowed === null
           ? []
-          : [{ y: error, dash: '4 3', label: `allowed: ${percent(error)}` }],
+          : [
+              {
+                y: allowed,
+                dash: '4 3',
+                label: `allowed: ${percent(allowed)}`,
+              },
+            ],
       series: [
         {
           line: 'straight',
@@ -211,7 +269,7 @@ function progressPanels(
           colour: seriesColour(1),
           points: steps.map((s) => ({
             x: s.runs,
-            y: s.better,
+            y: s.loss,
             tooltip: stepTooltip(s, unit),
           })),
         },
@@ -223,7 +281,9 @@ function progressPanels(
 function stepTooltip(step: Step, unit: string): string {
   const better =
     step.better === null ? '' : `\na better one: ${percent(step.better)}`;
-  return `after ${step.runs} runs ${step.leader}\n${quantity(step.predicted, unit)}${better}`;
+  const loss =
+    step.loss === null ? '' : `\nexpected loss: ${percent(step.loss)}`;
+  return `after ${step.runs} runs ${step.leader}\n${quantity(step.predicted, unit)}${better}${loss}`;
 }
 
 /** What the model says that the cost depends on. */

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 
 import type { SearchRecord } from '../../records';
 import { compareCells, narrowed } from '../../sortable';
+import { progressPlan } from './charts';
 import {
   candidateRows,
   checks,
@@ -86,6 +87,33 @@ test('candidates come with the least expected cost first, unknown figures as a d
       .map((row) => row[0]!.sort),
   ).toEqual(['os-default', 'x @ 4 threads', 'y']);
   expect(narrowed(rows, 'X 4').length).toBe(1);
+});
+
+test('the limit is drawn against what ends the search', () => {
+  const plan = progressPlan({
+    zone: 0.02,
+    plan: { within: 0.01, error: 0.05 },
+    progress: [
+      {
+        runs: 4,
+        predicted: 1,
+        leader: 'a',
+        expected_loss: 0.1,
+        probability_of_better: 0.4,
+      },
+      {
+        runs: 8,
+        predicted: 1,
+        leader: 'a',
+        expected_loss: 0.015,
+        probability_of_better: 0.215,
+      },
+    ],
+  });
+  const panel = plan?.panels(600)[1];
+  const losses = panel?.series[0]?.points.map((p) => p.y);
+  expect(losses).toEqual([0.1, 0.015]);
+  expect(panel?.rules?.[0]?.y).toBe(0.02);
 });
 
 test('what is missing is left out', () => {

@@ -97,11 +97,46 @@ export const CANDIDATE_COLUMNS = [
     'Beats the best',
     'Truth',
   ),
+  { name: 'As --place takes it' },
 ];
 
 /** The cost's unit: the metric's, or none where costs are its inverse. */
 export const costUnit = (record: SearchRecord): string =>
   record.metric?.better === 'higher' ? '' : (record.metric?.unit ?? '');
+
+/** What people call a candidate; older records have its name alone. */
+const called = (record: SearchRecord, name: string): string =>
+  record.arms?.find((arm) => arm.name === name)?.label || name;
+
+export interface Candidate {
+  name: string;
+  predicted: number;
+  low: number | null;
+  high: number | null;
+  /** Times that it ran. */
+  runs: number;
+  isBest: boolean;
+}
+
+/** The candidates that have an expected cost, the least first. */
+export function candidates(record: SearchRecord): Candidate[] {
+  return (record.predictions ?? [])
+    .flatMap((p): Candidate[] => {
+      if (typeof p.arm !== 'string' || !positive(p.predicted)) return [];
+      const isKnown = positive(p.low) && positive(p.high);
+      return [
+        {
+          name: markOf(record, p.arm) + called(record, p.arm),
+          predicted: p.predicted,
+          low: isKnown ? p.low! : null,
+          high: isKnown ? p.high! : null,
+          runs: p.runs ?? 0,
+          isBest: p.arm === record.best,
+        },
+      ];
+    })
+    .sort((a, b) => a.predicted - b.predicted);
+}
 
 /** Every candidate, the least expected cost first. */
 export function candidateRows(record: SearchRecord): Cell[][] {
@@ -122,9 +157,9 @@ export function candidateRows(record: SearchRecord): Cell[][] {
       {
         text:
           markOf(record, p.arm) +
-          p.arm +
+          (arm.label || p.arm) +
           (arm.invalid ? ` (invalid: ${arm.invalid})` : ''),
-        sort: p.arm,
+        sort: arm.label || p.arm,
       },
       whole(arm.threads),
       whole(arm.cpu_count),
@@ -143,6 +178,7 @@ export function candidateRows(record: SearchRecord): Cell[][] {
       { text: p.change || '–', sort: finite(p.ratio) ? p.ratio : null },
       cell(p.beats_best, (share) => percent(share)),
       cost(p.truth),
+      { text: arm.label && arm.label !== p.arm ? p.arm : '' },
     ];
   });
 }
@@ -157,6 +193,8 @@ export interface Step {
   low: number | null;
   high: number | null;
   better: number | null;
+  /** What taking the leader is expected to lose to the best of all, as a share. */
+  loss: number | null;
   regret: number | null;
 }
 
@@ -174,6 +212,7 @@ export function progressSteps(record: SearchRecord): Step[] {
             better: finite(p.probability_of_better)
               ? p.probability_of_better
               : null,
+            loss: finite(p.expected_loss) ? p.expected_loss : null,
             regret: finite(p.true_regret) ? p.true_regret : null,
           },
         ]

@@ -22,12 +22,13 @@ import {
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
-import { againstPlan, effectPlan, progressPlan } from './charts';
+import { againstPlan, candidatePlan, effectPlan, progressPlan } from './charts';
 import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
 
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
 export function searchView(record: AnyRecord, _page: Page): View {
   const [top, findings, method] = [keyedSlot(), keyedSlot(), keyedSlot()];
+  const costs = chartSlot('Candidates');
   const against = chartSlot('Predicted against measured');
   const progress = chartSlot('Progress');
   const model = chartSlot('The model');
@@ -51,6 +52,7 @@ export function searchView(record: AnyRecord, _page: Page): View {
       ],
       () => topPart(now),
     );
+    costs.show(candidatePlan(now));
     against.show(againstPlan(now));
     progress.show(progressPlan(now));
     model.show(effectPlan(now));
@@ -73,17 +75,19 @@ export function searchView(record: AnyRecord, _page: Page): View {
     'article',
     {},
     top.element,
-    against.element,
+    costs.element,
+    section('Every candidate', candidates.element),
     progress.element,
-    section('Candidates', candidates.element),
     model.element,
+    against.element,
     findings.element,
     method.element,
   );
   return {
     element,
     update,
-    dispose: () => [against, progress, model].forEach((part) => part.dispose()),
+    dispose: () =>
+      [costs, against, progress, model].forEach((part) => part.dispose()),
   };
 }
 
@@ -117,7 +121,7 @@ function truthPart(record: SearchRecord): Node | null {
   if (!truth) return null;
   const unit = costUnit(record);
   return section(
-    'Truth of the simulated machine',
+    'Against the true costs of the simulated machine',
     facts([
       ['Truly best', truth.best],
       [
@@ -151,6 +155,13 @@ function truthPart(record: SearchRecord): Node | null {
     ]),
   );
 }
+
+/** What the model of placements was worth. */
+const MODEL_WORDS: Readonly<Record<string, string>> = {
+  fits: 'fits',
+  misfits: 'explains part of what placements cost',
+  useless: 'predicts nothing here',
+};
 
 function methodPart(record: SearchRecord): HTMLElement {
   const { plan, model } = record;
@@ -195,7 +206,7 @@ function methodPart(record: SearchRecord): HTMLElement {
       [
         'Model',
         model?.judgement
-          ? `${model.judgement}${typeof model.prediction_error === 'number' ? `; first runs missed their predictions by ${percent(model.prediction_error)} (median)` : ''}`
+          ? `${MODEL_WORDS[model.judgement] ?? model.judgement}${typeof model.prediction_error === 'number' ? `; first runs missed their predictions by ${percent(model.prediction_error)} (median)` : ''}`
           : null,
       ],
       [

@@ -2,8 +2,10 @@
 
 import './style.css';
 
+import { chart } from '../../chart';
 import { h, visible } from '../../dom';
-import { quantity } from '../../format';
+import { list } from '../../fields';
+import { quantity, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
 import type { AdviceRecord, SpinAdviceRecord, SpinScan } from '../../records';
 import type { Cell } from '../../sortable';
@@ -12,6 +14,8 @@ import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { stack } from '../../view';
 import { facts, section } from '../../words';
+import { advicePlan } from './advice-plan';
+import { equalLoops, scanSentence } from './scan';
 import { processorSentence } from './shape';
 
 const ns = (value: number | null | undefined): string | null =>
@@ -21,6 +25,7 @@ const ns = (value: number | null | undefined): string | null =>
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
   const advice = record as SpinAdviceRecord;
   const rows = advice.advice ?? [];
+  const plan = advicePlan(advice);
   return stack('article', '', [
     h(
       'p',
@@ -35,6 +40,7 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
         `${processorSentence(advice.processor)} A wake-up takes ${ns(advice.futex_wake_ns) ?? '–'}, a context switch ${ns(advice.context_switch_ns) ?? '–'}.`,
       ),
     ),
+    plan ? chart(plan) : null,
     section('Settings', ...rows.map(settingPart)),
     ...(advice.notes ?? []).map((note) =>
       h('p', { class: 'muted' }, visible(note)),
@@ -65,62 +71,59 @@ function settingPart(row: AdviceRecord): HTMLElement {
 /** Draws a `pinwise.spin-scan/1`. */
 export function spinScanView(record: AnyRecord, _page: Page): View {
   const scan = record as SpinScan;
-  const loops = scan.loops ?? [];
-  const chips = scan.chips ?? [];
+  return stack('article', '', [
+    h('p', { class: 'verdict' }, visible(scanSentence(scan))),
+    section('Loops', loopTable(scan)),
+  ]);
+}
+
+function loopTable(scan: SpinScan): HTMLElement {
+  const chips = list(scan.chips);
+  const hasBinaries = list(scan.binaries).length > 1;
   const gap = (value: number | null | undefined): Cell =>
     typeof value === 'number'
       ? { text: quantity(value, 'ns'), sort: value }
       : { text: '–', sort: null };
-  const fails = loops.filter((loop) => loop.fails === true).length;
-  const judged =
-    scan.passed === null || scan.passed === undefined
-      ? ''
-      : scan.passed
-        ? ' All are within the limit.'
-        : ` ${fails} are beyond the limit of ${ns(scan.max_blind_gap_ns) ?? '–'}.`;
-  return stack('article', '', [
-    h(
-      'p',
-      { class: 'verdict' },
-      `${loops.length === 1 ? '1 loop hints' : `${loops.length} loops hint`} in ${(scan.binaries ?? []).length === 1 ? visible(scan.binaries![0]!.path ?? 'the binary') : `${(scan.binaries ?? []).length} binaries`}.${judged}`,
-    ),
-    section(
-      'Loops',
-      sortableTable({
-        caption:
-          'Loops with spin hints, and the longest time without a look on known chips',
-        columns: [
-          { name: 'Address' },
-          { name: 'Function' },
-          { name: 'Kind' },
-          { name: 'Hints without a look', isNumber: true },
-          { name: 'Known from' },
-          ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
-          { name: 'Algorithm' },
-          { name: 'Binary' },
-        ],
-        rows: loops.map((loop) => [
-          { text: loop.address ?? '' },
-          { text: loop.function ?? '–' },
-          {
-            text:
-              (loop.kind ?? '').replaceAll('_', ' ') +
-              (loop.fails === true ? ', too long' : ''),
-          },
-          typeof loop.gap_hints === 'number'
-            ? {
-                text: loop.gap_hints.toLocaleString('en-US'),
-                sort: loop.gap_hints,
-              }
-            : { text: 'unknown', sort: null },
-          { text: loop.gap_from ?? '–' },
-          ...chips.map((chip) =>
-            gap(loop.gaps?.find((one) => one.chip === chip.id)?.ns),
-          ),
-          { text: (loop.algorithms ?? []).map((a) => a.id ?? '').join(', ') },
-          { text: scan.binaries?.[loop.binary ?? -1]?.path ?? '' },
-        ]),
-      }).element,
-    ),
-  ]);
+  const hints = (value: number | null | undefined): Cell =>
+    typeof value === 'number'
+      ? { text: value.toLocaleString('en-US'), sort: value }
+      : { text: 'unknown', sort: null };
+  return sortableTable({
+    caption:
+      'Loops with spin hints, and the longest time between two checks on known chips; equal loops share a row',
+    columns: [
+      { name: 'Function' },
+      { name: 'Kind' },
+      { name: 'Loops', isNumber: true },
+      { name: 'Hints between checks', isNumber: true },
+      ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
+      { name: 'Algorithm' },
+      { name: 'Address' },
+      ...(hasBinaries ? [{ name: 'Binary' }] : []),
+    ],
+    rows: equalLoops(scan).map(([loop, ...others]) => [
+      { text: loop.function ?? '–' },
+      {
+        text:
+          (loop.kind ?? '').replaceAll('_', ' ') +
+          (loop.fails === true ? ', too long' : ''),
+      },
+      { text: wholeNumber(1 + others.length), sort: 1 + others.length },
+      hints(loop.gap_hints),
+      ...chips.map((chip) =>
+        gap(loop.gaps?.find((one) => one.chip === chip.id)?.ns),
+      ),
+      {
+        text: list(loop.algorithms)
+          .map((a) => a.id ?? '')
+          .join(', '),
+      },
+      {
+        text: `${loop.address ?? ''}${others.length > 0 ? ' …' : ''}`,
+      },
+      ...(hasBinaries
+        ? [{ text: scan.binaries?.[loop.binary ?? -1]?.path ?? '' }]
+        : []),
+    ]),
+  }).element;
 }

@@ -35,6 +35,7 @@ const KINDS: readonly (readonly [
   ['blind_delay_s', 'blind delay', 'hints without looking'],
   ['bare_load_s', 'bare load', 'looks without a hint'],
   ['yielding_s', 'yielding', 'sched_yield between looks'],
+  ['asking_s', 'asking', 'system calls that get nothing'],
   ['work_s', 'work', 'everything else'],
 ];
 
@@ -116,7 +117,13 @@ function sentence(record: SpinAttachRecord): string {
     typeof record.spin_share_error === 'number'
       ? ` (±${percent(record.spin_share_error)} standard error)`
       : '';
-  return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of sampled CPU time is spinning.`;
+  const worst = (record.places ?? []).filter(
+    (p) => p.kind !== 'work' && (p.share ?? 0) >= LEAST_SHARE,
+  )[0];
+  const where = worst
+    ? ` Most of it is ${worst.kind?.replaceAll('_', ' ') ?? 'waiting'} in ${worst.function ?? 'code without a name'} (${percent(worst.share ?? 0)}).`
+    : '';
+  return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of sampled CPU time is spinning.${where}`;
 }
 
 function made(record: SpinAttachRecord): string {

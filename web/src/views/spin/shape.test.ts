@@ -2,6 +2,8 @@
 
 import { expect, test } from 'vitest';
 
+import { advicePlan } from './advice-plan';
+import { equalLoops, scanSentence } from './scan';
 import type { Predicted } from './shape';
 import {
   algorithms,
@@ -146,4 +148,49 @@ test('a cell that was not measured has a prediction only', () => {
       'handoff',
     )[0]!.at_ms,
   ).toBe(10);
+});
+
+test('equal loops share a row, and the one that checks least often leads', () => {
+  const loop = (address: string, name: string, ns: number) => ({
+    address,
+    function: name,
+    kind: 'polling' as const,
+    binary: 0,
+    gaps: [{ chip: 'zen-4', ns }],
+  });
+  const scan = {
+    binaries: [{ path: './spinner' }],
+    loops: [
+      loop('0x10', 'wait', 5),
+      loop('0x20', 'wait', 5),
+      loop('0x30', 'main', 50),
+    ],
+  };
+  expect(
+    equalLoops(scan).map((group) => group.map(({ address }) => address)),
+  ).toEqual([['0x30'], ['0x10', '0x20']]);
+  expect(scanSentence(scan)).toBe(
+    '3 loops with spin hints in ./spinner. main checks least often: every 50.0 ns on zen-4.',
+  );
+});
+
+test('settings are drawn against what parking and waking costs', () => {
+  const plan = advicePlan({
+    budget_ns: 20_000,
+    advice: [
+      { setting: 'GOMP_SPINCOUNT', usual_ns: 7e6, suggested_ns: 20_000 },
+      { setting: 'mutex_max_spin', usual_ns: 15_000 },
+      { setting: 'nothing known' },
+    ],
+  });
+  expect(plan?.summary).toBe(
+    '1 of 2 settings spins more than twice as long as parking and waking takes (the line).',
+  );
+  const panel = plan?.panels(600)[0];
+  expect(panel?.rules?.[0]?.x).toBe(0.00002);
+  expect(panel?.series.map((one) => one.points.map(({ x }) => x))).toEqual([
+    [0.00002],
+    [0.007, 0.000015],
+  ]);
+  expect(advicePlan({ advice: [] })).toBe(null);
 });

@@ -198,7 +198,7 @@ export function predictSentence(record: Predicted): string {
     .sort((a, b) => b.total_ms! - a.total_ms!)[0];
   if (!longest)
     return `Spinning on ${record.processor?.name ?? 'this processor'}`;
-  return `On ${record.processor?.name ?? 'this processor'} ${longest.algorithm} spins longest: ${quantity(longest.total_ms! / 1e3, 's')} before it parks with ${count(longest.cpus, 'CPU')}${positive(longest.blind_gap_ms) ? `, ${quantity(longest.blind_gap_ms / 1e3, 's')} of them without a look` : ''}.`;
+  return `On ${record.processor?.name ?? 'this processor'} ${longest.algorithm} spins longest of those that count PAUSEs: ${quantity(longest.total_ms! / 1e3, 's')} before it parks with ${count(longest.cpus, 'CPU')}${positive(longest.blind_gap_ms) ? `, ${quantity(longest.blind_gap_ms / 1e3, 's')} of them without a look` : ''}.`;
 }
 
 export interface ReplayPoint {

@@ -45,6 +45,7 @@ export const CAUSE_WORDS: Readonly<Record<string, string>> = {
   own_threads: 'a thread of the same program ran there',
   starting: 'the idle CPU was waking up',
   throttled: 'a quota on CPU time was used up',
+  scheduling_class: 'its scheduling class held it back',
   unreported: 'reason unknown',
 };
 

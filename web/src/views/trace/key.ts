@@ -66,8 +66,8 @@ export function legend(
   colours: Theme,
 ): HTMLElement | null {
   const entries = legendEntries(scene, state, colours);
-  const hasOthers = state.rows === 'cpus' && knowsOthers(scene);
-  if (entries.length === 0 && !hasOthers) return null;
+  const marks = state.rows === 'cpus' ? cpuMarks(scene, state, colours) : [];
+  if (entries.length === 0 && marks.length === 0) return null;
   const most = colourOf(state) === 'thread' ? MOST_THREADS : MOST_NAMED;
   return h(
     'p',
@@ -76,8 +76,23 @@ export function legend(
     entries.length > most
       ? h('span', { class: 'muted' }, `and ${entries.length - most} more`)
       : null,
-    hasOthers ? h('span', {}, 'hatched: other programs') : null,
+    ...marks,
   );
+}
+
+/** The marks that CPU rows of this trace have. */
+function cpuMarks(scene: Scene, state: State, colours: Theme): HTMLElement[] {
+  const mark = (words: string): HTMLElement => h('span', {}, words);
+  return [
+    scene.slices && colourOf(state) === 'thread'
+      ? swatch(colours.series[0]!, 'share of time, where slices are too narrow')
+      : null,
+    scene.waits?.count ? swatch(colours.worse, 'strip above: queued') : null,
+    knowsOthers(scene) ? mark('hatched: other programs') : null,
+    scene.sharing?.count
+      ? mark('hatched strip below: avoidable SMT sharing')
+      : null,
+  ].filter((one) => one !== null);
 }
 
 /** What the marks mean. */
@@ -111,4 +126,4 @@ export function marksKey(scene: Scene): HTMLElement {
 }
 
 export const KEYS =
-  'Drag, or Shift with arrows left and right, to select a span; z zooms to it, Escape clears. Arrows left and right move, up and down choose a row, plus and minus zoom, Home shows the whole trace, comma and full stop go to the slice before and after, Enter or a click follows the thread there, slash searches. Shift and drag to move; the wheel zooms once the timeline has the focus.';
+  'Drag, or Shift with arrows left and right, to select a span; z zooms to it, Escape clears. Arrows left and right or a and d move, up and down choose a row, plus and minus or w and s zoom, Home shows the whole trace, comma and full stop go to the slice before and after, Enter or a click follows the thread there, slash searches. Shift and drag to move; the wheel zooms once the timeline has the focus.';

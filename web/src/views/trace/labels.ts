@@ -10,6 +10,9 @@ import { moveOf } from './scene';
 /** A row with more slices in it has no names: they are too narrow. */
 const MOST_NAMED = 400;
 
+/** Lower rows have no room for letters that can be read, pixels. */
+const LEAST_NAMED = 15;
+
 /** Names in slices that have room for them; ticks where a thread came from another CPU. */
 export function names(
   context: CanvasRenderingContext2D,
@@ -21,7 +24,7 @@ export function names(
   const keys = scene.keys(rows, frame.colourBy === 'cause')?.keys;
   if (!lanes || !keys) return;
   const scale = scaleOf(frame);
-  context.font = `${Math.min(11, frame.row - 4)}px system-ui, sans-serif`;
+  context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
   context.save();
   context.beginPath();
@@ -41,7 +44,7 @@ export function names(
       if (rows === 'threads')
         tick(context, frame, moveOf(scene, lanes, row, at), x0, y);
       const isMarked = palette.isMarked(row, keys[at]!);
-      if (x1 - x0 < 22 || !isMarked) continue;
+      if (x1 - x0 < 22 || frame.row < LEAST_NAMED || !isMarked) continue;
       const key = lanes.colour[at]!;
       const text = fitted(
         context,

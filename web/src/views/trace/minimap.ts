@@ -60,7 +60,7 @@ export function minimap(handle: Handle): {
     tabIndex: 0,
     role: 'slider',
     aria: {
-      label: 'Part of the trace that is seen',
+      label: 'Visible part of the trace',
       valuemin: '0',
       valuemax: '100',
     },
@@ -101,7 +101,7 @@ function paint(
   context.fillStyle = colours.background;
   context.fillRect(0, 0, gutter + width, HEIGHT);
   context.fillStyle = colours.muted;
-  context.font = '11px system-ui, sans-serif';
+  context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
   context.fillText('Whole trace', 4, HEIGHT / 2);
   const place = (time: number): number => gutter + (time / scene.span) * width;

@@ -74,7 +74,7 @@ function clipped(
 
 function axis(context: CanvasRenderingContext2D, frame: Frame): void {
   const { window, theme, gutter, width } = frame;
-  context.font = '11px system-ui, sans-serif';
+  context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
   const scale = scaleOf(frame);
   const steps = ticks(
@@ -107,7 +107,6 @@ function axis(context: CanvasRenderingContext2D, frame: Frame): void {
 
 function labels(context: CanvasRenderingContext2D, frame: Frame): void {
   const { theme, gutter } = frame;
-  const size = Math.min(11, frame.row - 1);
   const isNarrow = gutter < 100;
   context.save();
   context.beginPath();
@@ -119,7 +118,7 @@ function labels(context: CanvasRenderingContext2D, frame: Frame): void {
       frame.rows === 'threads' && frame.marked?.has(frame.scene.threads[row]!);
     context.fillStyle =
       frame.cursor?.row === row || isMarked ? theme.text : theme.muted;
-    context.font = `${isMarked ? 'bold ' : ''}${size}px system-ui, sans-serif`;
+    context.font = `${isMarked ? 'bold ' : ''}12px system-ui, sans-serif`;
     const name = rowName(frame.scene, frame.rows, row);
     // A CPU's number says more than the beginning of its core's name.
     const text =

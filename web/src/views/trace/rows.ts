@@ -67,7 +67,10 @@ export class RowPainter {
         continue;
       }
       const columns = this.columns(frame, row, raster.width);
-      bars(raster, columns, palette, row, y, at);
+      const colourOf = hasOneHue(frame, lanes, row, raster.width)
+        ? () => pixel(frame.theme.series[0]!)
+        : (key: number) => palette.pixel(row, key);
+      bars(raster, columns, colourOf, y, at);
       if (frame.rows === 'cpus') others(raster, columns, frame, row, y, at);
       arrivals(raster, columns, frame, y + at.bottom, y + at.end);
     }
@@ -128,12 +131,34 @@ function separate(
     );
 }
 
+/** Are there more slices than eyes can tell apart? */
+function isDense(
+  lanes: Lanes,
+  row: number,
+  { from, to }: Frame['window'],
+  width: number,
+): boolean {
+  const many = firstFrom(lanes, row, to) - firstAfter(lanes, row, from);
+  return many > width / PIXELS_PER_SLICE;
+}
+
+/** Hues of threads that nobody can see singly would be noise: the row is then a share of time, in one hue. */
+const hasOneHue = (
+  { rows, colourBy, marked, window }: Frame,
+  lanes: Lanes,
+  row: number,
+  width: number,
+): boolean =>
+  rows === 'cpus' &&
+  colourBy === 'thread' &&
+  marked === null &&
+  isDense(lanes, row, window, width);
+
 /** Bars as high as the share of time in their column. */
 function bars(
   raster: Raster,
   { share, colour, count }: Columns,
-  palette: Palette,
-  row: number,
+  colourOf: (key: number) => number,
   y: number,
   at: Band,
 ): void {
@@ -153,7 +178,7 @@ function bars(
     )
       end += 1;
     const high = Math.max(1, share[x]! * most);
-    raster.fill(x, end, bottom - high, bottom, palette.pixel(row, colour[x]!));
+    raster.fill(x, end, bottom - high, bottom, colourOf(colour[x]!));
     x = end;
   }
 }
@@ -195,7 +220,7 @@ function bordered(
   const { window, theme } = frame;
   const first = firstAfter(lanes, row, window.from);
   const last = firstFrom(lanes, row, window.to);
-  if (last - first > raster.width / PIXELS_PER_SLICE) return;
+  if (isDense(lanes, row, window, raster.width)) return;
   const scale = raster.width / (window.to - window.from);
   const edge = pixel(theme.background);
   for (let slice = first; slice < last; slice += 1) {

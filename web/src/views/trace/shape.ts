@@ -43,7 +43,7 @@ export function verdict(record: TraceRecord): string {
   const first = record.findings?.[0];
   if (first?.sentence) return first.sentence;
   const totals = record.totals ?? {};
-  return `${count(totals.threads ?? 0, 'thread')} ran for ${seconds(totals.cpu_s)} of CPU time within ${seconds(record.elapsed_s)}; nothing stands out.`;
+  return `${count(totals.threads ?? 0, 'thread')} ran for ${seconds(totals.cpu_s)} of CPU time in ${seconds(record.elapsed_s)}; no findings.`;
 }
 
 /** Figures at a glance; those that the source did not report are left out. */
@@ -116,7 +116,7 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
       known(
         idle?.seconds,
         (value) =>
-          `${seconds(value)} in ${count(idle?.episodes ?? 0, 'episode')}`,
+          `${seconds(value)}${known(idle?.episodes, (many) => ` in ${count(many, 'episode')}`) ?? ''}`,
       ),
     ],
     ['Tier', record.tier],
@@ -416,7 +416,7 @@ export function timelineSummary(record: TraceRecord): string {
   const waits = timeline?.waits;
   const out = waits?.left_out;
   const left = out?.count
-    ? ` ${count(out.count, 'wait')} of ${seconds((out.ns ?? 0) * 1e-9)} in all ${out.count === 1 ? 'is' : 'are'} not drawn: shorter than ${seconds((waits?.shortest_ns ?? 0) * 1e-9)}, or not among the longest.`
+    ? ` Waits below ${seconds((waits?.shortest_ns ?? 0) * 1e-9)}, and those beyond the longest that are kept, are not drawn.`
     : '';
   return `${count(slices, 'slice')} of ${count(record.totals?.threads ?? 0, 'thread')} on ${cpus} within ${span}.${left}`;
 }

@@ -141,6 +141,10 @@ export function press(handle: Handle, key: string, isShift: boolean): boolean {
   const acts: Record<string, () => void> = {
     ArrowLeft: () => (isShift ? extend(handle, -1) : pan(-0.2)),
     ArrowRight: () => (isShift ? extend(handle, 1) : pan(0.2)),
+    a: () => pan(-0.2),
+    d: () => pan(0.2),
+    w: () => (state.window = zoomed(window, 0.5, about, scene.span)),
+    s: () => (state.window = zoomed(window, 2, about, scene.span)),
     PageUp: () => pan(-1),
     PageDown: () => pan(1),
     ArrowUp: () => (cursor.row = Math.max(0, cursor.row - 1)),

@@ -426,6 +426,20 @@ group('keys', () => {
     expect(handle.state.selection).toBeNull();
   });
 
+  test('w, a, s and d move as in Perfetto', () => {
+    const handle = handleOf();
+    const { from, to } = handle.state.window;
+    press(handle, 'w', false);
+    const { window } = handle.state;
+    expect(window.to - window.from).toBeCloseTo((to - from) / 2, 6);
+    press(handle, 'd', false);
+    expect(handle.state.window.from).toBeGreaterThan(window.from);
+    press(handle, 'a', false);
+    expect(handle.state.window.from).toBeCloseTo(window.from, 6);
+    press(handle, 's', false);
+    expect(handle.state.window).toEqual({ from, to });
+  });
+
   test('follow the thread below the cursor, and no longer', () => {
     const handle = handleOf();
     press(handle, 'Enter', false);

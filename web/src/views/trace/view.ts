@@ -9,6 +9,7 @@ import type { ThreadRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement, numberColumns } from '../../table';
+import { adviceLine } from '../../method';
 import { onPrint } from '../../print';
 import type { Page, Place, View } from '../../view';
 import { facts, findingList, hostFacts, section } from '../../words';
@@ -58,8 +59,9 @@ export function traceView(any: AnyRecord, page: Page): View {
     'article',
     {},
     h('p', { class: 'verdict' }, visible(shape.verdict(record))),
+    adviceLine(record.findings?.[0]?.advice),
     section('Timeline', slot),
-    section('Findings', findingList(record.findings, 'Nothing stands out.')),
+    section('Findings', findingList(record.findings, 'No findings.')),
     section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
     waits,
     section('Threads', threadTable(record)),
@@ -195,7 +197,7 @@ function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
   ];
   const caption =
     waits.count > rows.length
-      ? `The ${rows.length} longest of ${count(waits.count, 'wait')} that the record keeps`
+      ? `The ${rows.length} longest of ${count(waits.count, 'recorded wait')}`
       : 'Waits, the longest first';
   return tableElement({ caption, columns, rows });
 }

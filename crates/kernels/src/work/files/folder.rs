@@ -27,7 +27,7 @@ impl Folder {
     /// Makes a folder in this one and opens it.
     pub(super) fn make(&self, name: &CStr) -> io::Result<Self> {
         // SAFETY: the name ends with a null byte and outlives the call.
-        checked(unsafe { libc::mkdirat(self.0.as_raw_fd(), name.as_ptr(), 0o700) })?;
+        check_status(unsafe { libc::mkdirat(self.0.as_raw_fd(), name.as_ptr(), 0o700) })?;
         Self::open_in(self.0.as_raw_fd(), name)
     }
 
@@ -39,7 +39,7 @@ impl Folder {
     fn open_in(folder: libc::c_int, name: &CStr) -> io::Result<Self> {
         let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
         // SAFETY: as above.
-        let fd = checked(unsafe { libc::openat(folder, name.as_ptr(), flags) })?;
+        let fd = check_status(unsafe { libc::openat(folder, name.as_ptr(), flags) })?;
         // SAFETY: the descriptor is new and nobody else's.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
@@ -63,7 +63,7 @@ impl Folder {
         let (folder, flags) = (self.0.as_raw_fd(), flags | libc::O_CLOEXEC);
         let mode: libc::c_uint = 0o600;
         // SAFETY: as above; the mode is read where a file is made.
-        let fd = checked(unsafe { libc::openat(folder, name.as_ptr(), flags, mode) })?;
+        let fd = check_status(unsafe { libc::openat(folder, name.as_ptr(), flags, mode) })?;
         // SAFETY: the descriptor is new and nobody else's.
         Ok(unsafe { File::from_raw_fd(fd) })
     }
@@ -73,14 +73,14 @@ impl Folder {
         let mut stats = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
         // SAFETY: the pointer is valid; the structure is plain integers.
         let stats = unsafe {
-            checked(libc::fstatvfs(self.0.as_raw_fd(), stats.as_mut_ptr()))?;
+            check_status(libc::fstatvfs(self.0.as_raw_fd(), stats.as_mut_ptr()))?;
             stats.assume_init()
         };
         Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
     }
 }
 
-fn checked(status: libc::c_int) -> io::Result<libc::c_int> {
+fn check_status(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -80,11 +80,13 @@ impl TreePlan {
         let sizes = law::sizes(bytes, SEED);
         let folders = sizes.len().div_ceil(IN_A_FOLDER);
         let file = |(number, bytes): (usize, u64)| PlannedFile {
-            name: named(&format!("d{}/f{number}", number / IN_A_FOLDER)),
+            name: to_c_string(&format!("d{}/f{number}", number / IN_A_FOLDER)),
             bytes,
         };
         Self {
-            folders: (0..folders).map(|n| named(&format!("d{n}"))).collect(),
+            folders: (0..folders)
+                .map(|n| to_c_string(&format!("d{n}")))
+                .collect(),
             files: sizes.into_iter().enumerate().map(file).collect(),
         }
     }
@@ -97,7 +99,7 @@ impl TreePlan {
 }
 
 /// A name that holds no null byte.
-fn named(name: &str) -> CString {
+fn to_c_string(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
 
@@ -220,7 +222,7 @@ impl Tree {
 }
 
 fn part_name(part: u64) -> CString {
-    named(&format!("part-{part}"))
+    to_c_string(&format!("part-{part}"))
 }
 
 fn copy_name(thread: usize) -> String {
@@ -277,7 +279,7 @@ impl Job for Tree {
             let mut copier = Copier {
                 tree: self,
                 thread,
-                target: source.make(&named(&copy_name(thread)))?,
+                target: source.make(&to_c_string(&copy_name(thread)))?,
                 parts: (0..self.digests.len() as u64).map(part_name).collect(),
                 source,
                 buffer: vec![0; BUFFER],

@@ -46,7 +46,7 @@ fn by_angle_body(source: &[u8], extent: Extent, target: &mut [u8]) {
     let (center_x, center_y) = (middle(width), middle(height));
     for (y, row) in target.chunks_exact_mut(extent.row()).enumerate() {
         // Doubled, so that the middle of an even extent is whole.
-        let up = 2 * signed(y) - center_y;
+        let up = 2 * to_signed(y) - center_y;
         let mut at_x = (up * SIN - center_x * COS + (center_x << 32)) >> 1;
         let mut at_y = (up * COS + center_x * SIN + (center_y << 32)) >> 1;
         for pixel in row.chunks_exact_mut(CHANNELS) {
@@ -60,11 +60,11 @@ fn by_angle_body(source: &[u8], extent: Extent, target: &mut [u8]) {
 /// Twice the middle of pixels 0 to `count` - 1.
 #[inline(always)]
 fn middle(count: usize) -> i64 {
-    signed(count) - 1
+    to_signed(count) - 1
 }
 
 #[inline(always)]
-fn signed(count: usize) -> i64 {
+fn to_signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

@@ -30,6 +30,6 @@ const fn folded(digest: u64, value: u64) -> u64 {
     clippy::cast_sign_loss,
     reason = "values are small, and only their bits count"
 )]
-fn rounded(value: f64) -> u64 {
+fn round(value: f64) -> u64 {
     (value * 1e9).round() as i64 as u64
 }

@@ -9,7 +9,7 @@
 
 use std::hint::black_box;
 
-use super::{folded, rounded};
+use super::{folded, round};
 use crate::work::isa::{Version, versions};
 use crate::work::{Group, Job, Kernel, KernelError, Setup, Worker, Wrong};
 
@@ -27,7 +27,7 @@ pub(in crate::work) const WHETSTONE: Kernel = Kernel {
 
 /// Repetitions of the paper's program in a unit: about 10 ms.
 const REPETITIONS: u64 = 75;
-/// What one repetition stands for.
+/// What one repetition represents.
 const INSTRUCTIONS: u64 = 1_000_000;
 /// The paper's `I`.
 const LOOPS: usize = 10;
@@ -115,7 +115,7 @@ impl Results {
 
     fn digest(&self, digest: u64) -> u64 {
         PRINTED.iter().fold(digest, |digest, (read, _)| {
-            folded(digest, rounded(read(self)))
+            folded(digest, round(read(self)))
         })
     }
 }

@@ -182,7 +182,7 @@ impl Binder {
         })
     }
 
-    /// A thread is there no more. Its creator may still report it.
+    /// A thread has ended. Its creator may still report it.
     fn forget(&mut self, id: libc::pid_t) {
         let ended = self.threads.remove(&id);
         if ended.is_some_and(|thread| !thread.is_announced) {

@@ -51,7 +51,7 @@ pub(in crate::linux) fn check_program(
         Some(privilege) => Err(MachineError::Refused {
             what: format!("to trace '{command}' with its privileges"),
             reason: format!(
-                "{}, which tracing takes away; bind it as root, or place it without /bound",
+                "{}, which it loses when traced; bind it as root, or place it without /bound",
                 privilege.words()
             ),
         }),
@@ -76,7 +76,7 @@ fn explain(error: &io::Error, status: &Status, yama: Option<&str>) -> String {
     }
     if status.tracer != 0 {
         return format!(
-            "{} (process {}) traces pinwise already, and a process has one tracer; start pinwise without it, or place without /bound",
+            "{} (process {}) already traces pinwise, and a process can have only one tracer; start pinwise without it, or place without /bound",
             tree::process_name(status.tracer).unwrap_or_else(|| "another process".to_owned()),
             status.tracer
         );
@@ -174,7 +174,7 @@ mod tests {
         assert!(words(libc::EPERM, root, None).contains("--cap-add SYS_PTRACE"));
         assert!(words(libc::ENOSYS, root, None).contains("--cap-add SYS_PTRACE"));
         assert!(words(libc::EPERM, user, Some("0")).contains("security module"));
-        assert!(words(libc::EPERM, "TracerPid:\t1\n", None).contains("(process 1) traces"));
+        assert!(words(libc::EPERM, "TracerPid:\t1\n", None).contains("(process 1) already traces"));
         let gone = words(libc::ESRCH, user, Some("3"));
         assert!(!gone.contains("boot"), "{gone}");
     }

@@ -26,7 +26,7 @@ pub(super) struct System {
     pub(super) root: PathBuf,
 }
 
-/// How a value stands that pinwise changed.
+/// The state of a value that pinwise changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Standing {
     /// As pinwise left it.
@@ -57,7 +57,7 @@ impl fmt::Display for UndoOutcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Restored => out.write_str("restored"),
-            Self::AsBefore => out.write_str("is so already"),
+            Self::AsBefore => out.write_str("already done"),
             Self::Ended => out.write_str("has gone"),
             Self::Changed(now) => write!(out, "left alone: changed to {now} since"),
             Self::Failed(reason) => write!(out, "cannot be restored: {reason}"),
@@ -405,8 +405,9 @@ fn held_standing(held: &Held) -> Standing {
         return Standing::Ended;
     }
     let threads = host.threads(held.process).into_iter();
-    let mut masks = threads.filter_map(|thread| Some((host.mask(thread)?, host.nice(thread))));
-    match masks.any(|(mask, nice)| held.is_on(&mask, nice)) {
+    let mut states =
+        threads.filter_map(|thread| Some((thread, host.mask(thread)?, host.nice(thread))));
+    match states.any(|(thread, mask, nice)| held.is_on(thread, &mask, nice)) {
         true => Standing::Ours,
         false => Standing::AsBefore,
     }

@@ -3,7 +3,6 @@
 //! Pure. A line that was cut off or makes no sense is about a change that was
 //! not made: a change is made after its line is whole.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -13,9 +12,6 @@ use super::words::{cpus, escape, id, list, niceness, some_cpus, unescape};
 use crate::processes::Held;
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
-
-/// The first words of a journal; its boot and the writer's process id follow.
-const HEAD: &str = "pinwise journal 1";
 
 /// A change of the system that is to be undone in the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,11 +241,18 @@ impl Entry {
                 to,
             } => format!("move {task} {start} {} {}", escape(before), escape(to)),
             Self::Held(held) => {
-                let nices: Vec<String> = held.nices.iter().map(i32::to_string).collect();
+                let list = |numbers: &[i32]| {
+                    let texts: Vec<String> = numbers.iter().map(i32::to_string).collect();
+                    texts.join(",")
+                };
+                let (nices, own_masks) = (list(&held.nices), list(&held.own_masks));
+                let own_nices = list(&held.own_nices);
                 let masks = held.masks.iter().map(|mask| format!(" {mask}"));
                 let (process, start) = (held.process, held.start);
                 let masks: String = masks.collect();
-                format!("held {process} {start} nice={}{masks}", nices.join(","))
+                format!(
+                    "held {process} {start} nice={nices} own_nice={own_nices} own={own_masks}{masks}"
+                )
             }
         }
     }
@@ -301,8 +304,22 @@ impl Entry {
                 before: unescape(before)?,
                 to: unescape(to)?,
             },
-            ["held", process, start, nices, ref masks @ ..] => {
+            [
+                "held",
+                process,
+                start,
+                nices,
+                own_nices,
+                own_masks,
+                ref masks @ ..,
+            ] => {
                 let nices = nices.strip_prefix("nice=")?.split_terminator(',');
+                let threads = |text: &str, name: &str| -> Option<Vec<i32>> {
+                    text.strip_prefix(name)?
+                        .split_terminator(',')
+                        .map(id)
+                        .collect()
+                };
                 Self::Held(Held {
                     process: id(process)?,
                     start: start.parse().ok()?,
@@ -311,6 +328,8 @@ impl Entry {
                         .map(|mask| some_cpus(mask))
                         .collect::<Option<_>>()?,
                     nices: nices.map(niceness).collect::<Option<_>>()?,
+                    own_masks: threads(own_masks, "own=")?,
+                    own_nices: threads(own_nices, "own_nice=")?,
                 })
             }
             _ => return None,
@@ -371,7 +390,7 @@ impl Word {
         }
     }
 
-    fn from_line(line: &str) -> Option<Self> {
+    pub(super) fn from_line(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
         Some(match *words.as_slice() {
             ["made", id, ref entry @ ..] => Self::Made(id.parse().ok()?, Entry::from_words(entry)?),
@@ -380,108 +399,5 @@ impl Word {
             ["kept", are_kept] => Self::Kept(are_kept.parse().ok()?),
             _ => return None,
         })
-    }
-}
-
-/// A journal that was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangeJournal {
-    /// The kernel's name of the boot in which it was written.
-    pub boot: String,
-    /// Who wrote it.
-    pub pid: i32,
-    /// Changes in force by their number, in the order in which they were made.
-    pub entries: BTreeMap<u64, Entry>,
-    /// Were they to stay?
-    pub are_kept: bool,
-}
-
-impl ChangeJournal {
-    /// An empty one.
-    #[must_use]
-    pub(super) const fn new(boot: String, pid: i32) -> Self {
-        Self {
-            boot,
-            pid,
-            entries: BTreeMap::new(),
-            are_kept: false,
-        }
-    }
-
-    /// Reads the text of a journal; `None` where it is none. Lines that make
-    /// no sense, and a last one that was cut off, are passed over.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let (head, rest) = text.split_once('\n')?;
-        let mut words = head.strip_prefix(HEAD)?.split_ascii_whitespace();
-        let boot = words.next()?.to_owned();
-        let mut journal = Self::new(boot, id(words.next()?)?);
-        for line in rest.split_inclusive('\n') {
-            if let Some(line) = line.strip_suffix('\n') {
-                journal.take_line(line);
-            }
-        }
-        Some(journal)
-    }
-
-    /// Takes note of a line; of one that makes no sense it does not.
-    pub(super) fn take_line(&mut self, line: &str) {
-        if let Some(word) = Word::from_line(line) {
-            self.take(word);
-        }
-    }
-
-    pub(super) fn take(&mut self, word: Word) {
-        match word {
-            Word::Made(id, entry) => {
-                self.entries.insert(id, entry);
-            }
-            Word::Granted(id, cpus) => {
-                if let Some(Entry::Mask { granted, .. }) = self.entries.get_mut(&id) {
-                    *granted = Some(cpus);
-                }
-            }
-            Word::Gone(id) => {
-                self.entries.remove(&id);
-            }
-            Word::Kept(are_kept) => self.are_kept = are_kept,
-        }
-    }
-
-    /// The shortest text that is read as this.
-    #[must_use]
-    pub fn to_text(&self) -> String {
-        let mut text = format!("{HEAD} {} {}\n", self.boot, self.pid);
-        for (id, entry) in &self.entries {
-            text.push_str(&Word::Made(*id, entry.clone()).to_line());
-            if let Entry::Mask {
-                granted: Some(granted),
-                ..
-            } = entry
-            {
-                text.push_str(&Word::Granted(*id, granted.clone()).to_line());
-            }
-        }
-        if self.are_kept {
-            text.push_str(&Word::Kept(true).to_line());
-        }
-        text
-    }
-
-    /// Processes that have something from rules.
-    pub(super) fn held(&self) -> impl Iterator<Item = &Held> {
-        self.entries.values().filter_map(|entry| match entry {
-            Entry::Held(held) => Some(held),
-            _ => None,
-        })
-    }
-
-    /// The numbers of the changes in the order in which they are undone: by
-    /// [`Entry::rank`], of equal rank the last one first.
-    #[must_use]
-    pub fn undoing(&self) -> Vec<u64> {
-        let mut ids: Vec<u64> = self.entries.keys().rev().copied().collect();
-        ids.sort_by_key(|id| self.entries[id].rank());
-        ids
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn pass(fault: &mut Option<Fault>, point: &str, journal: &Path) {
     match blow {
         Blow::Signal(signal) => end_by(signal),
         Blow::Panic => panic!("a panic for a test, {point}"),
-        Blow::Full => crate::linux::sys::forbid_files_to_grow(),
+        Blow::Full => crate::linux::file_limit::forbid_files_to_grow(),
         Blow::Vanish => remove_folder_of(journal),
         Blow::Bereft => {
             remove_folder_of(journal);

@@ -107,7 +107,7 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     }
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        "it is not a folder of this user that nobody else may enter (chmod 700)",
+        "it is not a private folder of this user (chmod 700)",
     ))
 }
 

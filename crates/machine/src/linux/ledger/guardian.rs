@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io;
 
 use super::act::System;
-use super::entry::ChangeJournal;
 use super::file::Place;
+use super::journal::ChangeJournal;
 use super::leftover;
 use crate::linux::daemon;
 use crate::linux::live::Known;

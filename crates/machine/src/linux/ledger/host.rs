@@ -1,4 +1,4 @@
-//! Settings of the whole host for a while: CPUs switched off, interrupts moved.
+//! Settings for a while: CPUs of the host switched off, interrupts moved.
 //!
 //! The kernel forgets what it cannot keep meanwhile: the mask of a thread all of
 //! whose CPUs are off becomes every CPU, and cpusets of version 1 lose the CPUs
@@ -13,7 +13,7 @@ use super::{Id, Ledger, LedgerError, UndoOutcome};
 use crate::linux::capture::{mounts, names};
 use crate::linux::process_stat::{self, PF_NO_SETAFFINITY, ProcessStat};
 use crate::linux::{sys, tree};
-use crate::{HostSetting, MachineError};
+use crate::{MachineError, RunSetting};
 use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 
@@ -23,29 +23,39 @@ const DEEPEST: usize = 16;
 const MOST: usize = 20_000;
 
 impl Ledger {
-    /// Can the host be set so?
+    /// Can this be set? A cgroup is made for it, and removed.
     ///
     /// # Errors
-    /// [`LedgerError`], which says what stands in the way.
-    pub fn check_setting(&self, setting: &HostSetting) -> Result<(), LedgerError> {
+    /// [`LedgerError`], which says why not.
+    pub fn check_setting(&mut self, setting: &RunSetting) -> Result<(), LedgerError> {
         match setting {
-            HostSetting::Offline(cpus) => self.check_switch_off(cpus),
-            HostSetting::Interrupts(moved) => self.check_interrupts(moved),
+            RunSetting::Offline(cpus) => self.check_switch_off(cpus),
+            RunSetting::Interrupts(moved) => self.check_interrupts(moved),
+            RunSetting::Companion(_) | RunSetting::Policy(_) | RunSetting::Nice(_) => Ok(()),
+            RunSetting::Group(_) => {
+                let changes = self.set(std::slice::from_ref(setting))?;
+                self.undo_these(&changes);
+                Ok(())
+            }
         }
     }
 
-    /// Sets the host, for everybody. Returns the changes, which [`Ledger::undo_these`]
-    /// undoes.
+    /// Makes the settings. Returns the changes, which [`Ledger::undo_these`] undoes.
     ///
     /// # Errors
     /// [`LedgerError`]; then everything is as it was.
-    pub fn set(&mut self, setting: &HostSetting) -> Result<Vec<Id>, LedgerError> {
-        self.check_setting(setting)?;
+    pub fn set(&mut self, settings: &[RunSetting]) -> Result<Vec<Id>, LedgerError> {
         let first = self.next;
-        let made = match setting {
-            HostSetting::Offline(cpus) => self.try_switch_off(cpus),
-            HostSetting::Interrupts(moved) => self.try_move(moved),
-        };
+        let made = settings.iter().try_for_each(|setting| match setting {
+            RunSetting::Offline(cpus) => self
+                .check_switch_off(cpus)
+                .and_then(|()| self.try_switch_off(cpus)),
+            RunSetting::Interrupts(moved) => self
+                .check_interrupts(moved)
+                .and_then(|()| self.try_move(moved)),
+            RunSetting::Group(group) => self.try_group(group),
+            RunSetting::Companion(_) | RunSetting::Policy(_) | RunSetting::Nice(_) => Ok(()),
+        });
         let changes: Vec<Id> = (first..self.next).map(Id).collect();
         if let Err(error) = made {
             self.undo_these(&changes);
@@ -88,7 +98,7 @@ impl Ledger {
     /// Can these CPUs be switched off?
     ///
     /// # Errors
-    /// [`LedgerError`], which says what stands in the way.
+    /// [`LedgerError`], which says why not.
     fn check_switch_off(&self, cpus: &CpuSet) -> Result<(), LedgerError> {
         self.check_host_lock()?;
         let online = self.system.online().unwrap_or_default();

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::act::{System, UndoOutcome};
-use super::entry::{ChangeJournal, Entry};
+use super::entry::Entry;
 use super::file::Place;
+use super::journal::ChangeJournal;
 use super::{file, folder};
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{boot_id, sys};

@@ -17,8 +17,10 @@ mod groups;
 mod guardian;
 mod host;
 mod interrupts;
+mod journal;
 mod leftover;
 mod memory;
+mod own_group;
 mod queue;
 mod rules;
 #[cfg(test)]
@@ -32,12 +34,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use act::UndoOutcome;
-pub use entry::{Change, ChangeJournal, Entry};
+pub use entry::{Change, Entry};
 pub use fault::{Fault, POINTS as FAULT_POINTS};
 pub use folder::journal_folders;
 pub(super) use host::check_undone;
+pub use journal::ChangeJournal;
 pub use leftover::{Leftover, LeftoverState, leftovers};
 pub use memory::{MovedMemory, PageRange};
+pub(super) use own_group::JoinedGroup;
+pub use own_group::cpusets_exclude_others;
 pub use queue::SetQueue;
 pub use rules::{RulesJournal, RulesJournalError};
 
@@ -52,7 +57,7 @@ use writer::JournalWriter;
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// There is no place for a journal.
-    #[error("{}: no journal can be kept there ({reason}): nothing is changed", .path.display())]
+    #[error("{}: cannot keep a journal there ({reason}): nothing is changed", .path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -86,7 +91,7 @@ pub enum LedgerError {
     #[error("the host is only changed by a ledger that has its lock")]
     NotForHost,
     /// The thread ended.
-    #[error("thread {0} is no longer there")]
+    #[error("thread {0} no longer exists")]
     Gone(i32),
     /// The thread belongs to someone else.
     #[error(
@@ -98,7 +103,7 @@ pub enum LedgerError {
     Forbidden(i32, CpuSet),
     /// Memory that this user may not move.
     #[error(
-        "process {0} belongs to another user: its memory stays where it is (CAP_SYS_PTRACE and CAP_SYS_NICE would permit it)"
+        "process {0} belongs to another user: its memory is not moved (CAP_SYS_PTRACE and CAP_SYS_NICE would permit it)"
     )]
     ForeignMemory(i32),
     /// Nodes whose memory the process may not have.
@@ -113,6 +118,11 @@ pub enum LedgerError {
     /// CPUs would be taken from others who need them.
     #[error("{0}")]
     Needed(String),
+    /// No cgroup can be made.
+    #[error(
+        "no cgroup here can have children with the controllers {0} (it needs root, or a delegated cgroup: systemd-run --user --scope -p Delegate=yes pinwise …)"
+    )]
+    NoGroup(String),
     /// The system would not.
     #[error("{0}: {1}")]
     System(String, io::Error),

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::act::System;
-use super::entry::{ChangeJournal, Entry, Word};
+use super::entry::{Entry, Word};
 use super::file::Place;
+use super::journal::ChangeJournal;
 use super::writer::JournalWriter;
 use super::{LedgerError, folder, guardian, leftover};
 use crate::linux::boot_id;
@@ -179,10 +180,9 @@ mod tests {
 
     fn held(process: i32, start: u64, mask: usize) -> Held {
         Held {
-            process,
-            start,
             masks: vec![CpuSet::single(mask)],
             nices: vec![10, -5],
+            ..Held::new(process, start)
         }
     }
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::folder::write_journal;
 use super::writer::LONG;
 use super::*;
-use crate::HostSetting;
+use crate::RunSetting;
 use crate::linux::sys;
 use crate::linux::tree;
 use crate::processes::Held;
@@ -100,13 +100,14 @@ fn what_is_in_force_by_the_journal() {
     );
     check("made 1 mask 0 17 0-3 1\nmade 1 nice 5 1 0 99\n", &[], false);
     check(
-        "made 5 held 5 17 nice=10,-5 0-3,7 1\nmade 6 held 6 1 nice=\ngone 6\nmade 7 held 7 1",
+        "made 5 held 5 17 nice=10,-5 own_nice=5 own=5,6 0-3,7 1\nmade 6 held 6 1 nice= own_nice= own=\ngone 6\nmade 7 held 7 1",
         &["process 5: placed by rules"],
         false,
     );
     check(
-        "made 1 held 5 17 nice=x 1\nmade 2 held -5 1 nice= 1\nmade 3 held 5\n\
-         made 4 held 5 1 nice= 0-\n",
+        "made 1 held 5 17 nice=x own_nice= own= 1\nmade 2 held -5 1 nice= own_nice= own= 1\nmade 3 held 5\n\
+         made 4 held 5 1 nice= own_nice= own= 0-\n\
+         made 5 held 5 1 nice= own_nice= own=x 1\n",
         &[],
         false,
     );
@@ -183,7 +184,7 @@ fn cpus_are_switched_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     with_cpus(&folder);
     let mut ledger = on(&folder, true);
-    ledger.set(&HostSetting::Offline(set("2-3"))).unwrap();
+    ledger.set(&[RunSetting::Offline(set("2-3"))]).unwrap();
     assert_eq!(
         (online(&folder, 1), online(&folder, 2)),
         ("1".into(), "0".into())
@@ -200,8 +201,8 @@ fn cpus_are_switched_and_come_back() {
     assert!(!path.exists());
 }
 
-fn moved<const N: usize>(interrupts: [(u32, &str); N]) -> HostSetting {
-    HostSetting::Interrupts(InterruptCpus {
+fn moved<const N: usize>(interrupts: [(u32, &str); N]) -> RunSetting {
+    RunSetting::Interrupts(InterruptCpus {
         interrupts: interrupts.map(|(number, cpus)| (number, set(cpus))).into(),
         queues: BTreeMap::new(),
     })
@@ -218,11 +219,11 @@ fn queues_have_other_cpus_and_come_back() {
     let mut ledger = on(&folder, true);
     let asked = [("rx-0", "0,40"), ("rx-1", "0-2"), ("tx-0", "3")];
     let queues = asked.map(|(name, cpus)| (queue(name), set(cpus)));
-    let wanted = HostSetting::Interrupts(InterruptCpus {
+    let wanted = RunSetting::Interrupts(InterruptCpus {
         interrupts: BTreeMap::new(),
         queues: queues.into(),
     });
-    ledger.set(&wanted).unwrap();
+    ledger.set(std::slice::from_ref(&wanted)).unwrap();
     let read = |name| System::read(&file(name)).unwrap();
     assert_eq!(read("rx-0"), "00000100,00000001");
     assert_eq!(
@@ -258,7 +259,7 @@ fn interrupts_are_moved_and_come_back() {
     put(31, "2\n");
     let mut ledger = on(&folder, true);
     let wanted = moved([(30, "1"), (31, "0")]);
-    ledger.set(&wanted).unwrap();
+    ledger.set(std::slice::from_ref(&wanted)).unwrap();
     let read = |number| System::read(&file(number)).unwrap();
     assert_eq!((read(30), read(31)), ("1".into(), "0".into()));
     // Somebody else has moved one meanwhile.
@@ -270,7 +271,7 @@ fn interrupts_are_moved_and_come_back() {
     // The writer ended halfway back: it had given it the CPU alone that took it.
     put(32, "3\n");
     arrange(&file(32).with_file_name("effective_affinity_list"), "2\n");
-    ledger.set(&moved([(32, "1")])).unwrap();
+    ledger.set(&[moved([(32, "1")])]).unwrap();
     put(32, "2\n");
     let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
     assert_eq!(
@@ -279,11 +280,11 @@ fn interrupts_are_moved_and_come_back() {
     );
     // One that is not there: the first is not moved, either.
     let missing = moved([(30, "1"), (99, "0")]);
-    let error = ledger.set(&missing).unwrap_err().to_string();
+    let error = ledger.set(&[missing]).unwrap_err().to_string();
     assert!(error.contains("irq/99/"), "{error}");
     assert_eq!((read(30), ledger.count()), ("0".into(), 0));
     drop(ledger);
-    let error = on(&folder, false).set(&wanted).unwrap_err();
+    let error = on(&folder, false).set(&[wanted]).unwrap_err();
     assert!(matches!(error, LedgerError::NotForHost), "{error}");
 }
 
@@ -292,7 +293,7 @@ fn what_cannot_be_switched_off() {
     let folder = tempfile::tempdir().unwrap();
     with_cpus(&folder);
     let refused = |ledger: &mut Ledger, cpus: &str| {
-        let error = ledger.set(&HostSetting::Offline(set(cpus))).unwrap_err();
+        let error = ledger.set(&[RunSetting::Offline(set(cpus))]).unwrap_err();
         assert_eq!(ledger.count(), 0);
         error.to_string()
     };
@@ -404,7 +405,7 @@ fn no_cpu_is_switched_where_the_lock_is_gone() {
     with_cpus(&folder);
     let mut ledger = on(&folder, true);
     std::fs::remove_dir_all(ledger.path().parent().unwrap()).unwrap();
-    let refused = ledger.set(&HostSetting::Offline(set("2-3")));
+    let refused = ledger.set(&[RunSetting::Offline(set("2-3"))]);
     assert!(
         matches!(refused, Err(LedgerError::Unlocked(_))),
         "{refused:?}"
@@ -418,7 +419,7 @@ fn the_guardian_needs_no_file() {
     let folder = tempfile::tempdir().unwrap();
     with_cpus(&folder);
     let mut ledger = on(&folder, true);
-    ledger.set(&HostSetting::Offline(set("2-3"))).unwrap();
+    ledger.set(&[RunSetting::Offline(set("2-3"))]).unwrap();
     let place = ledger.writer.file.place.clone();
     let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
@@ -558,8 +559,8 @@ proptest! {
             Entry::Mask { thread, start, before: cpus.clone(), asked: cpus.clone(), granted: Some(cpus.clone()) },
             Entry::Saved { thread, start, before: cpus.clone() },
             Entry::Nice { thread, start, before: -20, asked: 19 },
-            Entry::Held(Held { process: thread, start, masks: vec![cpus.clone(), CpuSet::single(1)], nices: vec![-20, 19] }),
-            Entry::Held(Held { process: thread, start, masks: Vec::new(), nices: Vec::new() }),
+            Entry::Held(Held { masks: vec![cpus.clone(), CpuSet::single(1)], nices: vec![-20, 19], own_masks: vec![thread, 7], own_nices: vec![thread], ..Held::new(thread, start) }),
+            Entry::Held(Held::new(thread, start)),
             Entry::Memory(MovedMemory { process: thread, start, nodes: cpus.clone(), before: vec![PageRange { start: 0x1000, end: 0x5000, nodes: [(0, start.max(1)), (3, 1)].into() }] }),
             Entry::Memory(MovedMemory { process: thread, start, nodes: cpus.clone(), before: Vec::new() }),
             Entry::Cpuset { file: path.clone(), before: CpuSet::new(), asked: cpus },

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::Write;
 
 use super::act::System;
-use super::entry::{ChangeJournal, Word};
+use super::entry::Word;
 use super::file::{JournalFile, Place};
+use super::journal::ChangeJournal;
 use super::{LedgerError, guardian};
 
 /// A journal is written anew when it has this many lines …

@@ -171,10 +171,8 @@ pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
             (!leaves.is_empty()).then_some((folder, leaves))
         });
         if let Some((folder, leaves)) = file {
-            found.push(Restriction {
-                by: format!("cpuset {}", folder.display()),
-                leaves,
-            });
+            let by = format!("cpuset {}", folder.display());
+            found.push(Restriction::limit(by, leaves));
         }
     }
     found

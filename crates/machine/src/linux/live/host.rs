@@ -2,7 +2,7 @@
 
 use super::LiveError;
 use super::service::Service;
-use crate::HostSetting;
+use crate::RunSetting;
 use crate::linux::{Entry, UndoOutcome};
 
 impl Service {
@@ -10,8 +10,8 @@ impl Service {
     ///
     /// # Errors
     /// [`LiveError::Ledger`]; then the host is as it was.
-    pub fn set_host(&mut self, setting: &HostSetting) -> Result<(), LiveError> {
-        self.pins.set_host(setting).map_err(LiveError::Ledger)
+    pub fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), LiveError> {
+        self.pins.set_host(settings).map_err(LiveError::Ledger)
     }
 
     /// What is set of the host.

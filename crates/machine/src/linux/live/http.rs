@@ -49,7 +49,7 @@ async fn ask(url: &Url) -> Result<Vec<u8>, String> {
         let response = response.map_err(|error| error.to_string())?;
         let status = response.status();
         if !status.is_success() {
-            return Err(format!("the answer is {status}"));
+            return Err(format!("the server answered {status}"));
         }
         whole(response.into_body()).await
     };

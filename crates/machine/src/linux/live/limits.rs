@@ -33,20 +33,14 @@ pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, 
     let restrictions: Vec<Restriction> = match restrictions.len() {
         0 => Vec::new(),
         1 => restrictions,
-        _ => vec![Restriction {
-            by: restrictions
-                .iter()
-                .map(|restriction| restriction.by.as_str())
-                .collect::<Vec<&str>>()
-                .join(" or "),
-            leaves,
-        }],
+        _ => {
+            let names = restrictions.iter().map(|limit| limit.by.as_str());
+            let by = names.collect::<Vec<&str>>().join(" or ");
+            vec![Restriction::limit(by, leaves)]
+        }
     };
     // The mask first, as the machine's own restrictions are listed.
-    let affinity = Restriction {
-        by: format!("affinity mask of {}", target.name()),
-        leaves: masks,
-    };
+    let affinity = Restriction::mask(format!("affinity mask of {}", target.name()), masks);
     Ok(narrowed(
         host,
         std::iter::once(affinity).chain(restrictions).collect(),
@@ -78,14 +72,8 @@ mod tests {
         let host = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
         let set = |list: &str| CpuSet::parse_list(list).unwrap();
         let restrictions = vec![
-            Restriction {
-                by: "affinity mask of a (1)".to_owned(),
-                leaves: set("0-3"),
-            },
-            Restriction {
-                by: "cpuset /sys/fs/cgroup/a".to_owned(),
-                leaves: set("0-5"),
-            },
+            Restriction::mask("affinity mask of a (1)", set("0-3")),
+            Restriction::limit("cpuset /sys/fs/cgroup/a", set("0-5")),
         ];
         let narrowed = narrowed(&host, restrictions);
         assert_eq!(narrowed.allowed, set("0-3"));
@@ -94,8 +82,11 @@ mod tests {
             place.realise(&narrowed).unwrap_err().to_string()
         };
         assert!(refused("cpu:6").contains("the cpuset /sys/fs/cgroup/a leaves only 0-5"));
-        assert!(refused("cpu:4").contains("the affinity mask of a (1) leaves only 0-3"));
-        let place: Placement = "one-per-core".parse().unwrap();
-        assert_eq!(place.realise(&narrowed).unwrap().cpus, set("0,2"));
+        let cpus = |place: &str| {
+            let place: Placement = place.parse().unwrap();
+            place.realise(&narrowed).unwrap().cpus
+        };
+        assert_eq!(cpus("cpu:4"), set("4"), "a mask is no limit");
+        assert_eq!(cpus("one-per-core"), set("0,2"));
     }
 }

@@ -12,7 +12,7 @@ use super::LiveError;
 use super::reading::{Source, received};
 use super::service::{Returned, Service, Wish};
 use crate::linux::{LinuxMachine, UndoOutcome, check_undone, sys};
-use crate::{CommandRunner, End, Host, HostSetting, MachineError, Request, Run, Usage};
+use crate::{CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
 use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Measured, Metric, two_readings};
@@ -46,8 +46,8 @@ pub struct Limit {
     pub cpus: CpuSet,
     /// The baseline's order of CPUs, where its threads are bound.
     pub order: Option<Vec<usize>>,
-    /// How it sets the host.
-    pub host: Option<HostSetting>,
+    /// What it sets of the host.
+    pub settings: Vec<RunSetting>,
     /// Its name, for sentences.
     pub name: String,
 }
@@ -118,7 +118,7 @@ impl LiveMachine {
         self.baseline_costs.extend(first);
     }
 
-    /// What should be reported of the service's threads, as full sentences.
+    /// Remarks on the service's threads, as full sentences.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -146,12 +146,12 @@ impl LiveMachine {
     }
 
     /// Sets the host as an arm wishes.
-    fn set_host(&mut self, setting: Option<&HostSetting>) -> Result<(), MachineError> {
+    fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), MachineError> {
         self.unset_host()?;
-        let Some(setting) = setting else {
-            return Ok(());
-        };
-        self.service.set_host(setting).map_err(machine_error)
+        match settings {
+            [] => Ok(()),
+            _ => self.service.set_host(settings).map_err(machine_error),
+        }
     }
 
     fn unset_host(&mut self) -> Result<(), MachineError> {
@@ -282,7 +282,7 @@ impl LiveMachine {
         let limit = self.order.limit.as_ref()?;
         let order = request.bound.map(|binding| &binding.order);
         let is_same_place = *request.cpus == limit.cpus && order == limit.order.as_ref();
-        if is_same_place && request.host == limit.host.as_ref() {
+        if is_same_place && request.settings == limit.settings {
             self.baseline_costs.push(cost);
             return None;
         }
@@ -306,13 +306,13 @@ impl LiveMachine {
     }
 
     fn measured(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        let lost = |why: String| Run::of(Duration::ZERO, End::NoFigure(why));
+        let lost = |why: String| Run::ended(Duration::ZERO, End::NoFigure(why));
         if !self.is_there() {
             return Ok(lost(format!("{} ended", self.service.target().name())));
         }
         let wish = self.wish(request);
         self.service.place(&wish).map_err(machine_error)?;
-        self.set_host(request.host)?;
+        self.set_host(request.settings)?;
         if !self.pass(self.order.settle)? {
             return Ok(lost(self.gone()));
         }
@@ -350,7 +350,7 @@ impl LiveMachine {
             foreign_cpu: foreign,
             steal,
             output: Some(sample.text),
-            ..Run::of(sample.wall, end)
+            ..Run::ended(sample.wall, end)
         })
     }
 }

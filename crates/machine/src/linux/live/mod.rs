@@ -45,14 +45,14 @@ pub enum LiveError {
     },
     /// It belongs to the kernel.
     #[error(
-        "process {0} ({1}) is a thread of the kernel, which places its own threads: nothing is changed"
+        "process {0} ({1}) is a kernel thread, which the kernel places itself: nothing is changed"
     )]
     Kernel(i32, String),
     /// Placing pinwise itself would place the measurement.
     #[error("process {0} is pinwise itself")]
     Ourselves(i32),
     /// No cgroup of a mounted hierarchy is called so.
-    #[error("there is no cgroup '{path}' below {}{}", listed(.mounts), in_parentheses(.hint.as_deref()))]
+    #[error("there is no cgroup '{path}' below {}{}", list_mounts(.mounts), in_parentheses(.hint.as_deref()))]
     NoCgroup {
         /// As given.
         path: String,
@@ -63,7 +63,7 @@ pub enum LiveError {
     },
     /// No cgroup belongs to the unit.
     #[error(
-        "unit '{unit}' has no cgroup here: it does not run, or not on this host (systemctl status {unit})"
+        "unit '{unit}' has no cgroup here: it is not running, or runs on another host (systemctl status {unit})"
     )]
     NoUnit {
         /// As given.
@@ -81,11 +81,11 @@ pub enum LiveError {
         /// Whose thread.
         who: String,
         /// Why not.
-        error: super::PinError,
+        error: super::LedgerError,
     },
 }
 
-fn listed(mounts: &[String]) -> String {
+fn list_mounts(mounts: &[String]) -> String {
     match mounts {
         [] => "any mount (no cgroup file system is mounted)".to_owned(),
         mounts => mounts.join(", "),

@@ -56,14 +56,8 @@ impl Source {
             Self::Command(workload, cpus) => (workload, cpus),
         };
         let run = host.run(&Request {
-            workload,
-            cpus,
-            memory: None,
             output: Output::Keep,
-            environment_padding: 0,
-            count_threads_closely: false,
-            bound: None,
-            host: None,
+            ..Request::new(workload, cpus)
         })?;
         let how = match &run.end {
             End::Status(0) => {
@@ -75,6 +69,7 @@ impl Source {
             End::Status(status) => format!("ended with exit status {status}"),
             End::Signal(signal) => format!("was killed by signal {signal}"),
             End::TimedOut => "took longer than its --timeout".to_owned(),
+            End::Interrupted => "was interrupted".to_owned(),
             End::LeftBehind(who) => format!("left processes running ({})", who.join(", ")),
             End::NoFigure(why) => why.clone(),
         };

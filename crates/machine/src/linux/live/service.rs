@@ -12,7 +12,7 @@ use super::process::{ancestor_in, run_time_ns, stat, threads_of};
 use super::sweep::Word;
 use super::target::{Target, Thread};
 use super::{LiveError, limits};
-use crate::linux::{PinError, Pins, own_setting, sys};
+use crate::linux::{LedgerError, Pins, own_setting, sys};
 use pinwise_topology::{CpuSet, Topology};
 
 /// Passes over the threads in which no new one may appear.
@@ -309,7 +309,7 @@ impl Service {
         }
         let name = stat(thread.id).map_or_else(String::new, |stat| format!(" ({})", stat.name));
         let sentence = format!(
-            "thread {}{name} was given CPUs {} and now has {now}: the program itself or somebody else set them, and it is left alone",
+            "thread {}{name} was given CPUs {} and now has {now}, set by the program itself or somebody else; it is left alone",
             thread.id, placed.granted
         );
         self.placed.remove(&thread.id);
@@ -317,7 +317,7 @@ impl Service {
         Some(sentence)
     }
 
-    /// False: it has ended, or cannot be placed and that is reported elsewhere.
+    /// False: it has ended, or it cannot be placed, which is reported elsewhere.
     fn place_one(&mut self, thread: Thread, is_first: bool) -> Result<bool, LiveError> {
         let inherited = self.inherited(thread);
         if let Some(before) = inherited {
@@ -357,9 +357,9 @@ impl Service {
                 );
                 Ok(true)
             }
-            Err(PinError::Gone(_)) => Ok(false),
+            Err(LedgerError::Gone(_)) => Ok(false),
             // One that appears later must not end the service's placement.
-            Err(error @ (PinError::Forbidden(..) | PinError::Foreign(_))) if !is_first => {
+            Err(error @ (LedgerError::Forbidden(..) | LedgerError::Foreign(_))) if !is_first => {
                 self.left_alone.insert(thread.id, error.to_string());
                 Ok(false)
             }

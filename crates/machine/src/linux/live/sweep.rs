@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_known() {
-        let reported =
+        let output =
             "process 5 0-3\nthread 5 17\nthread 6 18\ngiven 1\nover\ngiven 2\nnonsense\nthread 7 x";
         let mut known = Known::default();
-        reported.lines().for_each(|line| known.take_line(line));
+        output.lines().for_each(|line| known.take_line(line));
         assert_eq!(known.threads, BTreeSet::from([(5, 17), (6, 18)]));
         assert_eq!(known.given, [CpuSet::single(2)]);
         assert_eq!(known.processes.len(), 1);

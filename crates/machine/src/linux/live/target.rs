@@ -76,7 +76,8 @@ impl Target {
         if stat.is_kernel {
             return Err(LiveError::Kernel(pid, stat.name));
         }
-        if is_ours(pid) {
+        // Its children may be older than it: a shell starts a service, then becomes pinwise.
+        if i32::try_from(std::process::id()) == Ok(pid) {
             return Err(LiveError::Ourselves(pid));
         }
         Ok(Self {
@@ -301,14 +302,8 @@ fn cgroup_from_systemd(
         ..Workload::new(command)
     };
     let run = host.run(&Request {
-        workload: &workload,
-        cpus: &topology.allowed,
-        memory: None,
         output: Output::Keep,
-        environment_padding: 0,
-        count_threads_closely: false,
-        bound: None,
-        host: None,
+        ..Request::new(&workload, &topology.allowed)
     });
     match run {
         Ok(run) if run.end == End::Status(0) => {

@@ -50,7 +50,9 @@ impl FromStr for Url {
         };
         let form = "an address looks like http://127.0.0.1:9090/metrics";
         if text.starts_with("https://") {
-            return Err(bad("only http:// is asked; use --metric-command with curl"));
+            return Err(bad(
+                "only http:// is supported; use --metric-command with curl",
+            ));
         }
         let rest = text.strip_prefix("http://").ok_or_else(|| bad(form))?;
         let end = rest.find(['/', '?']).unwrap_or(rest.len());

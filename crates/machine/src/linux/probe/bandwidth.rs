@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::calls;
-use super::course::{Course, Moment, Span, Tally};
 use super::memory::{Mapping, check_size};
+use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
 use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, counted, variants};
@@ -28,7 +28,7 @@ const APART: usize = 4096 + 512;
 
 /// What the threads share.
 pub(super) struct Bandwidth {
-    course: Course,
+    run: ProbeRun,
     cpus: Vec<usize>,
     pattern: Pattern,
     /// Of each array, a multiple of [`BLOCK`].
@@ -64,15 +64,13 @@ impl Bandwidth {
     /// # Errors
     /// Why there are none, as a full sentence.
     pub(super) fn new(
-        course: &Course,
+        run: &ProbeRun,
         cpus: Vec<usize>,
         (pattern, bytes, node): (Pattern, usize, Option<usize>),
     ) -> Result<Arc<Self>, String> {
         let bytes = bytes / BLOCK * BLOCK;
         if bytes == 0 || cpus.is_empty() {
-            return Err(format!(
-                "Arrays have {BLOCK} bytes at least, on one CPU or more."
-            ));
+            return Err(format!("Arrays need at least {BLOCK} bytes and one CPU."));
         }
         let mapped = bytes
             .checked_add(APART)
@@ -93,7 +91,7 @@ impl Bandwidth {
             })
         });
         Ok(Arc::new(Self {
-            course: course.clone(),
+            run: run.clone(),
             members: members.collect::<Result<_, String>>()?,
             gate: Gate::new(cpus.len()),
             cpus,
@@ -107,13 +105,13 @@ impl Bandwidth {
 
     /// The first thread: gives orders and takes the time.
     pub(super) fn lead(&self) -> Batches {
-        let mut tally = Tally::new(&self.course);
+        let mut tally = Tally::new(&self.run);
         let mut thread = Thread::new(self, 0);
         if thread.touch()
-            && self.gate.pass(&self.course)
+            && self.gate.pass(&self.run)
             && let Some(order) = self.choose(&mut thread)
         {
-            while !tally.is_full() && !self.course.is_over() {
+            while !tally.is_full() && !self.run.is_over() {
                 let Some(ns) = self.batch(&mut thread, order) else {
                     break;
                 };
@@ -128,10 +126,10 @@ impl Bandwidth {
     /// Any other thread.
     pub(super) fn follow(&self, number: usize) {
         let mut thread = Thread::new(self, number);
-        if !thread.touch() || !self.gate.pass(&self.course) {
+        if !thread.touch() || !self.gate.pass(&self.run) {
             return;
         }
-        while self.gate.pass(&self.course) && !self.over.load(Ordering::Acquire) {
+        while self.gate.pass(&self.run) && !self.over.load(Ordering::Acquire) {
             let [variant, slice, passes] =
                 [0, 1, 2].map(|at: usize| self.order[at].load(Ordering::Relaxed));
             thread.work(Order {
@@ -139,7 +137,7 @@ impl Bandwidth {
                 slice,
                 passes,
             });
-            if !self.gate.pass(&self.course) {
+            if !self.gate.pass(&self.run) {
                 return;
             }
         }
@@ -147,17 +145,17 @@ impl Bandwidth {
 
     /// One batch by all; its time in ns, `None` where time is over.
     fn batch(&self, thread: &mut Thread<'_>, order: Order) -> Option<f64> {
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         let words = [order.variant, order.slice, order.passes];
         for (word, value) in self.order.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
-        if !self.gate.pass(&self.course) {
+        if !self.gate.pass(&self.run) {
             return None;
         }
         let start = clock.ticks();
         thread.work(order);
-        let has_ended = self.gate.pass(&self.course);
+        let has_ended = self.gate.pass(&self.run);
         let ns = clock.ns(clock.ticks().wrapping_sub(start));
         has_ended.then_some(ns)
     }
@@ -270,7 +268,7 @@ impl<'a> Thread<'a> {
                 // SAFETY: within the array, which only this thread uses.
                 unsafe { array.byte_add(at).write(1.0) };
             }
-            if at % (256 * BLOCK) == 0 && self.shared.course.is_over() {
+            if at % (256 * BLOCK) == 0 && self.shared.run.is_over() {
                 return false;
             }
         }
@@ -322,7 +320,7 @@ impl Gate {
     }
 
     /// Waits for all; false where time was over before.
-    fn pass(&self, course: &Course) -> bool {
+    fn pass(&self, run: &ProbeRun) -> bool {
         let number = self.number.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
             self.arrived.store(0, Ordering::Relaxed);
@@ -337,7 +335,7 @@ impl Gate {
             if !tries.is_multiple_of(64) {
                 continue;
             }
-            if self.is_open.load(Ordering::Acquire) || course.is_over() {
+            if self.is_open.load(Ordering::Acquire) || run.is_over() {
                 return false;
             }
             let now = system_ns();

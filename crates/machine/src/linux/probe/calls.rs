@@ -13,6 +13,8 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use crate::linux::scheduling::SchedulingAttributes;
+
 /// Times that the calling thread was pushed off its CPU.
 pub(in crate::linux) fn times_pushed() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -36,19 +38,6 @@ pub(in crate::linux) fn ask_for_exact_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
-/// `struct sched_attr` in its first version, which all kernels read.
-#[repr(C)]
-struct SchedulingAttributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime_ns: u64,
-    deadline_ns: u64,
-    period_ns: u64,
-}
-
 /// Asks for time slices of this length: since Linux 6.12 a woken thread with a
 /// shorter slice goes before one with a longer, and no privilege is needed.
 /// Older kernels ignore it, and so does a thread of another policy.
@@ -63,16 +52,7 @@ pub(in crate::linux) fn ask_for_short_slices(slice: Duration) {
     if policy != libc::SCHED_OTHER {
         return;
     }
-    let attributes = SchedulingAttributes {
-        size: u32::try_from(size_of::<SchedulingAttributes>()).unwrap_or(0),
-        policy: 0,
-        flags: 0,
-        nice,
-        priority: 0,
-        runtime_ns: u64::try_from(slice.as_nanos()).unwrap_or(0),
-        deadline_ns: 0,
-        period_ns: 0,
-    };
+    let attributes = SchedulingAttributes::with_slice(nice, slice);
     // SAFETY: the structure is as large as it says and outlives the call.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::calls::sleep_until;
-use super::course::{Course, Moment, Span, Tally};
 use super::memory::{Mapping, check_size};
+use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
 use pinwise_kernels::loops::chase::{Chain, UNROLLED, line_bytes};
 use pinwise_kernels::loops::clock::system_ns;
@@ -23,7 +23,7 @@ const SEED: u64 = 0x7069_6e77_6973_6531;
 
 /// A chain to be measured.
 pub(super) struct Chase {
-    course: Course,
+    run: ProbeRun,
     bytes: usize,
     stride: usize,
     memory: Mapping,
@@ -37,7 +37,7 @@ impl Chase {
     /// # Errors
     /// Why there is none, as a full sentence.
     pub(super) fn new(
-        course: &Course,
+        run: &ProbeRun,
         bytes: usize,
         node: Option<usize>,
         load: Option<Arc<Load>>,
@@ -51,7 +51,7 @@ impl Chase {
         }
         check_size(bytes as u64 + bytes as u64 / 16)?;
         Ok(Self {
-            course: course.clone(),
+            run: run.clone(),
             bytes,
             stride,
             memory: Mapping::new(bytes, node)?,
@@ -76,7 +76,7 @@ impl Chase {
     fn link(&self) -> Option<Chain> {
         let lines = self.bytes / self.stride;
         let order = Mapping::new(4 * lines, None).ok()?;
-        let goes_on = || !self.course.is_over();
+        let goes_on = || !self.run.is_over();
         // SAFETY: both mappings have as many bytes as is said here, are zero,
         // which is a valid number, and are used by nobody else.
         unsafe {
@@ -87,14 +87,14 @@ impl Chase {
     }
 
     fn follow(&self, mut chain: Chain, cpu: usize) -> Batches {
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         if let Some(load) = &self.load {
             load.await_all();
         }
         self.warm_up(&mut chain);
         let loads = self.loads_per_lap(&mut chain);
-        let mut tally = Tally::new(&self.course);
-        while !tally.is_full() && !self.course.is_over() {
+        let mut tally = Tally::new(&self.run);
+        while !tally.is_full() && !self.run.is_over() {
             let before = self.load.as_ref().map(|load| load.read());
             let (from, start) = (Moment::now(), clock.ticks());
             let laps = Laps::<LAPS>::time(clock, || step(&mut chain, loads));
@@ -125,8 +125,8 @@ impl Chase {
     fn warm_up(&self, chain: &mut Chain) {
         const PART: usize = 4096;
         const LONGEST_NS: f64 = 2e7;
-        let clock = &self.course.clock;
-        let left_ns = self.course.left().as_secs_f64() * 1e9;
+        let clock = &self.run.clock;
+        let left_ns = self.run.left().as_secs_f64() * 1e9;
         let budget = clock.ticks_in(LONGEST_NS.min(0.1 * left_ns));
         let start = clock.ticks();
         let lines = self.bytes / self.stride;
@@ -141,7 +141,7 @@ impl Chase {
     /// So many that a lap takes about [`LAP_NS`].
     fn loads_per_lap(&self, chain: &mut Chain) -> usize {
         const TRIAL: usize = 16 * UNROLLED;
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         let laps = Laps::<9>::time(clock, || step(chain, TRIAL));
         let wanted = TRIAL as f64 * LAP_NS / laps.median_ns(clock).max(1.0);
         #[expect(
@@ -163,7 +163,7 @@ fn step(chain: &mut Chain, loads: usize) {
 
 /// CPUs that read memory as fast as they can.
 pub(super) struct Load {
-    course: Course,
+    run: ProbeRun,
     bytes: usize,
     over: AtomicBool,
     is_in_place: AtomicBool,
@@ -187,11 +187,11 @@ impl Load {
     ///
     /// # Errors
     /// Why there is no memory for them, as a full sentence.
-    pub(super) fn new(course: &Course, loaders: usize) -> Result<Arc<Self>, String> {
+    pub(super) fn new(run: &ProbeRun, loaders: usize) -> Result<Arc<Self>, String> {
         check_size((LOAD_BYTES * loaders) as u64)?;
         let memories = (0..loaders).map(|_| Mapping::new(LOAD_BYTES, None));
         Ok(Arc::new(Self {
-            course: course.clone(),
+            run: run.clone(),
             bytes: LOAD_BYTES,
             over: AtomicBool::new(false),
             is_in_place: AtomicBool::new(true),
@@ -252,7 +252,7 @@ impl Load {
     }
 
     fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed) || self.course.is_over()
+        self.over.load(Ordering::Relaxed) || self.run.is_over()
     }
 
     #[expect(unsafe_code, reason = "loops over memory of its own")]
@@ -270,7 +270,7 @@ impl Load {
 
     /// The variant that reads a few pieces fastest.
     fn fastest<'a>(&self, all: &'a [Variant], array: NonNull<f64>) -> Option<&'a Variant> {
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         let mut at = 0;
         all.iter().min_by_key(|variant| {
             let pieces = (0..8).map(|_| {

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::course::{Course, Moment, Span, Tally};
 use super::meeting::{Meeting, nap};
+use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::{Batches, Port};
 use pinwise_kernels::loops::laps::Laps;
 use pinwise_kernels::loops::spin;
@@ -44,7 +44,7 @@ enum Met {
 
 /// What the two threads share.
 pub(super) struct Contention {
-    course: Course,
+    run: ProbeRun,
     cpus: [usize; 2],
     port: Port,
     meeting: Meeting,
@@ -54,9 +54,9 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    pub(super) fn new(course: &Course, (a, b): (usize, usize), port: Port) -> Arc<Self> {
+    pub(super) fn new(run: &ProbeRun, (a, b): (usize, usize), port: Port) -> Arc<Self> {
         Arc::new(Self {
-            course: course.clone(),
+            run: run.clone(),
             cpus: [a, b],
             port,
             meeting: Meeting::default(),
@@ -67,10 +67,10 @@ impl Contention {
 
     /// The first CPU's side, which keeps the tally.
     pub(super) fn lead(&self) -> Batches {
-        let mut tally = Tally::new(&self.course);
+        let mut tally = Tally::new(&self.run);
         let mut lost = 0;
         let mut known = [Moment::now().pack(), 0];
-        while !tally.is_full() && !self.course.is_over() {
+        while !tally.is_full() && !self.run.is_over() {
             match self.batch(0) {
                 Met::Whole => {
                     self.note_lost(&mut tally, std::mem::take(&mut lost), known);
@@ -90,7 +90,7 @@ impl Contention {
 
     /// The second CPU's side.
     pub(super) fn follow(&self) {
-        while self.over.load(Ordering::Acquire) == 0 && !self.course.is_over() {
+        while self.over.load(Ordering::Acquire) == 0 && !self.run.is_over() {
             if self.batch(1) != Met::Whole {
                 nap();
             }
@@ -108,7 +108,7 @@ impl Contention {
 
     #[inline(always)]
     fn batch_of(&self, side: usize, work: impl Fn()) -> Met {
-        let (clock, own) = (&self.course.clock, &self.sides[side]);
+        let (clock, own) = (&self.run.clock, &self.sides[side]);
         if !self.meets(side, 0) {
             return Met::Nobody;
         }
@@ -146,7 +146,7 @@ impl Contention {
     fn together(&self, side: usize, work: &impl Fn()) -> Option<Laps<LAPS>> {
         /// Of laps to keep up: a partner that takes longer was stopped.
         const MOST: usize = 20 * LAPS;
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         let (own, other) = (&self.sides[side].done, &self.sides[1 - side].done);
         for _ in 0..RUN_UP {
             work();
@@ -165,7 +165,7 @@ impl Contention {
     }
 
     fn meets(&self, side: usize, part: u64) -> bool {
-        self.meeting.meet(side as u64, part, &self.course.clock)
+        self.meeting.meet(side as u64, part, &self.run.clock)
     }
 
     fn spans(&self) -> [Span; 2] {

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use perf_event_open_sys::bindings as perf;
 
-use super::course::{Course, repeat};
+use super::probe_run::{ProbeRun, repeat};
 use crate::Batches;
 use crate::linux::sys;
 use pinwise_kernels::loops::laps::Laps;
@@ -20,13 +20,13 @@ const LAPS: usize = 9;
 const CALLS: u32 = 4;
 
 /// One hint, core cycles.
-pub(super) fn pause_cycles(course: &Course, cpu: usize) -> Batches {
+pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
     let counter = match open() {
         Ok(counter) => counter,
         Err(error) => return Batches::unavailable(refusal(&error)),
     };
-    let clock = &course.clock;
-    repeat(course, cpu, || {
+    let clock = &run.clock;
+    repeat(run, cpu, || {
         let (mut times, mut cycles) = ([0; LAPS], [0; LAPS]);
         for (time, count) in times.iter_mut().zip(&mut cycles) {
             let from = clock.ticks();
@@ -43,9 +43,9 @@ pub(super) fn pause_cycles(course: &Course, cpu: usize) -> Batches {
         }
         cycles.sort_unstable();
         let each = cycles[LAPS / 2] as f64 / f64::from(CALLS * spin::PAUSES);
-        // A counter that stands still has counted nothing.
+        // A counter that does not move has counted nothing.
         let each = if each > 0.0 { each } else { f64::NAN };
-        (Laps::of(times), each)
+        (Laps::from_ticks(times), each)
     })
 }
 
@@ -75,7 +75,7 @@ fn read(counter: &OwnedFd) -> u64 {
 fn refusal(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
-            "This machine offers programs no counter of cycles, as virtual machines without a virtual PMU do.".to_owned()
+            "No cycle counter available (virtual machines without a virtual PMU have none).".to_owned()
         }
         Some(libc::EACCES | libc::EPERM) => {
             "Counting cycles is not permitted: kernel.perf_event_paranoid of 2 or less permits it, or CAP_PERFMON.".to_owned()

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::super::sys;
 use super::calls;
-use super::course::Course;
+use super::probe_run::ProbeRun;
 use crate::MachineError;
 use pinwise_kernels::loops::{clock::Clock, laps::Laps, spin};
 use pinwise_topology::CpuSet;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) type Job = Box<dyn FnOnce(&mut PoolThread) + Send>;
 
 struct Worker {
-    jobs: Sender<(Course, Job)>,
+    jobs: Sender<(ProbeRun, Job)>,
     thread: JoinHandle<()>,
 }
 
@@ -48,14 +48,14 @@ impl Pool {
         &mut self,
         cpu: usize,
         number: usize,
-        course: &Course,
+        run: &ProbeRun,
         job: Job,
     ) -> Result<(), MachineError> {
         let worker = match self.workers.entry((cpu, number)) {
             Entry::Occupied(hired) => hired.into_mut(),
-            Entry::Vacant(seat) => seat.insert(hire(cpu)?),
+            Entry::Vacant(vacant) => vacant.insert(hire(cpu)?),
         };
-        if worker.jobs.send((course.clone(), job)).is_ok() {
+        if worker.jobs.send((run.clone(), job)).is_ok() {
             return Ok(());
         }
         Err(MachineError::System {
@@ -119,14 +119,14 @@ fn hire(cpu: usize) -> Result<Worker, MachineError> {
     Ok(Worker { jobs, thread })
 }
 
-fn work(todo: &Receiver<(Course, Job)>, cpu: usize) {
-    let mut seat = PoolThread {
+fn work(todo: &Receiver<(ProbeRun, Job)>, cpu: usize) {
+    let mut thread = PoolThread {
         cpu,
         best_cycle_ns: f64::INFINITY,
     };
-    while let Ok((course, job)) = todo.recv() {
-        seat.warm_up(&course.clock);
-        job(&mut seat);
+    while let Ok((run, job)) = todo.recv() {
+        thread.warm_up(&run.clock);
+        job(&mut thread);
     }
 }
 

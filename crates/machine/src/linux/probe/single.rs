@@ -1,6 +1,6 @@
 //! Probes of one CPU by itself: its cycle, its spin-wait hint, its clock.
 
-use super::course::{Course, repeat};
+use super::probe_run::{ProbeRun, repeat};
 use crate::Batches;
 use pinwise_kernels::loops::clock::{Clock, Source, smallest_step, tick_ns};
 use pinwise_kernels::loops::laps::Laps;
@@ -10,18 +10,18 @@ use pinwise_kernels::loops::spin;
 const LAPS: usize = 9;
 
 /// One core cycle, ns.
-pub(super) fn cycle(course: &Course, cpu: usize) -> Batches {
-    let clock = &course.clock;
-    repeat(course, cpu, || {
+pub(super) fn cycle(run: &ProbeRun, cpu: usize) -> Batches {
+    let clock = &run.clock;
+    repeat(run, cpu, || {
         let laps = Laps::<LAPS>::time(clock, spin::chain);
         (laps, laps.median_ns(clock) / f64::from(spin::CHAIN))
     })
 }
 
 /// One hint, ns.
-pub(super) fn pause(course: &Course, cpu: usize) -> Batches {
-    let clock = &course.clock;
-    repeat(course, cpu, || {
+pub(super) fn pause(run: &ProbeRun, cpu: usize) -> Batches {
+    let clock = &run.clock;
+    repeat(run, cpu, || {
         let laps = Laps::<LAPS>::time(clock, spin::pause);
         (laps, laps.median_ns(clock) / f64::from(spin::PAUSES))
     })
@@ -29,9 +29,9 @@ pub(super) fn pause(course: &Course, cpu: usize) -> Batches {
 
 /// One hint, core cycles: each lap of hints beside one of dependent additions,
 /// so that a clock that changes does not matter.
-pub(super) fn pause_cycles(course: &Course, cpu: usize) -> Batches {
-    let clock = &course.clock;
-    repeat(course, cpu, || {
+pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
+    let clock = &run.clock;
+    repeat(run, cpu, || {
         let (mut pauses, mut chains) = ([0; LAPS], [0; LAPS]);
         for (pause, chain) in pauses.iter_mut().zip(&mut chains) {
             let from = clock.ticks();
@@ -41,7 +41,7 @@ pub(super) fn pause_cycles(course: &Course, cpu: usize) -> Batches {
             *pause = between.wrapping_sub(from);
             *chain = clock.ticks().wrapping_sub(between);
         }
-        let (pauses, chains) = (Laps::of(pauses), Laps::of(chains));
+        let (pauses, chains) = (Laps::from_ticks(pauses), Laps::from_ticks(chains));
         let pause = pauses.median_ns(clock) / f64::from(spin::PAUSES);
         let cycle = chains.median_ns(clock) / f64::from(spin::CHAIN);
         let laps = if chains.stopped(clock) {
@@ -54,27 +54,27 @@ pub(super) fn pause_cycles(course: &Course, cpu: usize) -> Batches {
 }
 
 /// YIELD, ns.
-pub(super) fn yield_hint(course: &Course, cpu: usize) -> Batches {
+pub(super) fn yield_hint(run: &ProbeRun, cpu: usize) -> Batches {
     if !spin::HAS_YIELD {
         return Batches::unavailable("YIELD is an instruction of arm64; this CPU has PAUSE.");
     }
-    hint(course, cpu, spin::yield_hint)
+    hint(run, cpu, spin::yield_hint)
 }
 
 /// TPAUSE until a moment that has passed, ns.
-pub(super) fn timed_pause(course: &Course, cpu: usize) -> Batches {
+pub(super) fn timed_pause(run: &ProbeRun, cpu: usize) -> Batches {
     if !spin::has_user_waits() {
         return no_user_waits("TPAUSE");
     }
-    hint(course, cpu, spin::timed_pause)
+    hint(run, cpu, spin::timed_pause)
 }
 
 /// UMONITOR and UMWAIT until a moment that has passed, ns.
-pub(super) fn monitored_wait(course: &Course, cpu: usize) -> Batches {
+pub(super) fn monitored_wait(run: &ProbeRun, cpu: usize) -> Batches {
     if !spin::has_user_waits() {
         return no_user_waits("UMWAIT");
     }
-    hint(course, cpu, spin::monitored_wait)
+    hint(run, cpu, spin::monitored_wait)
 }
 
 fn no_user_waits(name: &str) -> Batches {
@@ -83,35 +83,35 @@ fn no_user_waits(name: &str) -> Batches {
     ))
 }
 
-fn hint(course: &Course, cpu: usize, work: fn()) -> Batches {
-    let clock = &course.clock;
-    repeat(course, cpu, || {
+fn hint(run: &ProbeRun, cpu: usize, work: fn()) -> Batches {
+    let clock = &run.clock;
+    repeat(run, cpu, || {
         let laps = Laps::<LAPS>::time(clock, work);
         (laps, laps.median_ns(clock) / f64::from(spin::PAUSES))
     })
 }
 
 /// One tick of the counter, ns, against the system's clock.
-pub(super) fn tick(course: &Course, cpu: usize) -> Batches {
+pub(super) fn tick(run: &ProbeRun, cpu: usize) -> Batches {
     /// Reading both clocks errs by some 20 ns at each end.
     const BATCH_NS: u64 = 400_000;
-    if course.clock.source() == Source::System {
+    if run.clock.source() == Source::System {
         return Batches::unavailable(
             "This CPU has no counter of constant rate: probes are timed with the system's clock.",
         );
     }
-    let mut batches = repeat(course, cpu, || (Laps::of([0]), tick_ns(BATCH_NS)));
+    let mut batches = repeat(run, cpu, || (Laps::from_ticks([0]), tick_ns(BATCH_NS)));
     // A stop shortens no tick: both clocks go on. Only the rate matters.
     batches.stolen = 0;
     batches
 }
 
 /// The smallest step of the clock, ns.
-pub(super) fn timer_step(course: &Course, cpu: usize) -> Batches {
+pub(super) fn timer_step(run: &ProbeRun, cpu: usize) -> Batches {
     const READINGS: usize = 1000;
-    let clock: &Clock = &course.clock;
-    repeat(course, cpu, || {
+    let clock: &Clock = &run.clock;
+    repeat(run, cpu, || {
         let step = smallest_step(clock, READINGS);
-        (Laps::of([0]), clock.ns(step))
+        (Laps::from_ticks([0]), clock.ns(step))
     })
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::course::{Course, Moment, Span, Tally};
 use super::meeting::{PATIENCE_NS, nap};
 use super::memory::Mapping;
+use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
 use pinwise_kernels::loops::line::{Followed, Line, Trips, one_way_ns};
 
 /// What the two threads share.
 pub(super) struct Transfer {
-    course: Course,
+    run: ProbeRun,
     a: usize,
     b: usize,
     /// Holds the line, alone on its page.
@@ -28,12 +28,12 @@ impl Transfer {
     /// # Errors
     /// Why there is none, as a full sentence.
     pub(super) fn new(
-        course: &Course,
+        run: &ProbeRun,
         (a, b): (usize, usize),
         home: Option<usize>,
     ) -> Result<Arc<Self>, String> {
         Ok(Arc::new(Self {
-            course: course.clone(),
+            run: run.clone(),
             a,
             b,
             page: Mapping::new(4096, home)?,
@@ -50,17 +50,17 @@ impl Transfer {
     }
 
     fn patience(&self) -> u64 {
-        self.course.clock.ticks_in(PATIENCE_NS)
+        self.run.clock.ticks_in(PATIENCE_NS)
     }
 
     /// The first CPU's side, which alone looks at the clock.
     pub(super) fn lead(&self) -> Batches {
         self.line().reset();
         self.is_touched.store(true, Ordering::Release);
-        let mut tally = Tally::new(&self.course);
+        let mut tally = Tally::new(&self.run);
         let mut batch = 1;
         let mut lost: Option<[Moment; 2]> = None;
-        while !tally.is_full() && !self.course.is_over() {
+        while !tally.is_full() && !self.run.is_over() {
             if let Some(start) = self.begin(batch) {
                 if let Some(before) = lost.take() {
                     self.note(&mut tally, None, before, start);
@@ -76,7 +76,7 @@ impl Transfer {
         tally.batches
     }
 
-    /// Batch after batch while the follower is there. Returns where the batch
+    /// Batch after batch while the follower runs. Returns where the batch
     /// began that was lost when it went.
     fn lead_burst(
         &self,
@@ -84,8 +84,8 @@ impl Transfer {
         batch: &mut u64,
         mut start: [Moment; 2],
     ) -> Option<[Moment; 2]> {
-        let clock = &self.course.clock;
-        while !tally.is_full() && !self.course.is_over() {
+        let clock = &self.run.clock;
+        while !tally.is_full() && !self.run.is_over() {
             let Some(trips) = self.line().lead(*batch, clock, self.patience()) else {
                 return Some(start);
             };
@@ -103,9 +103,7 @@ impl Transfer {
     /// Both threads' moments at the start of a batch; `None` where the
     /// follower does not answer.
     fn begin(&self, batch: u64) -> Option<[Moment; 2]> {
-        let is_there = self
-            .line()
-            .begin(batch, &self.course.clock, self.patience());
+        let is_there = self.line().begin(batch, &self.run.clock, self.patience());
         is_there.then(|| {
             let follower = Moment::unpack(self.follower.load(Ordering::Acquire));
             [Moment::now(), follower]
@@ -113,7 +111,7 @@ impl Transfer {
     }
 
     fn note(&self, tally: &mut Tally, trips: Option<&Trips>, from: [Moment; 2], to: [Moment; 2]) {
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         let whole = trips.filter(|trips| !trips.stopped(clock));
         let value = whole.map(|trips| one_way_ns(trips, clock));
         let span = |side: usize, cpu: usize| Span {
@@ -127,7 +125,7 @@ impl Transfer {
     /// The second CPU's side.
     pub(super) fn follow(&self) {
         while !self.is_touched.load(Ordering::Acquire) {
-            if self.course.is_over() {
+            if self.run.is_over() {
                 return;
             }
             std::thread::yield_now();
@@ -136,9 +134,9 @@ impl Transfer {
             let moment = Moment::now().pack();
             self.follower.store(moment, Ordering::Release);
         };
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         while self.line().follow(clock, self.patience(), at_batch) == Followed::Alone {
-            if self.course.is_over() {
+            if self.run.is_over() {
                 return;
             }
             nap();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::calls::{futex_wait, futex_wake, sleep_until};
-use super::course::{Course, Moment, Span, Tally};
+use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
 use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::laps::Laps;
@@ -19,7 +19,7 @@ const SLEEP: Duration = Duration::from_millis(50);
 
 /// Two threads of one CPU that hand a turn back and forth.
 pub(super) struct Switching {
-    course: Course,
+    run: ProbeRun,
     cpu: usize,
     /// Whose turn it is: 0 or 1.
     turn: AtomicU32,
@@ -31,9 +31,9 @@ const TRIPS: usize = 4;
 const LAPS: usize = 9;
 
 impl Switching {
-    pub(super) fn new(course: &Course, cpu: usize) -> Arc<Self> {
+    pub(super) fn new(run: &ProbeRun, cpu: usize) -> Arc<Self> {
         Arc::new(Self {
-            course: course.clone(),
+            run: run.clone(),
             cpu,
             turn: AtomicU32::new(0),
             over: AtomicBool::new(false),
@@ -41,10 +41,10 @@ impl Switching {
     }
 
     pub(super) fn lead(&self) -> Batches {
-        let clock = &self.course.clock;
-        let mut tally = Tally::new(&self.course);
+        let clock = &self.run.clock;
+        let mut tally = Tally::new(&self.run);
         let mut is_warm = false;
-        while !tally.is_full() && !self.course.is_over() {
+        while !tally.is_full() && !self.run.is_over() {
             let mut goes_on = true;
             let laps = Laps::<LAPS>::time(clock, || {
                 for _ in 0..TRIPS {
@@ -87,7 +87,7 @@ impl Switching {
     fn await_turn(&self, side: u32) -> bool {
         while self.turn.load(Ordering::Acquire) != side {
             futex_wait(&self.turn, 1 - side, SLEEP);
-            if self.turn.load(Ordering::Acquire) != side && self.course.is_over() {
+            if self.turn.load(Ordering::Acquire) != side && self.run.is_over() {
                 return false;
             }
         }
@@ -97,7 +97,7 @@ impl Switching {
 
 /// A thread that sleeps and one that wakes it.
 pub(super) struct Waking {
-    course: Course,
+    run: ProbeRun,
     waker: usize,
     sleeper: usize,
     /// Number of the last call to wake up.
@@ -120,9 +120,9 @@ const FALLING_ASLEEP_NS: u64 = 50_000;
 const LONGEST_NS: f64 = 1_000_000.0;
 
 impl Waking {
-    pub(super) fn new(course: &Course, waker: usize, sleeper: usize) -> Arc<Self> {
+    pub(super) fn new(run: &ProbeRun, waker: usize, sleeper: usize) -> Arc<Self> {
         Arc::new(Self {
-            course: course.clone(),
+            run: run.clone(),
             waker,
             sleeper,
             called: AtomicU32::new(0),
@@ -136,8 +136,8 @@ impl Waking {
 
     /// The waker's side.
     pub(super) fn lead(&self) -> Batches {
-        let mut tally = Tally::new(&self.course);
-        while !tally.is_full() && !self.course.is_over() {
+        let mut tally = Tally::new(&self.run);
+        while !tally.is_full() && !self.run.is_over() {
             let from = Moment::now();
             let mut calls = [0.0; CALLS];
             for call in &mut calls {
@@ -179,7 +179,7 @@ impl Waking {
     /// One call, ns from the wake-up to the sleeper's running; `None` where it
     /// did not sleep yet or did not come for long.
     fn call(&self) -> Option<f64> {
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         let number = self.called.load(Ordering::Relaxed).wrapping_add(1);
         self.await_sleep(number)?;
         self.called.store(number, Ordering::Release);
@@ -201,7 +201,7 @@ impl Waking {
 
     /// Waits until the sleeper sleeps for the next call.
     fn await_sleep(&self, number: u32) -> Option<()> {
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         self.await_number(&self.asleep, number)?;
         if self.waker == self.sleeper {
             sleep_until(system_ns() + FALLING_ASLEEP_NS);
@@ -230,7 +230,7 @@ impl Waking {
                 std::hint::spin_loop();
             }
             tries = tries.wrapping_add(1);
-            if tries.is_multiple_of(256) && self.course.is_over() {
+            if tries.is_multiple_of(256) && self.run.is_over() {
                 return None;
             }
         }
@@ -238,16 +238,16 @@ impl Waking {
 
     /// The sleeper's side.
     pub(super) fn follow(&self) {
-        let clock = &self.course.clock;
+        let clock = &self.run.clock;
         let mut last = 0u32;
-        while !self.over.load(Ordering::Acquire) && !self.course.is_over() {
+        while !self.over.load(Ordering::Acquire) && !self.run.is_over() {
             self.asleep.store(last.wrapping_add(1), Ordering::Release);
             if self.waker == self.sleeper {
                 futex_wake(&self.asleep);
             }
             while self.called.load(Ordering::Acquire) == last {
                 futex_wait(&self.called, last, SLEEP);
-                if self.course.is_over() {
+                if self.run.is_over() {
                     return;
                 }
             }

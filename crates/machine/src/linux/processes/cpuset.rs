@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::super::capture::{mounts, read_file};
+use super::super::trace::threads::online_cpus;
 use pinwise_topology::{CpuSet, Mount};
-
-const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// Where cpusets are mounted, and what their files are called.
 #[derive(Debug, Default)]
@@ -41,8 +40,8 @@ impl Cpusets {
 
     /// The online CPUs that a process's cpuset allows; `None` where even those
     /// cannot be read.
-    pub(super) fn of(&self, process: i32) -> Option<CpuSet> {
-        let online = list(Path::new(ONLINE))?;
+    pub(super) fn read(&self, process: i32) -> Option<CpuSet> {
+        let online = Some(online_cpus()).filter(|online| !online.is_empty())?;
         let path = read_file(Path::new(&format!("/proc/{process}/cpuset")));
         let path = path.and_then(|path| String::from_utf8(path).ok());
         let allowed = path.and_then(|path| self.allowed(path.trim_end_matches('\n')));

@@ -167,7 +167,7 @@ fn user_in(status: &str) -> Option<u32> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What `proc_pid_stat(5)` says. The name stands in parentheses and may hold
+/// What `proc_pid_stat(5)` says. The name is in parentheses and may contain
 /// some itself.
 fn identity_in(line: &str) -> Option<Identity> {
     let stat = ProcessStat::parse(line)?;
@@ -193,7 +193,7 @@ fn numbers(folder: &str) -> Vec<i32> {
     found
 }
 
-fn refused(error: &io::Error) -> Refused {
+fn explain_refusal(error: &io::Error) -> Refused {
     match error.raw_os_error() {
         Some(libc::ESRCH) => Refused::Gone,
         Some(libc::EPERM | libc::EACCES) => Refused::NotPermitted,
@@ -238,7 +238,7 @@ impl Processes for LinuxProcesses {
         if thread <= 0 {
             return Err(Refused::Gone);
         }
-        sys::set_affinity_of(thread, cpus).map_err(|error| refused(&error))
+        sys::set_affinity_of(thread, cpus).map_err(|error| explain_refusal(&error))
     }
 
     fn nice(&mut self, thread: i32) -> Option<i32> {
@@ -246,11 +246,11 @@ impl Processes for LinuxProcesses {
     }
 
     fn set_nice(&mut self, thread: i32, nice: i32) -> Result<(), Refused> {
-        connector::set_nice_of(thread, nice).map_err(|error| refused(&error))
+        connector::set_nice_of(thread, nice).map_err(|error| explain_refusal(&error))
     }
 
     fn default_mask(&mut self, process: i32) -> Option<CpuSet> {
-        self.cpusets.of(process)
+        self.cpusets.read(process)
     }
 }
 

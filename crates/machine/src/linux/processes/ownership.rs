@@ -55,10 +55,10 @@ mod tests {
         };
         #[track_caller]
         fn check(path: &Path, open: Option<&Path>) {
-            let reported = writable_by_others(path, None);
+            let found = writable_by_others(path, None);
             let expected =
                 open.map(|path| format!("{} may be written to by others", path.display()));
-            assert_eq!(reported, expected);
+            assert_eq!(found, expected);
         }
         mode(&inside, 0o755);
         mode(&file, 0o755);

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use super::lock::{Lock, Manner};
-use super::{Course, await_that, collect, found, hints_of, runs_of, start};
+use super::{Deadline, await_that, collect, found, hints_of, runs_of, start};
 use crate::linux::sys;
 use crate::{ContendOrder, Contended, Contender, HintFound, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
@@ -23,7 +23,7 @@ const WATCH: u64 = 16;
 
 /// What all threads share.
 struct Arena {
-    course: Course,
+    deadline: Deadline,
     lock: Lock,
     /// Threads that are ready to begin.
     ready: AtomicUsize,
@@ -46,7 +46,7 @@ pub(super) fn contend(
     let (clock, hints, hint) = calibrate(order, is_interrupted)?;
     let (runs, is_endless) = runs_of(&order.waiter);
     let arena = Arc::new(Arena {
-        course: Course::new(order.time.saturating_add(MEETING)),
+        deadline: Deadline::new(order.time.saturating_add(MEETING)),
         lock: Lock::default(),
         ready: AtomicUsize::new(0),
         threads: order.cpus.len(),
@@ -63,10 +63,10 @@ pub(super) fn contend(
             let arena = Arc::clone(&arena);
             move || Ok(arena.contend(hints, &clock))
         };
-        start(cpu, false, &to, work).inspect_err(|_| arena.course.end())?;
+        start(cpu, false, &to, work).inspect_err(|_| arena.deadline.end())?;
     }
     drop(to);
-    let shares: Vec<Share> = collect(&arena.course, &answers, order.cpus.len(), is_interrupted)?;
+    let shares: Vec<Share> = collect(&arena.deadline, &answers, order.cpus.len(), is_interrupted)?;
     let begin = shares.iter().map(|share| share.1).min().unwrap_or(0);
     let end = shares.iter().map(|share| share.2).max().unwrap_or(0);
     Ok(Contended {
@@ -83,7 +83,7 @@ fn calibrate(
 ) -> Result<(Clock, Hints, HintFound), MachineError> {
     /// Measurements of what a hint takes.
     const TIMES: usize = 5;
-    let course = Course::new(MEETING);
+    let deadline = Deadline::new(MEETING);
     let wanted_ns = order.waiter.hint_ns;
     let (to, answers) = channel();
     let cpu = order.cpus.first().copied().unwrap_or(0);
@@ -97,7 +97,7 @@ fn calibrate(
         Ok(hint.map(|hint| (clock, hints, hint)))
     })?;
     drop(to);
-    let made: Vec<Option<_>> = collect(&course, &answers, 1, is_interrupted)?;
+    let made: Vec<Option<_>> = collect(&deadline, &answers, 1, is_interrupted)?;
     made.into_iter()
         .flatten()
         .next()
@@ -111,7 +111,7 @@ impl Arena {
     fn contend(&self, mut hints: Hints, clock: &Clock) -> Share {
         self.ready.fetch_add(1, Ordering::AcqRel);
         let are_all_there = || self.ready.load(Ordering::Acquire) >= self.threads;
-        await_that(&self.course, are_all_there);
+        await_that(&self.deadline, are_all_there);
         let manner = Manner {
             runs: &self.runs,
             is_endless: self.is_endless,
@@ -122,7 +122,10 @@ impl Arena {
         let end = begin.saturating_add(self.time_ns);
         loop {
             let from = clock.ticks();
-            let Some(taken) = self.lock.acquire(&mut hints, clock, &manner, &self.course) else {
+            let Some(taken) = self
+                .lock
+                .acquire(&mut hints, clock, &manner, &self.deadline)
+            else {
                 break;
             };
             let waited_ns = clock.ns(clock.ticks().wrapping_sub(from));

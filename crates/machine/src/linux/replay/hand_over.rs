@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 
 use super::calls::{self, sleep_until};
 use super::lock::{Lock, Manner};
-use super::{Answer, Course, await_that, collect, found, hints_of, runs_of, start};
+use super::{Answer, Deadline, await_that, collect, found, hints_of, runs_of, start};
 use crate::linux::sys;
 use crate::{HandOver, HandOverOrder, HandedOver, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
@@ -34,7 +34,7 @@ const TELLING_NS: f64 = 1e6;
 
 /// What both threads share. Items count from 1.
 struct Stage {
-    course: Course,
+    deadline: Deadline,
     lock: Lock,
     hold_ns: u64,
     delay_ns: u64,
@@ -75,7 +75,7 @@ pub(super) fn hand_over(
     order: &HandOverOrder<'_>,
     is_interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<HandedOver, MachineError> {
-    let course = Course::new(order.limit);
+    let deadline = Deadline::new(order.limit);
     let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let rest_ns = if order.is_realtime {
         2 * ns(order.hold) / REST_SHARE
@@ -83,7 +83,7 @@ pub(super) fn hand_over(
         0
     };
     let stage = Arc::new(Stage {
-        course: course.clone(),
+        deadline: deadline.clone(),
         lock: Lock::default(),
         hold_ns: ns(order.hold),
         delay_ns: ns(order.delay),
@@ -111,12 +111,12 @@ pub(super) fn hand_over(
     })?;
     start(order.waiter_cpu, order.is_realtime, &to, move || {
         let answer = stage.wait_for_items(&waiting);
-        stage.course.end();
+        stage.deadline.end();
         answer
     })
-    .inspect_err(|_| course.end())?;
+    .inspect_err(|_| deadline.end())?;
     drop(to);
-    let answers: Vec<Option<HandedOver>> = collect(&course, &answers, 2, is_interrupted)?;
+    let answers: Vec<Option<HandedOver>> = collect(&deadline, &answers, 2, is_interrupted)?;
     Ok(answers.into_iter().flatten().next().unwrap_or(HandedOver {
         items: Vec::new(),
         switched: 0,
@@ -137,7 +137,9 @@ impl Stage {
     fn hold_items(&self) {
         for item in 1.. {
             self.rest();
-            if !await_that(&self.course, || self.ready.load(Ordering::Acquire) == item) {
+            if !await_that(&self.deadline, || {
+                self.ready.load(Ordering::Acquire) == item
+            }) {
                 return;
             }
             self.lock.hold();
@@ -206,7 +208,9 @@ impl Stage {
             hints.correct(clock);
         }
         self.ready.store(item, Ordering::Release);
-        if !await_that(&self.course, || self.taken.load(Ordering::Acquire) == item) {
+        if !await_that(&self.deadline, || {
+            self.taken.load(Ordering::Acquire) == item
+        }) {
             return HandOverOutcome::Over;
         }
         let taken_at = self.taken_at.load(Ordering::Relaxed);
@@ -221,14 +225,14 @@ impl Stage {
             is_endless: waiting.is_endless,
             ending: waiting.ending,
         };
-        let taken = self.lock.acquire(hints, clock, &manner, &self.course);
+        let taken = self.lock.acquire(hints, clock, &manner, &self.deadline);
         let seen_at = system_ns();
         let cpu = sys::thread_cpu_time().saturating_sub(cpu);
         let was_pushed = calls::times_pushed() != pushed;
         let Some(taken) = taken else {
             return HandOverOutcome::Over;
         };
-        if !await_that(&self.course, || {
+        if !await_that(&self.deadline, || {
             self.released.load(Ordering::Acquire) == item
         }) {
             return HandOverOutcome::Over;

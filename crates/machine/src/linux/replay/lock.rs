@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::Course;
+use super::Deadline;
 use super::calls::{futex_wait, futex_wake};
 use pinwise_kernels::loops::clock::Clock;
 use pinwise_kernels::loops::wait::{Hints, wait};
@@ -69,10 +69,16 @@ impl Lock {
         hints: &mut Hints,
         clock: &Clock,
         manner: &Manner<'_>,
-        course: &Course,
+        deadline: &Deadline,
     ) -> Option<Taken> {
         let runs = (manner.runs, manner.is_endless);
-        let waited = wait(hints, clock, runs, || self.try_take(), || course.is_over());
+        let waited = wait(
+            hints,
+            clock,
+            runs,
+            || self.try_take(),
+            || deadline.is_over(),
+        );
         let taken = |seen| Taken {
             seen,
             hints: waited.hints,
@@ -86,26 +92,26 @@ impl Lock {
             return None;
         }
         match manner.ending {
-            Ending::Parks => self.park(course).then(|| taken(Seen::Parked)),
+            Ending::Parks => self.park(deadline).then(|| taken(Seen::Parked)),
             Ending::Yields => self
-                .take_between_yields(course)
+                .take_between_yields(deadline)
                 .then(|| taken(Seen::Yielding)),
         }
     }
 
     /// Parks until it is free. Who has been parked leaves the mark that others
     /// may be, too: a release more that wakes nobody.
-    fn park(&self, course: &Course) -> bool {
+    fn park(&self, deadline: &Deadline) -> bool {
         while self.0.swap(AWAITED, Ordering::Acquire) != FREE {
             futex_wait(&self.0, AWAITED, SLEEP);
-            if course.is_over() {
+            if deadline.is_over() {
                 return false;
             }
         }
         true
     }
 
-    fn take_between_yields(&self, course: &Course) -> bool {
+    fn take_between_yields(&self, deadline: &Deadline) -> bool {
         /// Yields between two looks at the time.
         const WATCH: u32 = 64;
         for number in 1u32.. {
@@ -113,7 +119,7 @@ impl Lock {
             if self.try_take() {
                 return true;
             }
-            if number.is_multiple_of(WATCH) && course.is_over() {
+            if number.is_multiple_of(WATCH) && deadline.is_over() {
                 return false;
             }
         }

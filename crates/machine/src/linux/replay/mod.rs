@@ -52,12 +52,12 @@ impl Replayer for LinuxMachine {
 
 /// How long a replay may take, and whether it is to end before.
 #[derive(Debug, Clone)]
-struct Course {
+struct Deadline {
     deadline_ns: u64,
     over: Arc<AtomicBool>,
 }
 
-impl Course {
+impl Deadline {
     fn new(limit: Duration) -> Self {
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Self {
@@ -121,14 +121,14 @@ fn settle(cpu: usize, is_realtime: bool) -> Result<(), MachineError> {
 /// Waits for this many answers; ends all threads where the user interrupts or one
 /// of them fails.
 fn collect<T>(
-    course: &Course,
+    deadline: &Deadline,
     answers: &Receiver<Answer<T>>,
     count: usize,
     is_interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<T>, MachineError> {
     let mut found = Vec::new();
     let mut failure = None;
-    let given_up_ns = course
+    let given_up_ns = deadline
         .deadline_ns
         .saturating_add(u64::try_from(GRACE.as_nanos()).unwrap_or(0));
     let mut left = count;
@@ -139,7 +139,7 @@ fn collect<T>(
                 left -= 1;
             }
             Ok(Err(error)) => {
-                course.end();
+                deadline.end();
                 failure.get_or_insert(error);
                 left -= 1;
             }
@@ -148,19 +148,17 @@ fn collect<T>(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if is_interrupted() {
-            course.end();
+            deadline.end();
             failure = Some(MachineError::Interrupted);
         }
     }
     match failure {
         Some(error) => Err(error),
         None if left > 0 => {
-            course.end();
+            deadline.end();
             Err(MachineError::System {
                 action: "replaying".to_owned(),
-                reason: "a thread did not come to an end; its CPU may belong to a real-time \
-                         program"
-                    .to_owned(),
+                reason: "a thread did not end; a real-time program may have its CPU".to_owned(),
             })
         }
         None => Ok(found),
@@ -174,7 +172,7 @@ fn hints_of(wanted_ns: Option<f64>, clock: &Clock) -> Result<Hints, MachineError
     };
     Hints::lasting(wanted_ns, clock).ok_or_else(|| MachineError::System {
         action: format!("making hints of {wanted_ns} ns"),
-        reason: "none can be so short on this processor".to_owned(),
+        reason: "no hint can be that short on this processor".to_owned(),
     })
 }
 
@@ -204,7 +202,7 @@ fn runs_of(waiter: &Waiter<'_>) -> (Vec<(u64, u64)>, bool) {
 
 /// Waits for something that another thread does: spins for half a
 /// millisecond, then sleeps and looks now and then. False where time is over.
-fn await_that(course: &Course, mut is_so: impl FnMut() -> bool) -> bool {
+fn await_that(deadline: &Deadline, mut is_so: impl FnMut() -> bool) -> bool {
     const SPIN_NS: u64 = 500_000;
     const NAP_NS: u64 = 200_000;
     let begin = system_ns();
@@ -213,7 +211,7 @@ fn await_that(course: &Course, mut is_so: impl FnMut() -> bool) -> bool {
             return true;
         }
         let now = system_ns();
-        if course.is_over() {
+        if deadline.is_over() {
             return false;
         }
         if now > begin + SPIN_NS {

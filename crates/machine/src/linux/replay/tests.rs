@@ -86,7 +86,7 @@ fn hints_that_no_processor_can_have_are_refused() {
     order.waiter.hint_ns = Some(0.01);
     let error = hand_over(&order, &mut || false).unwrap_err();
     assert!(
-        error.to_string().contains("none can be so short"),
+        error.to_string().contains("no hint can be that short"),
         "{error}"
     );
 }

@@ -5,7 +5,7 @@
 //! it arrives and not kept. Tables are read once per file, whichever processes
 //! have it mapped; what is kept of them, and the work that goes into them, has
 //! bounds. Where they say nothing of an address the frame pointer is followed,
-//! which code made at run time often keeps.
+//! which code generated at run time often keeps.
 
 use std::collections::BTreeMap;
 use std::fs::File;

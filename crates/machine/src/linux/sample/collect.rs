@@ -19,7 +19,7 @@ const MOST_STACKS: usize = 200_000;
 const MOST_FRAMES: usize = 10_000_000;
 /// Frames that are kept then.
 const FEWEST_FRAMES: usize = 2;
-/// Innermost frames of which the code is wanted: a function that only hints is
+/// Innermost frames whose code is wanted: a function that only hints is
 /// judged by its caller.
 const CODE_FRAMES: usize = 2;
 /// The register that x86's SYSCALL leaves the address behind it in.
@@ -122,7 +122,7 @@ impl Collector {
             let path = if line.path.is_empty() {
                 ANONYMOUS
             } else {
-                line.path
+                &line.path
             };
             self.map(pid, path, (line.start, line.end), line.offset);
         }

@@ -17,7 +17,7 @@ use super::super::sys;
 const REMOVED: &str = " (deleted)";
 const ROOT: u32 = 0;
 
-/// Does this name of a mapping stand for a file? One that was removed is not
+/// Is this name of a mapping that of a file? One that was removed is not
 /// there any more, whatever has its name now.
 pub(super) fn is_file(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.ends_with(REMOVED)

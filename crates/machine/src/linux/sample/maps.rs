@@ -59,17 +59,18 @@ impl Maps {
 }
 
 /// A line of `/proc/PID/maps` that maps code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) offset: u64,
     /// Empty for memory of no file.
-    pub(super) path: &'a str,
+    pub(super) path: String,
 }
 
-/// Reads one line; `None` for memory that is not executed.
-pub(super) fn parse_line(line: &str) -> Option<Line<'_>> {
+/// Reads one line; `None` for memory that is not executed. The kernel writes a newline in a
+/// path as `\012`, and nothing else so.
+pub(super) fn parse_line(line: &str) -> Option<Line> {
     let mut rest = line;
     let mut field = || {
         rest = rest.trim_start_matches(' ');
@@ -86,7 +87,7 @@ pub(super) fn parse_line(line: &str) -> Option<Line<'_>> {
         start: hexadecimal(start)?,
         end: hexadecimal(end)?,
         offset: hexadecimal(offset)?,
-        path: rest.trim_start_matches(' '),
+        path: rest.trim_start_matches(' ').replace("\\012", "\n"),
     })
 }
 
@@ -118,6 +119,8 @@ mod tests {
             (0x7f10, 0x7f20, 0x400)
         );
         assert_eq!(found.path, "/usr/lib/a b.so (deleted)");
+        let newline = parse_line("7f10-7f20 r-xp 0 fe:00 9 /srv/a\\012b").unwrap();
+        assert_eq!(newline.path, "/srv/a\nb");
         assert_eq!(parse_line("7f10-7f20 rwxp 0 00:00 0").unwrap().path, "");
         for other in [
             "",

@@ -3,7 +3,7 @@
 //! Perf interrupts each thread after this much of its CPU time and writes down
 //! what it executes, with its callers as far as frame pointers lead or with a copy
 //! of its stack, into buffers that are emptied ten times a second. Code is read from the process
-//! soon after it was seen, as code made at run time is nowhere else. Nothing is
+//! soon after it was seen, as code generated at run time is nowhere else. Nothing is
 //! stopped, injected or left behind.
 
 mod callers;
@@ -18,6 +18,7 @@ mod polling;
 mod records;
 mod source;
 mod steps;
+mod stubs;
 mod symbols;
 
 use std::os::fd::{AsRawFd, RawFd};
@@ -116,7 +117,7 @@ impl LinuxMachine {
     }
 }
 
-/// Sampling that goes on.
+/// Sampling in progress.
 struct Session {
     /// `None` where only CPU time is available.
     source: Option<Source>,
@@ -204,6 +205,10 @@ impl Attendant for Session {
         true
     }
 
+    fn keeps_interrupted(&self) -> bool {
+        true
+    }
+
     fn attend(&mut self, now: Duration, stir: Stir) -> bool {
         if stir.has_ended {
             // The last moment to learn what it used.
@@ -235,14 +240,14 @@ impl Collected {
             sampled_ns[stack.thread] += stack.weight_ns;
         }
         for (thread, sampled_ns) in samples.threads.iter_mut().zip(sampled_ns) {
-            thread.cpu_s = self.times.of(thread.tid, sampled_ns);
+            thread.cpu_s = self.times.cpu_s(thread.tid, sampled_ns);
         }
         samples.code = pages.finish();
         let unread = symbols::name(&mut samples, &offsets, &self.name_files);
         self.notes.extend(unread);
         if samples.lost > 0 {
             self.notes.push(format!(
-                "{} records did not fit into the buffers: shares are of those that did.",
+                "{} records were lost because the buffers were full: shares are of the rest.",
                 samples.lost
             ));
         }
@@ -270,7 +275,7 @@ fn choose(
         match open_event(kind(event, order.hz, true, stacks), target, notes) {
             Ok((source, collector)) => return Ok((Some(source), collector)),
             Err(failure) => {
-                why = reported(event, failure);
+                why = explain(event, failure);
                 notes.push(format!(
                     "Samples by {} are not available here: {why}.",
                     event.name()
@@ -310,9 +315,7 @@ fn open_event(
             Ok(source) => {
                 if !has_kernel {
                     notes.push(
-                        "What the kernel does for the program is not seen: \
-                         kernel.perf_event_paranoid above 1 hides it from users without \
-                         CAP_PERFMON (permit it with: sudo sysctl kernel.perf_event_paranoid=1)."
+                        "Kernel time is not sampled: kernel.perf_event_paranoid above 1 hides it from users without CAP_PERFMON (permit it with: sudo sysctl kernel.perf_event_paranoid=1)."
                             .to_owned(),
                     );
                 }
@@ -327,7 +330,7 @@ fn open_event(
     Err(first.unwrap_or_else(|| Failure::Missing("not there".to_owned())))
 }
 
-fn reported(event: Event, failure: Failure) -> String {
+fn explain(event: Event, failure: Failure) -> String {
     match failure {
         Failure::Missing(words) if event == Event::Cycles => {
             format!("no hardware counters available ({words}; virtual machines often have none)")

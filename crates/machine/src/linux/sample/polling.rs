@@ -60,7 +60,7 @@ impl Times {
 
     /// CPU time of a thread, s; `None` where it was never seen. One that ended
     /// after the look before had `sampled_ns`, where that is more.
-    pub(super) fn of(&self, tid: i32, sampled_ns: u64) -> Option<f64> {
+    pub(super) fn cpu_s(&self, tid: i32, sampled_ns: u64) -> Option<f64> {
         let (_, _, before, now) = self.threads.get(&tid)?;
         let counted_ns = now.saturating_sub(*before);
         let cpu_ns = match self.last.contains(&tid) {
@@ -77,7 +77,7 @@ impl Times {
             pid: *pid,
             tid,
             name: name.clone(),
-            cpu_s: self.of(tid, 0),
+            cpu_s: self.cpu_s(tid, 0),
         });
         all.collect()
     }

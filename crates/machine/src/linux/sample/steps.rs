@@ -19,7 +19,7 @@ const RED_ZONE: u64 = 128;
 const CALLERS: u64 = 4096;
 
 /// Registers that are remembered of a thread at an instruction, and instructions of
-/// threads of which any are.
+/// threads that have any.
 const MOST_STATES: usize = 4;
 const MOST_PLACES: usize = 20_000;
 

@@ -16,10 +16,11 @@ use object::{Object, ObjectSection, ObjectSegment, ReadCache};
 use super::super::sys;
 use super::files::{is_file, program_of, sheltered_path};
 use super::made::NameFiles;
+use super::stubs::Stubs;
 use pinwise_code::demangled;
 use pinwise_profile::{Samples, Symbol};
 
-/// What stands for a path where the kernel brought the code.
+/// Used instead of a path if the code is from the kernel.
 pub(super) const VDSO: &str = "[vdso]";
 
 /// Sections that name a file with debug information beside the program.
@@ -38,7 +39,7 @@ pub(super) fn name(
     let exact = executed(samples);
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for (index, offset) in offsets.iter().enumerate() {
-        if let Some(group) = Group::of(samples, index, *offset) {
+        if let Some(group) = Group::from_frame(samples, index, *offset) {
             groups.entry(group).or_default().push(index);
         }
     }
@@ -105,7 +106,7 @@ enum Group {
 }
 
 impl Group {
-    fn of(samples: &Samples, frame: usize, offset: Option<u64>) -> Option<Self> {
+    fn from_frame(samples: &Samples, frame: usize, offset: Option<u64>) -> Option<Self> {
         let frame = &samples.frames[frame];
         if frame.is_kernel {
             return Some(Self::Kernel);
@@ -218,12 +219,17 @@ fn place(samples: &mut Samples, frames: &[usize], offsets: &[Option<u64>], file:
             (offset, length, segment.address())
         })
         .collect();
+    let stubs = Stubs::from_file(&object);
     for &frame in frames {
         let Some(at) = offsets[frame] else { continue };
         let segment = segments
             .iter()
             .find(|(offset, length, _)| at.checked_sub(*offset).is_some_and(|into| into < *length));
-        samples.frames[frame].file_address =
-            segment.map(|(offset, _, address)| at - offset + address);
+        let address = segment.map(|(offset, _, address)| at - offset + address);
+        let frame = &mut samples.frames[frame];
+        frame.file_address = address;
+        if let Some(stub) = address.and_then(|address| stubs.symbol_at(address)) {
+            frame.symbol = Some(stub);
+        }
     }
 }

@@ -15,9 +15,12 @@ use super::figures::{Figures, Look, introduce};
 use super::threads::{self, Found};
 use pinwise_sched::{Event, EventKind, Left, Tid};
 
-/// Looks are at least so far apart.
+/// When to look again after the beginning: `chrt` and `taskset` change how a program runs
+/// right before they start it.
+const SOON: Duration = Duration::from_millis(10);
+/// Shortest interval between polls.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A look may take this part of the time to the next.
+/// A poll may take at most this part of the time until the next one.
 const SHARE: u32 = 50;
 /// … and where processes end all the time, this part.
 const SHARE_AT_MOST: u32 = 10;
@@ -25,12 +28,12 @@ const SHARE_AT_MOST: u32 = 10;
 const MOST_AT_ONCE: usize = 256;
 /// Threads that are remembered at most.
 const MOST_THREADS: usize = 65_536;
-/// Threads of which the files stay open.
+/// Threads whose files stay open.
 const MOST_OPEN: usize = 64;
 
 /// The threads of a trace.
 pub(super) struct Beside {
-    /// Whoever is there is meant.
+    /// All threads that exist are meant.
     is_everything: bool,
     threads: BTreeMap<Tid, Figures>,
     /// `None` where the kernel does not report them.
@@ -59,7 +62,7 @@ impl Beside {
         }
     }
 
-    /// Emits who is there; of all threads where the stream has all.
+    /// Emits the threads that exist; all of them if the stream has all.
     pub(super) fn introduce_all(&mut self, has_all_cpus: bool, emit: &mut dyn FnMut(EventKind)) {
         if has_all_cpus || self.is_everything {
             for found in threads::all() {
@@ -138,7 +141,7 @@ impl Beside {
         let all: Vec<Tid> = self.threads.keys().copied().collect();
         self.look_at(&all, is_last, emit);
         self.fresh.clear();
-        self.next = sys::monotonic() + PAUSE;
+        self.next = sys::monotonic() + SOON;
     }
 
     /// When it wants to look.
@@ -165,7 +168,12 @@ impl Beside {
         let stay_open = self.threads.len() <= MOST_OPEN;
         for thread in threads {
             if let Some(figures) = self.threads.get_mut(thread) {
-                figures.look(Look::Times, is_last, &mut self.buffer, emit);
+                // Switches count where events of them are missing.
+                let look = match is_last || figures.is_new() {
+                    true => Look::Counts,
+                    false => Look::Times,
+                };
+                figures.look(look, is_last, &mut self.buffer, emit);
                 if !stay_open {
                     figures.close();
                 }

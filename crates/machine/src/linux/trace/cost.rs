@@ -10,7 +10,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -40,7 +40,11 @@ const CONFIDENCE: f64 = 0.95;
 /// How long a source is left alone, as in a trace.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Measures for about `time` per tier; tiers that are not available are left out.
+/// Measures for about `time` per tier; tiers that are not available are left out, and so
+/// are those that take longer than until `deadline`.
+///
+/// On a busy machine a round may take a hundred times as long: the pair waits for the CPU
+/// at each of its switches.
 ///
 /// # Errors
 /// [`MachineError`] where the pair cannot be started or `is_interrupted` says
@@ -48,7 +52,8 @@ const ROUND: Duration = Duration::from_millis(100);
 pub(super) fn measure(
     tiers: &[Tier],
     time: Duration,
-    is_interrupted: impl Fn() -> bool,
+    deadline: Duration,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<Vec<TierCost>, MachineError> {
     let mut turns: Vec<Turns> = tiers
         .iter()
@@ -61,22 +66,30 @@ pub(super) fn measure(
     }
     let mut chance = ChaCha8Rng::seed_from_u64(sys::random_u64());
     let pair = Pair::start().map_err(system)?;
-    pair.round(None)?;
+    let patience = Patience {
+        deadline,
+        is_interrupted,
+    };
+    pair.round(None, &patience)?;
     let end = sys::monotonic() + time * count;
     for turn in 0..MOST_TURNS {
-        if turn >= FEWEST_TURNS && sys::monotonic() >= end {
+        let now = sys::monotonic();
+        if now >= deadline || turn >= FEWEST_TURNS && now >= end {
             break;
         }
         turns.shuffle(&mut chance);
         for turns in &mut turns {
-            if is_interrupted() {
-                return Err(MachineError::Interrupted);
-            }
-            turns.take_one(&pair, chance.random())?;
+            turns.take_one(&pair, chance.random(), &patience)?;
         }
     }
     turns.sort_by_key(|turns| tiers.iter().position(|&tier| tier == turns.tier));
     Ok(turns.iter().filter_map(Turns::judge).collect())
+}
+
+/// How long rounds are waited for.
+struct Patience<'a> {
+    deadline: Duration,
+    is_interrupted: &'a dyn Fn() -> bool,
 }
 
 fn system(error: io::Error) -> MachineError {
@@ -110,24 +123,31 @@ impl Turns {
     }
 
     /// One round with the tier and one without it. A tier that was there and
-    /// is refused now makes no turn.
-    fn take_one(&mut self, pair: &Pair, with_it_first: bool) -> Result<(), MachineError> {
+    /// is refused now makes no turn, nor does a round that takes too long.
+    fn take_one(
+        &mut self,
+        pair: &Pair,
+        with_it_first: bool,
+        patience: &Patience<'_>,
+    ) -> Result<(), MachineError> {
         let mut without = None;
         if !with_it_first {
-            without = Some(pair.round(None)?);
+            without = pair.round(None, patience)?;
         }
         let Some(mut source) = open_for_us(self.tier) else {
             return Ok(());
         };
-        let with = pair.round(Some(&mut *source))?;
+        let with = pair.round(Some(&mut *source), patience)?;
         source.finish(&mut Vec::new());
         drop(source);
         let without = match without {
-            Some(without) => without,
-            None => pair.round(None)?,
+            Some(without) => Some(without),
+            None => pair.round(None, patience)?,
         };
-        self.with.push(with);
-        self.without.push(without);
+        if let Some((with, without)) = with.zip(without) {
+            self.with.push(with);
+            self.without.push(without);
+        }
         Ok(())
     }
 
@@ -148,8 +168,10 @@ impl Turns {
 /// Two threads on one CPU.
 struct Pair {
     orders: Option<Sender<()>>,
-    /// CPU time that both used in a round.
-    results: Receiver<io::Result<Duration>>,
+    /// CPU time that both used in a round; `None` where it was ended early.
+    results: Receiver<io::Result<Option<Duration>>>,
+    /// Is the round to be ended?
+    is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -166,6 +188,8 @@ impl Pair {
         let (results_to, results) = channel();
         let used = Arc::new(AtomicU64::new(0));
         let used_ns = Arc::clone(&used);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let is_round_over = Arc::clone(&is_over);
         let second = std::thread::Builder::new().name("second".to_owned());
         let second = second.spawn(move || {
             let (ping, pong) = (File::from(ping_read), File::from(pong_write));
@@ -179,7 +203,7 @@ impl Pair {
             while received.recv().is_ok() {
                 let result = match failed.take() {
                     Some(error) => Err(error),
-                    None => play(&mut ping, &mut pong, &used),
+                    None => play(&mut ping, &mut pong, &used, &is_round_over),
                 };
                 if results_to.send(result).is_err() {
                     break;
@@ -189,14 +213,22 @@ impl Pair {
         Ok(Self {
             orders: Some(orders),
             results,
+            is_over,
             threads: vec![first, second],
         })
     }
 
-    /// One round while `source` records; CPU time per switch, ns.
-    fn round(&self, mut source: Option<&mut dyn Source>) -> Result<f64, MachineError> {
+    /// One round while `source` records; CPU time per switch, ns. `None` where it took
+    /// too long.
+    fn round(
+        &self,
+        mut source: Option<&mut dyn Source>,
+        patience: &Patience<'_>,
+    ) -> Result<Option<f64>, MachineError> {
         let gone = || system(io::Error::other("a thread of the pair has ended"));
         let orders = self.orders.as_ref().ok_or_else(gone)?;
+        self.is_over.store(false, Ordering::Relaxed);
+        let mut is_interrupted = false;
         orders.send(()).map_err(|_| gone())?;
         let mut events: Vec<Event> = Vec::new();
         loop {
@@ -204,11 +236,18 @@ impl Pair {
             let wait = wake.map_or(ROUND, |at| at.saturating_sub(sys::monotonic()).min(ROUND));
             match self.results.recv_timeout(wait) {
                 Ok(used) => {
+                    if is_interrupted || (patience.is_interrupted)() {
+                        return Err(MachineError::Interrupted);
+                    }
                     let used = used.map_err(system)?;
-                    return Ok(nanoseconds(used) as f64 / SWITCHES);
+                    return Ok(used.map(|used| nanoseconds(used) as f64 / SWITCHES));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(gone()),
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            is_interrupted |= (patience.is_interrupted)();
+            if is_interrupted || sys::monotonic() >= patience.deadline {
+                self.is_over.store(true, Ordering::Relaxed);
             }
             if let Some(source) = &mut source {
                 source.drain(&mut events);
@@ -228,8 +267,13 @@ impl Drop for Pair {
     }
 }
 
-/// The first thread's round: says what both used.
-fn play(ping: &mut File, pong: &mut File, used: &AtomicU64) -> io::Result<Duration> {
+/// The first thread's round: says what both used, unless it is to end early.
+fn play(
+    ping: &mut File,
+    pong: &mut File,
+    used: &AtomicU64,
+    is_over: &AtomicBool,
+) -> io::Result<Option<Duration>> {
     let mut byte = [0];
     let mut pass = |message: u8| -> io::Result<()> {
         ping.write_all(&[message])?;
@@ -239,12 +283,15 @@ fn play(ping: &mut File, pong: &mut File, used: &AtomicU64) -> io::Result<Durati
     let other = used.load(Ordering::Acquire);
     let own = sys::thread_cpu_time();
     for _ in 0..ROUND_TRIPS {
+        if is_over.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         pass(PASS)?;
     }
     let own = sys::thread_cpu_time().saturating_sub(own);
     pass(REPORT)?;
     let other = used.load(Ordering::Acquire).saturating_sub(other);
-    Ok(own + Duration::from_nanos(other))
+    Ok(Some(own + Duration::from_nanos(other)))
 }
 
 /// The second thread: hands every byte back until there are no more.
@@ -269,7 +316,7 @@ mod tests {
 
     #[test]
     fn polling_is_always_there_and_costs_about_nothing() {
-        let cost = measure(&[Tier::Proc], Duration::ZERO, || false).unwrap();
+        let cost = measure(&[Tier::Proc], Duration::ZERO, Duration::MAX, &|| false).unwrap();
         assert_eq!(cost.len(), 1);
         let cost = cost[0];
         assert!(cost.untraced_ns > 100.0, "{cost:?}");
@@ -283,21 +330,39 @@ mod tests {
         let tiers = [Tier::Bpf, Tier::Proc];
         let permitted = tiers.into_iter().filter(|&t| open_for_us(t).is_some());
         let permitted: Vec<Tier> = permitted.collect();
-        let cost = measure(&tiers, Duration::ZERO, || false).unwrap();
+        let cost = measure(&tiers, Duration::ZERO, Duration::MAX, &|| false).unwrap();
         let measured: Vec<Tier> = cost.iter().map(|cost| cost.tier).collect();
         assert_eq!(measured, permitted);
     }
 
     #[test]
     fn an_interrupt_ends_it() {
-        let ended = measure(&[Tier::Proc], Duration::ZERO, || true);
+        let ended = measure(&[Tier::Proc], Duration::ZERO, Duration::MAX, &|| true);
         assert!(matches!(ended, Err(MachineError::Interrupted)));
+    }
+
+    #[test]
+    fn the_deadline_ends_it_in_the_midst_of_a_round() {
+        let ((ping_read, ping_write), (pong_read, pong_write)) =
+            (sys::pipe(0).unwrap(), sys::pipe(0).unwrap());
+        let cpu = sys::affinity().unwrap().first().unwrap();
+        let second = std::thread::spawn(move || {
+            answer(cpu, ping_read.into(), pong_write.into(), &AtomicU64::new(0));
+        });
+        let (mut ping, mut pong) = (ping_write.into(), pong_read.into());
+        let used = AtomicU64::new(0);
+        let ended = play(&mut ping, &mut pong, &used, &AtomicBool::new(true));
+        assert_eq!(ended.unwrap(), None);
+        drop(ping);
+        second.join().unwrap();
+        let cost = measure(&[Tier::Proc], Duration::ZERO, Duration::ZERO, &|| false);
+        assert!(cost.unwrap().is_empty());
     }
 
     #[test]
     fn the_mask_is_left_as_it_was() {
         let before = sys::affinity().unwrap();
-        measure(&[Tier::Proc], Duration::ZERO, || false).unwrap();
+        measure(&[Tier::Proc], Duration::ZERO, Duration::MAX, &|| false).unwrap();
         assert_eq!(sys::affinity().unwrap(), before);
     }
 }

@@ -19,12 +19,18 @@ use super::interrupts::Interrupts;
 use super::pages::Pages;
 use super::quotas::Quotas;
 use super::{Source, Target, availability, nanoseconds, open, threads};
-use crate::{Listener, MachineError, Request, Run, Subject, TierCost, TraceOrder, Traced, Tracer};
+use crate::{
+    Listener, MachineError, Request, Run, Subject, Throttling, TierCost, TraceOrder, Traced, Tracer,
+};
 use pinwise_sched::{Availability, Event, EventKind, InterruptSummary, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
 
 /// Rounds are at least this long: shorter ones would only cost.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
+/// On a busy machine measuring what tiers cost may take this many times as long as asked
+/// for, or this long, and is given up then.
+const MOST_TIMES: u32 = 10;
+const LEAST_LIMIT: Duration = Duration::from_secs(2);
 /// A process that runs already is looked after this often: has it ended?
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
@@ -38,7 +44,10 @@ impl Tracer for LinuxMachine {
         tiers: &[Tier],
         time: Duration,
     ) -> Result<Vec<TierCost>, MachineError> {
-        measure(tiers, time, || self.take_pending_interrupt())
+        let many = u32::try_from(tiers.len()).unwrap_or(u32::MAX);
+        let longest = (time * many * MOST_TIMES).max(LEAST_LIMIT);
+        let deadline = sys::monotonic().saturating_add(longest);
+        measure(tiers, time, deadline, &|| self.take_pending_interrupt())
     }
 
     fn trace(
@@ -63,11 +72,6 @@ impl Tracer for LinuxMachine {
             visit_all_cpus();
         }
         let mut session = Session::new(chosen, order, target, listener);
-        session.quotas = match target {
-            Target::Child => Quotas::of(i32::try_from(std::process::id()).unwrap_or(0)),
-            Target::Process(pid) => Quotas::of(pid),
-            Target::Everything => Quotas::default(),
-        };
         session.interrupts = order.interrupts.then(Interrupts::open).transpose()?;
         let run = match order.subject {
             Subject::Command(request) => Some(self.trace_command(request, order, &mut session)?),
@@ -85,7 +89,7 @@ impl Tracer for LinuxMachine {
             to_ns,
             run,
             own_cpu: sys::own_cpu_time().saturating_sub(cpu_before),
-            throttled: session.quotas.most(),
+            throttled: session.throttled,
             pages: session.pages.take(),
             interrupts: session.interrupted,
             numa_balancing: numa_balancing(Path::new("/")),
@@ -223,13 +227,15 @@ pub(in crate::linux) fn check_target(target: Target) -> Result<(), MachineError>
     threads::check_process(pid).map_err(|reason| MachineError::Process { pid, reason })
 }
 
-/// A trace that goes on.
+/// A trace in progress.
 struct Session<'a> {
     source: Box<dyn Source>,
     /// `None` where the source itself looks at threads.
     beside: Option<Beside>,
     pages: Pages,
     quotas: Quotas,
+    /// What they took, at the end.
+    throttled: Option<Throttling>,
     interrupts: Option<Interrupts>,
     /// What they took, at the end.
     interrupted: Option<InterruptSummary>,
@@ -261,7 +267,8 @@ impl<'a> Session<'a> {
             source: chosen.source,
             beside: has_beside.then(|| Beside::new(is_everything)),
             pages: Pages::none(),
-            quotas: Quotas::default(),
+            quotas: Quotas::new(is_everything),
+            throttled: None,
             interrupts: None,
             interrupted: None,
             listener,
@@ -277,7 +284,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Emits who is there.
+    /// Emits the threads that exist.
     fn begin(&mut self, now: Duration) {
         self.set_start(now);
         let has_all_cpus = self.has_all_cpus;
@@ -324,6 +331,7 @@ impl<'a> Session<'a> {
         if let Some(interrupts) = &mut self.interrupts {
             interrupts.learn(events);
         }
+        self.quotas.learn(events);
         if !events.is_empty() {
             self.listener.events(events);
         }
@@ -365,6 +373,7 @@ impl<'a> Session<'a> {
         let now_ns = nanoseconds(sys::monotonic());
         self.deliver(true);
         self.emit(|beside, emit| beside.look_at_all(true, emit));
+        self.throttled = self.quotas.finish();
         self.notes.extend(self.source.notes());
         // The trace of a command ends with its last process, not when that
         // was noticed.
@@ -383,7 +392,6 @@ impl Attendant for Session<'_> {
         self.source.started(pid);
         self.follow(pid);
         self.pages.follow(pid, started);
-        self.quotas.follow(pid);
     }
 
     fn descriptors(&self) -> Vec<RawFd> {
@@ -403,6 +411,10 @@ impl Attendant for Session<'_> {
         self.leaves_daemons
     }
 
+    fn keeps_interrupted(&self) -> bool {
+        true
+    }
+
     fn attend(&mut self, now: Duration, stir: Stir) -> bool {
         if stir.has_ended {
             self.source.alert();
@@ -411,16 +423,17 @@ impl Attendant for Session<'_> {
         // moment to look at.
         self.look(now, stir.has_ended);
         self.pages.look(now);
+        self.quotas.look(now, stir.has_ended);
         let is_round = now >= self.next_round;
         let is_wanted = self.source.wake().is_some_and(|wake| now >= wake);
         if is_round || is_wanted || stir.has_filled || stir.has_ended {
             self.deliver(false);
+            self.quotas.look_at_new();
         }
         if !is_round {
             return true;
         }
         self.next_round = now + self.round;
-        self.quotas.look();
         self.listener.round(nanoseconds(now))
     }
 }

@@ -37,9 +37,10 @@ const REGISTER_CPUS: u16 = 3;
 const THREAD: u16 = 1;
 const STATISTICS: u16 = 3;
 const OF_THREAD: u16 = 4;
-/// Where figures stand in `struct taskstats`; fields are only ever appended.
+/// Offsets of figures in `struct taskstats`; fields are only ever appended.
 const DELAY_AT: usize = 24;
 const RUN_AT: usize = 72;
+const LIFE_AT: usize = 144;
 const VOLUNTARY_AT: usize = 272;
 const INVOLUNTARY_AT: usize = 280;
 
@@ -48,6 +49,8 @@ const INVOLUNTARY_AT: usize = 280;
 pub(super) struct LastFigures {
     pub(super) run_ns: u64,
     pub(super) wait_ns: u64,
+    /// From its beginning to this report.
+    pub(super) life_ns: Option<u64>,
     pub(super) voluntary: Option<u64>,
     pub(super) involuntary: Option<u64>,
 }
@@ -93,8 +96,8 @@ impl Exits {
         loop {
             match self.receive() {
                 Ok(Some(length)) => {
-                    let reported = last_figures(&self.buffer[..length]);
-                    self.young.extend(reported);
+                    let last = last_figures(&self.buffer[..length]);
+                    self.young.extend(last);
                 }
                 Ok(None) => return,
                 // Some were lost: what is known may be of threads whose numbers
@@ -129,7 +132,7 @@ impl Exits {
         Ok(())
     }
 
-    /// One message; `None`: none is there.
+    /// One message; `None`: there is none.
     fn receive(&mut self) -> io::Result<Option<usize>> {
         // SAFETY: the buffer is as long as said.
         let taken = unsafe {
@@ -251,8 +254,8 @@ fn error_of(message: &[u8]) -> Option<i32> {
 
 /// The thread of a message, and its figures.
 fn last_figures(message: &[u8]) -> Option<(Tid, LastFigures)> {
-    let reported = message.get(20..)?;
-    let (_, of_thread) = attributes(reported).find(|(kind, _)| *kind == OF_THREAD)?;
+    let body = message.get(20..)?;
+    let (_, of_thread) = attributes(body).find(|(kind, _)| *kind == OF_THREAD)?;
     let find =
         |wanted| attributes(of_thread).find_map(|(kind, value)| (kind == wanted).then_some(value));
     let thread = Tid::from_ne_bytes(*find(THREAD)?.first_chunk()?);
@@ -263,6 +266,7 @@ fn last_figures(message: &[u8]) -> Option<(Tid, LastFigures)> {
         LastFigures {
             run_ns: number(RUN_AT)?,
             wait_ns: number(DELAY_AT)?,
+            life_ns: number(LIFE_AT).map(|us| us.saturating_mul(1_000)),
             voluntary: number(VOLUNTARY_AT),
             involuntary: number(INVOLUNTARY_AT),
         },
@@ -274,7 +278,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn reported(thread: Tid, statistics: &[u8]) -> Vec<u8> {
+    fn exit_message(thread: Tid, statistics: &[u8]) -> Vec<u8> {
         let inner = [
             attribute(THREAD, &thread.to_ne_bytes()),
             attribute(STATISTICS, statistics),
@@ -285,19 +289,25 @@ mod tests {
     #[test]
     fn figures_stand_where_the_kernel_writes_them() {
         let mut statistics = [0u8; 328];
-        for (at, value) in [(24, 5u64), (72, 7), (272, 11), (280, 13)] {
+        for (at, value) in [(24, 5u64), (72, 7), (144, 3), (272, 11), (280, 13)] {
             statistics[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         }
         let figures = LastFigures {
             run_ns: 7,
             wait_ns: 5,
+            life_ns: Some(3_000),
             voluntary: Some(11),
             involuntary: Some(13),
         };
-        assert_eq!(last_figures(&reported(9, &statistics)), Some((9, figures)));
-        let short = last_figures(&reported(9, &statistics[..100])).unwrap().1;
+        assert_eq!(
+            last_figures(&exit_message(9, &statistics)),
+            Some((9, figures))
+        );
+        let short = last_figures(&exit_message(9, &statistics[..100]))
+            .unwrap()
+            .1;
         assert_eq!((short.run_ns, short.voluntary), (7, None));
-        assert_eq!(last_figures(&reported(9, &statistics[..40])), None);
+        assert_eq!(last_figures(&exit_message(9, &statistics[..40])), None);
     }
 
     proptest! {

@@ -11,7 +11,7 @@ use super::super::process_stat::ProcessStat;
 use super::super::sys;
 use super::exits::LastFigures;
 use super::threads::{self, Counts, Found};
-use pinwise_sched::{EventKind, Sample, Tid};
+use pinwise_sched::{EventKind, Sample, SchedulingClass, Tid};
 use pinwise_topology::CpuSet;
 
 /// Longest file of these, bytes; `sched` has about 1,500.
@@ -116,6 +116,7 @@ impl Figures {
         }
         let (cpu, state) = (stat.cpu()?, stat.state()?);
         let is_last = stat.has_ended();
+        let class = stat.policy().map(class_of);
         let (user, system) = stat.ticks()?;
         let times = read(&mut self.schedstat, self.found, &["schedstat"], buffer)
             .and_then(|text| threads::parse_schedstat(&text));
@@ -129,6 +130,7 @@ impl Figures {
             thread,
             cpu,
             is_runnable: state == 'R',
+            class,
             run_ns: times.map_or_else(
                 || user.saturating_add(system).saturating_mul(tick_ns),
                 |(run_ns, _)| run_ns,
@@ -137,6 +139,7 @@ impl Figures {
             migrations: self.last_counts.migrations,
             voluntary: self.last_counts.voluntary,
             involuntary: self.last_counts.involuntary,
+            life_ns: None,
             // Who waits to be taken off the list runs no more.
             is_last,
         })
@@ -148,13 +151,24 @@ impl Figures {
             thread: self.found.tid,
             cpu: self.cpu,
             is_runnable: false,
+            class: None,
             run_ns: last.run_ns,
             wait_ns: Some(last.wait_ns),
             migrations: self.last_counts.migrations,
             voluntary: last.voluntary,
             involuntary: last.involuntary,
+            life_ns: last.life_ns,
             is_last: true,
         }))
+    }
+}
+
+const fn class_of(policy: libc::c_int) -> SchedulingClass {
+    match policy {
+        libc::SCHED_FIFO | libc::SCHED_RR => SchedulingClass::RealTime,
+        libc::SCHED_IDLE => SchedulingClass::Idle,
+        libc::SCHED_DEADLINE => SchedulingClass::Deadline,
+        _ => SchedulingClass::Normal,
     }
 }
 

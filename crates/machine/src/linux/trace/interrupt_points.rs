@@ -151,7 +151,9 @@ impl InterruptPoints {
         for (index, ring) in self.rings.iter_mut().enumerate() {
             let is_full = ring.read(&mut self.bytes);
             let mut last_ns = 0;
-            for (time_ns, (_, record)) in Records::new(&self.bytes, Layout::of(POINT_FIELDS)) {
+            for (time_ns, (_, record)) in
+                Records::new(&self.bytes, Layout::from_sample_type(POINT_FIELDS))
+            {
                 let (thread, what) = match record {
                     Record::Sample { raw } => (self.points.thread(raw), self.points.read(raw)),
                     Record::Lost { .. } | Record::Throttle | Record::Damaged => {

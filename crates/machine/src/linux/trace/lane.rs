@@ -21,7 +21,7 @@ pub(super) enum Writing {
     Points(Box<Points>),
 }
 
-/// Where the numbers of the scheduler's tracepoints stand.
+/// Offsets of the numbers in the scheduler's tracepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Points {
     kind: Field,

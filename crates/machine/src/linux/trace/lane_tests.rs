@@ -56,8 +56,8 @@ fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[EventKind]
     }
     assert!(events.iter().all(|event| event.cpu == 3));
     assert!(events.is_sorted_by_key(|event| event.time_ns));
-    let reported: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
-    assert_eq!(reported, expected);
+    let kinds: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
+    assert_eq!(kinds, expected);
 }
 
 #[test]

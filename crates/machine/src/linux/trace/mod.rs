@@ -79,7 +79,7 @@ pub(super) trait Source {
     }
 }
 
-/// What stands in the way of a source.
+/// Why a source cannot be used.
 pub(super) type Opened = Result<Box<dyn Source>, Refusal>;
 
 /// Opens the source of a tier on all CPUs.

@@ -168,7 +168,7 @@ impl PerfSource {
             lanes: cpus.map(|cpu| Lane::new(cpu, writing.clone())).collect(),
             merger: Merger::new(rings.len()),
             rings,
-            layout: Layout::of(match writing {
+            layout: Layout::from_sample_type(match writing {
                 Writing::Points(_) => events::POINT_FIELDS,
                 Writing::Own | Writing::Wide => events::SWITCH_FIELDS,
             }),
@@ -314,7 +314,7 @@ impl Source for PerfSource {
 
     fn notes(&self) -> Vec<String> {
         let late = self.merger.backwards();
-        let late = (late > 0).then(|| format!("{late} events came too late to be sorted."));
+        let late = (late > 0).then(|| format!("{late} events arrived too late to be sorted."));
         self.notes.iter().cloned().chain(late).collect()
     }
 }

@@ -16,11 +16,11 @@ use super::threads::{self, Found};
 use super::{Source, Target, nanoseconds};
 use pinwise_sched::{Event, EventKind, IDLE, Tid};
 
-/// Looks are at least so far apart.
+/// Shortest interval between polls.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-/// … and at most so far.
+/// Longest interval between polls.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A look may take this part of the time to the next.
+/// A poll may take at most this part of the time until the next one.
 const SHARE: u32 = 50;
 /// … and where processes end all the time, this part.
 const SHARE_AT_MOST: u32 = 10;

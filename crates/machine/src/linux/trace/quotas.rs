@@ -1,53 +1,290 @@
-//! Quotas of the cgroups that a traced process is in, also of those that it enters while
-//! it runs.
+//! Quotas on CPU time of all cgroups that processes of a trace are in.
+//!
+//! A shell, `systemd-run` and container starters put a child into a cgroup of its own,
+//! often one that they have just made, and what its quota takes would look like the
+//! scheduler's doing. So every process is looked at, new ones first, and a cgroup counts
+//! from the moment at which the trace began: what each had used up until then is read
+//! before. It decides nothing about who was held back.
 
-use std::path::Path;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::super::capture::read_file;
-use super::super::usage::Throttle;
+use super::super::capture::{names, read_file};
+use super::super::sys;
+use super::super::usage::{Throttle, cpu_cgroups, read_throttling};
 use crate::Throttling;
-use pinwise_sched::Tid;
+use pinwise_sched::{Event, EventKind, Tid};
+use pinwise_topology::mounts;
 
-/// What holds a process back.
-#[derive(Debug, Default)]
+/// Shortest interval between looks.
+const PAUSE: Duration = Duration::from_millis(100);
+/// A look may take at most this part of the time until the next one.
+const SHARE: u32 = 50;
+/// … and where processes end all the time, this part.
+const SHARE_AT_MOST: u32 = 10;
+/// Processes that are looked at in one go.
+const MOST_AT_ONCE: usize = 32;
+/// Threads that are remembered, and cgroups that are read before the trace.
+const MOST_THREADS: usize = 65_536;
+const MOST_CGROUPS: usize = 4096;
+
+/// What holds processes back.
+#[derive(Debug)]
 pub(super) struct Quotas {
-    process: Option<Tid>,
-    /// The lines of `/proc/PID/cgroup` that were read last.
-    cgroups: Vec<u8>,
-    watched: Vec<Throttle>,
+    /// `/proc/mounts` as the trace began.
+    mounts: Vec<u8>,
+    /// What had been taken before the trace, by folder.
+    before: BTreeMap<PathBuf, Throttling>,
+    /// Folders that are not in `before` were made since.
+    has_all_before: bool,
+    /// All cgroups are meant.
+    is_everything: bool,
+    threads: BTreeSet<Tid>,
+    /// The thread that was introduced last, and its process.
+    introduced: Option<(Tid, Tid)>,
+    /// Processes with the lines of `/proc/PID/cgroup` that were read last, empty before.
+    processes: BTreeMap<Tid, Vec<u8>>,
+    fresh: BTreeSet<Tid>,
+    /// Where the last look stopped.
+    cursor: Tid,
+    watched: BTreeMap<PathBuf, Watched>,
+    /// A process is in a cgroup, and no file system shows any.
+    is_blind: bool,
+    next: Duration,
+    /// Whoever ends, not before this.
+    earliest: Duration,
+}
+
+#[derive(Debug)]
+struct Watched {
+    throttle: Throttle,
+    taken: Throttling,
+}
+
+impl Watched {
+    /// A cgroup that is gone keeps what it had taken.
+    fn update(&mut self) {
+        if let Some(added) = self.throttle.since_last() {
+            self.taken.periods += added.periods;
+            self.taken.times += added.times;
+            self.taken.held += added.held;
+        }
+    }
 }
 
 impl Quotas {
-    pub(super) fn of(process: Tid) -> Self {
-        let mut quotas = Self::default();
-        quotas.follow(process);
+    /// The trace is about to begin.
+    pub(super) fn new(is_everything: bool) -> Self {
+        let mut quotas = Self {
+            mounts: read_file(Path::new("/proc/mounts")).unwrap_or_default(),
+            before: BTreeMap::new(),
+            has_all_before: true,
+            is_everything,
+            threads: BTreeSet::new(),
+            introduced: None,
+            processes: BTreeMap::new(),
+            fresh: BTreeSet::new(),
+            cursor: 0,
+            watched: BTreeMap::new(),
+            is_blind: false,
+            next: Duration::ZERO,
+            earliest: Duration::ZERO,
+        };
+        let (folders, is_whole) = all_cgroups(&quotas.mounts);
+        let read = folders
+            .into_iter()
+            .filter_map(|folder| Some((read_throttling(&folder)?, folder)));
+        quotas.before = read.map(|(taken, folder)| (folder, taken)).collect();
+        quotas.has_all_before = is_whole;
         quotas
     }
 
-    /// Looks at this process from now on. Where it is a child of the one before, it
-    /// begins in the same cgroups.
-    pub(super) fn follow(&mut self, process: Tid) {
-        self.process = Some(process);
-        self.look();
+    /// Learns which processes belong to the trace.
+    pub(super) fn learn(&mut self, events: &[Event]) {
+        for event in events {
+            match event.what {
+                EventKind::Known { thread, process } => {
+                    self.introduced = Some((thread, process));
+                }
+                EventKind::Follow { thread } => {
+                    let introduced = self.introduced.filter(|(known, _)| *known == thread);
+                    self.add(thread, introduced.map_or(thread, |(_, process)| process));
+                }
+                EventKind::Fork {
+                    parent,
+                    child,
+                    process,
+                } if self.threads.contains(&parent) => self.add(child, process),
+                EventKind::Exit { thread } => {
+                    self.threads.remove(&thread);
+                    self.processes.remove(&thread);
+                    self.fresh.remove(&thread);
+                }
+                _ => {}
+            }
+        }
     }
 
-    /// Watches the cgroups that it has entered.
-    pub(super) fn look(&mut self) {
-        let Some(process) = self.process else { return };
-        let path = format!("/proc/{process}/cgroup");
-        let Some(cgroups) = read_file(Path::new(&path)).filter(|now| *now != self.cgroups) else {
+    fn add(&mut self, thread: Tid, process: Tid) {
+        if self.is_everything || self.threads.len() >= MOST_THREADS {
+            return;
+        }
+        self.threads.insert(thread);
+        if let Entry::Vacant(place) = self.processes.entry(process) {
+            place.insert(Vec::new());
+            self.fresh.insert(process);
+        }
+    }
+
+    /// Looks at the processes whose turn it is, where it is time to. `has_ended`: one is
+    /// about to be taken off the list.
+    pub(super) fn look(&mut self, now: Duration, has_ended: bool) {
+        let due = if has_ended { self.earliest } else { self.next };
+        if now < due {
+            return;
+        }
+        for process in self.turn() {
+            self.look_at(process);
+        }
+        self.watched.values_mut().for_each(Watched::update);
+        let took = sys::monotonic().saturating_sub(now);
+        self.next = now + PAUSE.max(took * SHARE);
+        self.earliest = now + took * SHARE_AT_MOST;
+    }
+
+    /// Looks at new processes, which may end before it is time for the others.
+    pub(super) fn look_at_new(&mut self) {
+        for _ in 0..MOST_AT_ONCE {
+            let Some(process) = self.fresh.pop_first() else {
+                return;
+            };
+            self.look_at(process);
+        }
+    }
+
+    /// New processes first, then the others in turns.
+    fn turn(&mut self) -> Vec<Tid> {
+        let mut turn: Vec<Tid> = self.fresh.iter().copied().take(MOST_AT_ONCE).collect();
+        for process in &turn {
+            self.fresh.remove(process);
+        }
+        let after = (Bound::Excluded(self.cursor), Bound::Unbounded);
+        let others = self.processes.range(after).map(|(&process, _)| process);
+        let room = MOST_AT_ONCE - turn.len();
+        let others: Vec<Tid> = others.take(room).collect();
+        self.cursor = match others.last() {
+            Some(&last) if others.len() == room => last,
+            _ => 0,
+        };
+        turn.extend(others);
+        turn.sort_unstable();
+        turn.dedup();
+        turn
+    }
+
+    fn look_at(&mut self, process: Tid) {
+        let Some(now) = read_file(Path::new(&format!("/proc/{process}/cgroup"))) else {
             return;
         };
-        // Those that it is still in are watched twice, and the first counts more.
-        self.watched.extend(Throttle::of_process(process));
-        self.cgroups = cgroups;
+        let Some(last) = self.processes.get_mut(&process) else {
+            return;
+        };
+        if *last == now {
+            return;
+        }
+        last.clone_from(&now);
+        let folders = cpu_cgroups(&self.mounts, &now);
+        self.is_blind |= !now.is_empty() && !folders.iter().any(|folder| folder.is_dir());
+        for folder in folders {
+            self.watch(folder);
+        }
     }
 
-    /// Of the cgroup that held it back most.
-    pub(super) fn most(&mut self) -> Option<Throttling> {
-        let watched = self.watched.iter_mut();
-        watched
-            .filter_map(Throttle::since_last)
-            .max_by_key(|since| since.held)
+    fn watch(&mut self, folder: PathBuf) {
+        if self.watched.contains_key(&folder) {
+            return;
+        }
+        let made_since = self.has_all_before.then(Throttling::default);
+        let before = self.before.get(&folder).copied().or(made_since);
+        if let Some(throttle) = Throttle::in_folder(&folder, before) {
+            let taken = Throttling::default();
+            self.watched.insert(folder, Watched { throttle, taken });
+        }
+    }
+
+    /// What all of them took; `None` where that cannot be seen.
+    pub(super) fn finish(&mut self) -> Option<Throttling> {
+        if self.is_everything {
+            for folder in all_cgroups(&self.mounts).0 {
+                self.watch(folder);
+            }
+        }
+        let mut sum = Throttling::default();
+        for watched in self.watched.values_mut() {
+            watched.update();
+            sum.periods += watched.taken.periods;
+            sum.times += watched.taken.times;
+            sum.held += watched.taken.held;
+        }
+        (!self.is_blind).then_some(sum)
+    }
+}
+
+/// All cgroups for CPU time that can be seen, and whether these are all.
+fn all_cgroups(table: &[u8]) -> (Vec<PathBuf>, bool) {
+    let table = String::from_utf8_lossy(table);
+    let of_cpus = mounts(&table).filter(|mount| mount.is_unified() || mount.has("cpu"));
+    let mut waiting: Vec<PathBuf> = of_cpus.map(|mount| mount.point.into()).collect();
+    let mut found = Vec::new();
+    while let Some(folder) = waiting.pop() {
+        if found.len() >= MOST_CGROUPS {
+            return (found, false);
+        }
+        let below = names(&folder).into_iter().map(|name| folder.join(name));
+        waiting.extend(below.filter(|path| path.is_dir()));
+        found.push(folder);
+    }
+    (found, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(what: EventKind) -> Event {
+        Event {
+            time_ns: 0,
+            cpu: 0,
+            what,
+        }
+    }
+
+    #[test]
+    fn every_process_of_the_tree_is_looked_at() {
+        let mut quotas = Quotas::new(false);
+        let fork = |parent, child, process| {
+            event(EventKind::Fork {
+                parent,
+                child,
+                process,
+            })
+        };
+        quotas.learn(&[
+            event(EventKind::Known {
+                thread: 8,
+                process: 7,
+            }),
+            event(EventKind::Follow { thread: 8 }),
+            fork(8, 9, 9),
+            fork(9, 10, 9),
+            fork(10, 11, 11),
+            fork(1, 2, 2),
+        ]);
+        assert_eq!(quotas.turn(), [7, 9, 11]);
+        quotas.learn(&[event(EventKind::Exit { thread: 9 }), fork(8, 12, 12)]);
+        assert_eq!(quotas.turn(), [7, 11, 12]);
     }
 }

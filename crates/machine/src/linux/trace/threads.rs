@@ -14,22 +14,33 @@ use pinwise_topology::CpuSet;
 /// Threads that are listed at most.
 pub(in crate::linux) const MOST_THREADS: usize = 16_384;
 
-/// A thread that is there.
+/// A thread that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::linux) struct Found {
     pub(in crate::linux) tid: Tid,
     pub(in crate::linux) process: Tid,
 }
 
+const CPU_FOLDER: &str = "/sys/devices/system/cpu";
+
 /// The CPUs that are online.
 pub(in crate::linux) fn online_cpus() -> CpuSet {
-    let text = read_file(Path::new("/sys/devices/system/cpu/online")).unwrap_or_default();
+    let text = read_file(&Path::new(CPU_FOLDER).join("online")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let online = CpuSet::parse_list(text.trim()).unwrap_or_default();
-    if online.is_empty() {
-        return sys::affinity().unwrap_or_default();
-    }
-    online
+    let listed = CpuSet::parse_list(text.trim()).unwrap_or_default();
+    let own = sys::affinity().unwrap_or_default();
+    pinwise_topology::online_cpus(listed, &own, described_cpus)
+}
+
+/// The CPUs whose place in the machine is described; of one that is offline it is not.
+fn described_cpus() -> CpuSet {
+    let folder = Path::new(CPU_FOLDER);
+    let described = names(folder).into_iter().filter_map(|name| {
+        let number: usize = name.strip_prefix("cpu")?.parse().ok()?;
+        let is_described = number <= CpuSet::MAX_CPU && folder.join(name).join("topology").is_dir();
+        is_described.then_some(number)
+    });
+    described.collect()
 }
 
 /// All threads of a process and of all that it started, in the order of their
@@ -85,7 +96,7 @@ pub(in crate::linux) fn name(thread: Tid) -> Option<Box<str>> {
 /// Is there a process of this number that has not ended? Otherwise says what
 /// is wrong.
 pub(in crate::linux) fn check_process(pid: Tid) -> Result<(), String> {
-    let none = || "there is no such process".to_owned();
+    let none = || "no such process".to_owned();
     if pid <= 0 {
         return Err(none());
     }

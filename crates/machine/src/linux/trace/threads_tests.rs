@@ -36,9 +36,9 @@ fn counts_are_read_from_either_file() {
 #[test]
 fn numbers_that_are_no_process_are_reported() {
     let reason = |pid| check_process(pid).unwrap_err();
-    assert_eq!(reason(0), "there is no such process");
-    assert_eq!(reason(-5), "there is no such process");
-    assert_eq!(reason(Tid::MAX), "there is no such process");
+    assert_eq!(reason(0), "no such process");
+    assert_eq!(reason(-5), "no such process");
+    assert_eq!(reason(Tid::MAX), "no such process");
     let own = Tid::try_from(std::process::id()).unwrap();
     assert_eq!(check_process(own), Ok(()));
     let thread = of_process(own).into_iter().find(|&tid| tid != own).unwrap();

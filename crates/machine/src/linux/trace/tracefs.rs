@@ -22,7 +22,7 @@ pub(super) struct Tracepoints {
     pub(super) wakeup_new: TracepointFormat,
 }
 
-/// Reads the formats, or says what stands in the way.
+/// Reads the formats, or says why it cannot.
 pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
     let folder = Folder::find()?;
     let read = |name: &str| folder.format("sched", name, "trace …");
@@ -38,7 +38,7 @@ pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
 pub(in crate::linux) struct Folder(&'static Path);
 
 impl Folder {
-    /// Finds it, or says what stands in the way.
+    /// Finds it, or says why it cannot.
     pub(in crate::linux) fn find() -> Result<Self, Refusal> {
         PLACES
             .iter()

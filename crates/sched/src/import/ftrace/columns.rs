@@ -4,6 +4,7 @@
 //!             bash-317     (    317) [001] d..2. 46132.168504: sched_switch: …
 //!             bash-317     [001]  46132.168504: sched_switch: …
 //!     bash-317       1d..2. 16444us!: sched_switch: …        (latency format)
+//!             bash   317 [001] 46132.168504: sched:sched_switch: …   (perf script)
 //! ```
 //!
 //! A thread's name is anything: spaces, dashes, brackets, and what looks like
@@ -18,7 +19,7 @@ use crate::Tid;
 pub(super) struct Columns<'a> {
     /// The thread that ran.
     pub(super) thread: Tid,
-    /// Its process, where that column is there and filled.
+    /// Its process, if that column exists and is filled.
     pub(super) process: Option<Tid>,
     pub(super) cpu: u32,
     pub(super) time_ns: u64,
@@ -27,8 +28,11 @@ pub(super) struct Columns<'a> {
     pub(super) arguments: &'a [u8],
 }
 
+/// To how many bytes names are padded, but for the latency format.
+const NAME_WIDTH: usize = 16;
+
 /// Where the dash is: in the usual format, and in the latency format.
-const DASHES: [usize; 2] = [16, 8];
+const DASHES: [usize; 2] = [NAME_WIDTH, 8];
 
 /// Bytes in which a dash is looked for where it has no fixed place.
 const NAME_COLUMN: usize = 32;
@@ -36,16 +40,25 @@ const NAME_COLUMN: usize = 32;
 impl<'a> Columns<'a> {
     /// Reads a line; `None`: it is no event. The error is a clause about the
     /// time.
-    pub(super) fn of(line: &'a [u8]) -> Result<Option<Self>, String> {
+    pub(super) fn parse(line: &'a [u8]) -> Result<Option<Self>, String> {
+        // First, because a dash in a name could be taken for that before the thread.
+        if let Some(place) = Place::parse_perf_script(line) {
+            return place.columns();
+        }
         let searched = line.len().min(NAME_COLUMN);
         let dashes = DASHES.into_iter().chain(0..searched);
         for dash in dashes.filter(|dash| line.get(*dash) == Some(&b'-')) {
-            if let Some(place) = Place::of(&line[dash + 1..]) {
+            if let Some(place) = Place::parse(&line[dash + 1..]) {
                 return place.columns();
             }
         }
         Ok(None)
     }
+}
+
+/// Did `perf script` print this event?
+pub(super) fn are_of_perf_script(line: &[u8]) -> bool {
+    Place::parse_perf_script(line).is_some()
 }
 
 /// The columns before the time.
@@ -59,17 +72,40 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn of(text: &'a [u8]) -> Option<Self> {
+    /// `            bash   317 [001] `, or with the process `300/317`: perf pads a name to
+    /// the same width, and puts a space behind it.
+    fn parse_perf_script(line: &'a [u8]) -> Option<Self> {
+        let rest = line.get(NAME_WIDTH..)?.strip_prefix(b" ")?;
+        let (first, rest) = number(rest.trim_ascii_start())?;
+        let (process, thread, rest) = match rest.strip_prefix(b"/") {
+            None => (None, first, rest),
+            Some(rest) => {
+                let (thread, rest) = number(rest)?;
+                (Some(Tid::try_from(first).ok()?), thread, rest)
+            }
+        };
+        let rest = rest.trim_ascii_start().strip_prefix(b"[")?;
+        let (cpu, rest) = number(rest)?;
+        Some(Self {
+            thread: Tid::try_from(thread).ok()?,
+            process,
+            cpu: u32::try_from(cpu).ok()?,
+            rest: rest.strip_prefix(b"] ")?,
+            has_flags: false,
+        })
+    }
+
+    fn parse(text: &'a [u8]) -> Option<Self> {
         let (thread, rest) = number(text)?;
         let thread = Tid::try_from(thread).ok()?;
         let mut rest = rest.strip_prefix(b" ")?.trim_ascii_start();
         let mut process = None;
         if let Some(inside) = rest.strip_prefix(b"(") {
             let end = inside.iter().position(|byte| *byte == b')')?;
-            let reported = inside[..end].trim_ascii();
-            process = number(reported).and_then(|(reported, _)| Tid::try_from(reported).ok());
-            let is_unreported = reported.iter().all(|byte| *byte == b'-');
-            (process.is_some() || is_unreported).then_some(())?;
+            let name = inside[..end].trim_ascii();
+            process = number(name).and_then(|(process, _)| Tid::try_from(process).ok());
+            let is_unknown = name.iter().all(|byte| *byte == b'-');
+            (process.is_some() || is_unknown).then_some(())?;
             rest = inside[end + 1..].trim_ascii_start();
         }
         let is_bracketed = rest.first() == Some(&b'[');
@@ -102,7 +138,7 @@ impl<'a> Place<'a> {
         if !is_time(time) {
             return Ok(None);
         }
-        // The latency format parts time and colon where no mark is between.
+        // The latency format separates time and colon if there is no mark between them.
         if let Some(rest) = after.strip_prefix(b" : ").filter(|_| !time.ends_with(b":")) {
             after = rest;
         }
@@ -169,7 +205,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: Option<(Tid, Option<Tid>, u32, u64)>) {
-        let columns = Columns::of(line.as_bytes()).unwrap();
+        let columns = Columns::parse(line.as_bytes()).unwrap();
         if let Some(columns) = columns {
             assert_eq!(columns.event, b"e", "{line}");
             assert_eq!(columns.arguments, b"a=1 b", "{line}");
@@ -180,7 +216,7 @@ mod tests {
 
     #[test]
     fn all_layouts_are_read() {
-        let reported = |process| Some((317, process, 1, 46_132_168_504_000));
+        let expected = |process| Some((317, process, 1, 46_132_168_504_000));
         for (line, process) in [
             (
                 "            bash-317     [001] d..2. 46132.168504: e: a=1 b",
@@ -208,8 +244,18 @@ mod tests {
                 None,
             ),
         ] {
-            check(line, reported(process));
+            check(line, expected(process));
         }
+        check(
+            "            bash   317 [001] 46132.168504:    s:e: a=1 b",
+            expected(None),
+        );
+        check(
+            "             a-1   317 [001] 46132.168504:    s:e: a=1 b",
+            expected(None),
+        );
+        let with_process = "            bash   300/317   [001] 46132.168504: s:e: a=1 b";
+        check(with_process, expected(Some(300)));
         let latency = Some((317, None, 1, 16_444_000));
         check("    bash-317       1d..2. 16444us!: e: a=1 b", latency);
         check("    bash-317       1d..2. 16444us : e: a=1 b", latency);
@@ -220,14 +266,14 @@ mod tests {
 
     #[test]
     fn names_may_look_like_columns() {
-        let reported = Some((317, None, 1, 1_000_000_000));
+        let expected = Some((317, None, 1, 1_000_000_000));
         check(
             "  -1 [0] 1.0: e:-317     [001] d..2. 1.000000: e: a=1 b",
-            reported,
+            expected,
         );
         check(
             "-------------  --317     [001] d..2. 1.000000: e: a=1 b",
-            reported,
+            expected,
         );
     }
 
@@ -241,7 +287,7 @@ mod tests {
             "1.5",
         ] {
             let line = format!("            bash-317     [001] d..2. {time} e: a");
-            let error = Columns::of(line.as_bytes()).unwrap_err();
+            let error = Columns::parse(line.as_bytes()).unwrap_err();
             assert!(error.contains(&format!("'{time}'")), "{error}");
         }
     }

@@ -90,7 +90,10 @@ impl<'a> Rest<'a> {
             }
             return Ok((who, self.cpu("target_cpu=")?));
         }
+        // Kernels since 4.1 have no success, which trace-cmd may still ask for.
+        const NO_SUCCESS: &[u8] = b"<CANT FIND FIELD success> ";
         let who = self.short_person("pid", |rest| {
+            let rest = rest.strip_prefix(NO_SUCCESS).unwrap_or(rest);
             let has_more = rest.starts_with(b"success=") || rest.starts_with(b"CPU:");
             has_more.then_some(rest)
         })?;
@@ -189,7 +192,7 @@ impl<'a> Rest<'a> {
         Err(self.lacks(field))
     }
 
-    /// What stands between `key` and the last `next` that begins in reach.
+    /// The text between `key` and the last `next` that begins in reach.
     fn text(&mut self, key: &str, next: &str, reach: usize) -> Result<&'a [u8], String> {
         self.expect(key)?;
         let window = &self.0[..self.0.len().min(reach.saturating_add(next.len()))];

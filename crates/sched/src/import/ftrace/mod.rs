@@ -1,6 +1,6 @@
 //! The text of ftrace: `trace` and `trace_pipe` of tracefs, with and without
 //! the columns for flags and processes, in the latency format, and what
-//! `trace-cmd report` prints.
+//! `trace-cmd report` and `perf script` print.
 
 mod columns;
 mod fields;
@@ -39,7 +39,7 @@ pub(super) fn looks_like(begin: &[u8]) -> bool {
         let heads = [&b"# tracer:"[..], b"cpus="];
         heads.into_iter().any(|head| line.starts_with(head))
             || loss(line).is_some()
-            || matches!(Columns::of(line), Ok(Some(_)) | Err(_))
+            || matches!(Columns::parse(line), Ok(Some(_)) | Err(_))
     })
 }
 
@@ -47,9 +47,15 @@ impl<R: Read + Seek> Ftrace<R> {
     pub(super) fn open(reader: BufReader<R>) -> Result<Self, ImportError> {
         let mut prefix = Prefix::default();
         let mut lines = Lines::new(reader);
+        let mut format = "ftrace";
         for _ in 0..LOOKED_AT {
             match lines.next() {
-                Ok(Some(reported)) => prefix.look(&reported),
+                Ok(Some(raw)) => {
+                    if columns::are_of_perf_script(&lines.line) {
+                        format = "perf script";
+                    }
+                    prefix.look(&raw);
+                }
                 // Reported when the text is read for good.
                 Ok(None) | Err(_) => break,
             }
@@ -57,7 +63,7 @@ impl<R: Read + Seek> Ftrace<R> {
         let mut reader = lines.reader;
         reader.seek(SeekFrom::Start(0))?;
         let facts = Facts {
-            format: "ftrace",
+            format,
             scope: prefix.scope(false),
             has_command: false,
             host: None,
@@ -88,15 +94,18 @@ impl<R: Read + Seek> Ftrace<R> {
         };
         let mut builder = EventBuilder::new(reading, sink);
         let mut lines = Lines::new(self.reader);
-        while let Some(reported) = lines.next()? {
-            if let Some(records) = lines.lost.remove(&reported.cpu) {
+        while let Some(raw) = lines.next()? {
+            if let Some(records) = lines.lost.remove(&raw.cpu) {
                 builder.add(&RawEvent {
                     what: RawKind::Lost { records },
                     current: None,
-                    ..reported
+                    ..raw
                 });
             }
-            builder.add(&reported);
+            builder.add(&raw);
+        }
+        if let Some(error) = lines.first_bad.take_if(|_| lines.bad >= lines.events) {
+            return Err(error);
         }
         if lines.events == 0 {
             return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
@@ -116,6 +125,10 @@ struct Lines<R> {
     events: u64,
     odd: u64,
     first_odd: u64,
+    /// Events with a field that cannot be read. Each is lost for itself: a file with
+    /// one odd field is no reason to refuse a trace.
+    bad: u64,
+    first_bad: Option<ImportError>,
     is_cut: bool,
     first_time: FirstTime,
 }
@@ -130,6 +143,8 @@ impl<R: BufRead> Lines<R> {
             events: 0,
             odd: 0,
             first_odd: 0,
+            bad: 0,
+            first_bad: None,
             is_cut: false,
             first_time: FirstTime::default(),
         }
@@ -149,11 +164,11 @@ impl<R: BufRead> Lines<R> {
                 continue;
             }
             match event(line) {
-                Ok(Some(reported)) => {
-                    let checked = self.first_time.check(reported.time_ns);
+                Ok(Some(raw)) => {
+                    let checked = self.first_time.check(raw.time_ns);
                     checked.map_err(|what| ImportError::line(self.number, what))?;
                     self.events += 1;
-                    return Ok(Some(reported));
+                    return Ok(Some(raw));
                 }
                 Ok(None) => {
                     self.odd += 1;
@@ -163,7 +178,14 @@ impl<R: BufRead> Lines<R> {
                 }
                 // The writer was stopped in the middle of a line.
                 Err(_) if !is_whole => self.is_cut = true,
-                Err(what) => return Err(ImportError::line(self.number, what)),
+                Err(what) => {
+                    self.bad += 1;
+                    self.first_bad
+                        .get_or_insert_with(|| ImportError::line(self.number, what));
+                    if let Ok(Some(columns)) = Columns::parse(line) {
+                        *self.lost.entry(columns.cpu).or_default() += 1;
+                    }
+                }
             }
         }
         Ok(None)
@@ -186,6 +208,12 @@ impl<R: BufRead> Lines<R> {
         if self.is_cut {
             notes.push("The file ends in the middle of a line.".to_owned());
         }
+        if let Some(first) = &self.first_bad {
+            notes.push(format!(
+                "Events lost to fields that cannot be read: {}; the first: {first}.",
+                self.bad
+            ));
+        }
         if self.odd > 0 {
             notes.push(format!(
                 "{} lines are not events and were skipped; the first is line {}.",
@@ -199,7 +227,7 @@ impl<R: BufRead> Lines<R> {
 /// One line of an event; `None`: it is none. The error is a clause that names
 /// the field.
 fn event(line: &[u8]) -> Result<Option<RawEvent>, String> {
-    let Some(columns) = Columns::of(line)? else {
+    let Some(columns) = Columns::parse(line)? else {
         return Ok(None);
     };
     let what = fields::read(columns.event, columns.arguments)
@@ -214,6 +242,10 @@ fn event(line: &[u8]) -> Result<Option<RawEvent>, String> {
 
 /// Lines that belong to the format without being events.
 fn is_noise(line: &[u8]) -> bool {
+    // `perf script` prints call chains below an event, each caller behind a tab.
+    if line.starts_with(b"\t") {
+        return true;
+    }
     let text = line.trim_ascii_start();
     let is_empty_cpu = text.starts_with(b"CPU ") && text.ends_with(b" is empty");
     let heads = [&b"#"[..], b"=>", b"<stack trace>", b"cpus=", b"version ="];

@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use crate::import::{Import, ImportError, Imported, Whom};
 use crate::{Event, EventKind, Left, Tid};
+use pinwise_topology::Topology;
 
 fn import(text: &[u8], whom: Whom) -> Result<(Vec<Event>, Imported), ImportError> {
     let mut events: Vec<Event> = Vec::new();
@@ -70,6 +71,28 @@ fn switches_are_read_in_all_styles() {
         "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=Z ==> next_comm=b next_pid=8 next_prio=120",
         &[switch(7, Left::Ended, 8), EventKind::Exit { thread: 7 }],
     );
+}
+
+/// A call chain follows each event where one was recorded.
+#[test]
+fn what_perf_script_prints_is_read() {
+    let text = "            perf 10358 [001] 44289.602113:       sched:sched_wakeup: comm=perf-exec pid=10360 prio=120 target_cpu=001
+\tffffffff810c8d1a ttwu_do_activate+0xba ([kernel.kallsyms])
+
+            a-1  10358 [001] 44289.602168:       sched:sched_switch: prev_comm=a-1 prev_pid=10358 prev_prio=120 prev_state=S ==> next_comm=perf-exec next_pid=10360 next_prio=120
+";
+    let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
+    let seen: Vec<_> = events
+        .iter()
+        .map(|event| (event.time_ns, event.cpu, &event.what))
+        .collect();
+    assert!(
+        seen.contains(&(44_289_602_168_000, 1, &switch(10358, Left::Blocked, 10360))),
+        "{seen:?}"
+    );
+    assert_eq!(imported.notes, Vec::<String>::new());
+    let import = Import::open(Cursor::new(text.as_bytes())).unwrap();
+    assert_eq!(import.facts().format, "perf script");
 }
 
 #[test]
@@ -201,12 +224,12 @@ fn losses_stand_before_the_next_event_of_their_cpu() {
             "            bash-317     [00{cpu}] d..2. {time}.0: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n"
         )
     };
-    for (reported, records) in [
+    for (lost, records) in [
         ("CPU:1 [LOST 23 EVENTS]", 23),
         (" CPU:1 [23 EVENTS DROPPED]", 23),
         ("CPU:1 [LOST EVENTS]", 1),
     ] {
-        let text = line(0, 1) + reported + "\n" + &line(0, 2) + &line(1, 3);
+        let text = line(0, 1) + lost + "\n" + &line(0, 2) + &line(1, 3);
         let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
         let at = events
             .iter()
@@ -313,5 +336,50 @@ fn a_trace_of_centuries_is_refused_by_its_line() {
     assert_eq!(
         error.to_string(),
         "line 4: its time, 18446744073 s, is more than 13 days from that of the first event, 0 s"
+    );
+}
+
+/// As trace-cmd prints it where the kernel's events have no `success` (from a report).
+const WITHOUT_SUCCESS: &str = "cpus=4
+          <idle>-0       [003] 100.005000: sched_switch: swapper/3:0 [120] R ==> a:101 [120]
+               a-101     [003] 100.010000: sched_wakeup: b:102 [120]<CANT FIND FIELD success> CPU:003
+               a-101     [003] 100.015000: sched_switch: a:101 [120] S ==> b:102 [120]
+";
+
+#[test]
+fn a_wakeup_without_success_is_read() {
+    let (events, imported) = import(WITHOUT_SUCCESS.as_bytes(), Whom::Default).unwrap();
+    let is_wakeup = |event: &&Event| matches!(event.what, EventKind::Wake { thread: 102, .. });
+    let woken: Vec<u64> = events
+        .iter()
+        .filter(is_wakeup)
+        .map(|event| event.time_ns)
+        .collect();
+    assert_eq!(woken, [100_010_000_000]);
+    assert_eq!(imported.notes, Vec::<String>::new());
+}
+
+/// A target that no machine has once took 720 GB of memory.
+#[test]
+fn a_wakeup_on_a_made_up_cpu_contradicts() {
+    let text = WITHOUT_SUCCESS.replace("CPU:003", "CPU:4294967295");
+    let machine = Topology::from_synthetic("core:4 pu:1").unwrap();
+    let mut analysis = crate::Analysis::new(&machine, crate::Tier::Bpf.scope());
+    let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
+    events.iter().for_each(|event| analysis.take(event));
+    assert_eq!(analysis.finish(None).unknown.contradictions, 1);
+}
+
+#[test]
+fn an_odd_field_costs_one_event() {
+    let odd = WITHOUT_SUCCESS.replace("<CANT FIND FIELD success> CPU:003", " nothing");
+    let (events, imported) = import(odd.as_bytes(), Whom::Default).unwrap();
+    let count = |is: fn(&EventKind) -> bool| events.iter().filter(|e| is(&e.what)).count();
+    assert_eq!(count(|what| matches!(what, EventKind::Switch { .. })), 2);
+    assert_eq!(count(|what| matches!(what, EventKind::Lost { .. })), 1);
+    let note = &imported.notes[0];
+    assert!(
+        note.starts_with("Events lost to fields that cannot be read: 1; the first: line 3"),
+        "{note}"
     );
 }

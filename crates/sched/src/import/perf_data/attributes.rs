@@ -106,7 +106,7 @@ impl Attributes {
         self.all.iter().any(|a| a.flags & flag != 0)
     }
 
-    fn of(&self, id: Option<u64>) -> Option<&Attribute> {
+    fn find(&self, id: Option<u64>) -> Option<&Attribute> {
         let index = id.and_then(|id| self.by_id.get(&id)).copied();
         // perf takes the first one, too, where a record has no id.
         self.all.get(index.unwrap_or(0))
@@ -117,7 +117,7 @@ impl Attributes {
     pub(super) fn sample<'a>(&self, body: Bytes<'a>) -> Option<(General, Option<&'a [u8]>)> {
         let mut begin = body;
         let id = (!self.lacks_ids).then(|| begin.u64()).flatten();
-        self.of(id)?.layout.sample(body)
+        self.find(id)?.layout.sample(body)
     }
 
     /// The general fields at the end of any other record; all are `None` where
@@ -130,6 +130,6 @@ impl Attributes {
         let mut end = body;
         end.skip(body.rest().len().checked_sub(8)?)?;
         let id = (!self.lacks_ids).then(|| end.u64()).flatten();
-        self.of(id)?.layout.trailer(body)
+        self.find(id)?.layout.trailer(body)
     }
 }

@@ -42,7 +42,7 @@ enum Tracepoint {
     Exit(Field),
 }
 
-/// A thread in a tracepoint: its number, and its name where that is there.
+/// A thread in a tracepoint: its number, and its name if there is one.
 #[derive(Debug, Clone, Copy)]
 struct TaskFields {
     thread: Field,
@@ -50,7 +50,11 @@ struct TaskFields {
 }
 
 impl TaskFields {
-    fn of(format: &TracepointFormat, thread: &str, name: &str) -> Result<Self, FormatError> {
+    fn from_format(
+        format: &TracepointFormat,
+        thread: &str,
+        name: &str,
+    ) -> Result<Self, FormatError> {
         Ok(Self {
             thread: format.number(thread)?,
             name: format.field(name).ok(),
@@ -68,13 +72,16 @@ impl TaskFields {
 
 impl Tracepoint {
     /// `None`: nothing that is needed.
-    fn of(format: &TracepointFormat, has_task_records: bool) -> Result<Option<Self>, FormatError> {
-        let person = || TaskFields::of(format, "pid", "comm");
+    fn from_format(
+        format: &TracepointFormat,
+        has_task_records: bool,
+    ) -> Result<Option<Self>, FormatError> {
+        let person = || TaskFields::from_format(format, "pid", "comm");
         Ok(Some(match format.name.as_str() {
             "sched_switch" => Self::Switch {
-                prev: TaskFields::of(format, "prev_pid", "prev_comm")?,
+                prev: TaskFields::from_format(format, "prev_pid", "prev_comm")?,
                 state: format.number("prev_state")?,
-                next: TaskFields::of(format, "next_pid", "next_comm")?,
+                next: TaskFields::from_format(format, "next_pid", "next_comm")?,
                 // Those of the kernel that wrote, where known.
                 states: format.states.unwrap_or(States::USUAL),
             },
@@ -88,7 +95,7 @@ impl Tracepoint {
             // perf's own records say more: the process.
             "sched_process_fork" if !has_task_records => Self::Fork(
                 format.number("parent_pid")?,
-                TaskFields::of(format, "child_pid", "child_comm")?,
+                TaskFields::from_format(format, "child_pid", "child_comm")?,
             ),
             "sched_process_exit" if !has_task_records => Self::Exit(format.number("pid")?),
             _ => return Ok(None),
@@ -103,7 +110,7 @@ impl Decoder {
         let mut has_switch_tracepoint = false;
         let recorded = |format: &&TracepointFormat| attributes.has_tracepoint(format.id);
         for format in header.features.formats.iter().filter(recorded) {
-            let tracepoint = Tracepoint::of(format, attributes.has_task_records());
+            let tracepoint = Tracepoint::from_format(format, attributes.has_task_records());
             let tracepoint = tracepoint.map_err(|error| ImportError::Format {
                 event: format!("sched:{}", format.name),
                 what: error.to_string(),
@@ -139,8 +146,7 @@ impl Decoder {
 
     pub(super) fn notes(&self) -> Option<String> {
         let unreported = self.lost_untimed.saturating_sub(self.lost);
-        (unreported > 0)
-            .then(|| format!("{unreported} more records were lost, the file does not say when."))
+        (unreported > 0).then(|| format!("{unreported} more records were lost at unknown times."))
     }
 
     /// What a record says. The error is a clause about it.

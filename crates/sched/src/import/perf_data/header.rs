@@ -89,7 +89,7 @@ impl Header {
             self.data.end = length;
             self.is_cut = true;
             self.notes.push(
-                "perf record did not end properly; its file is read as far as it goes.".to_owned(),
+                "perf record did not end properly; the file is read as far as possible.".to_owned(),
             );
         } else if data.end > length {
             self.is_cut = true;

@@ -10,6 +10,7 @@ mod decode;
 mod header;
 mod records;
 mod rounds;
+mod unpack;
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
@@ -79,15 +80,13 @@ impl<R: Read + Seek> PerfData<R> {
         let mut records = Records::new(BufReader::new(&mut self.reader), &self.header);
         loop {
             match records.next(&mut decoder)? {
-                Next::RawEvent(reported) => {
-                    rounds.push(reported, &mut |reported| builder.add(reported))
-                }
-                Next::RoundOver => rounds.over(&mut |reported| builder.add(reported)),
+                Next::RawEvent(raw) => rounds.push(raw, &mut |raw| builder.add(raw)),
+                Next::RoundOver => rounds.over(&mut |raw| builder.add(raw)),
                 Next::Passed => {}
                 Next::End => break,
             }
         }
-        rounds.finish(&mut |reported| builder.add(reported));
+        rounds.finish(&mut |raw| builder.add(raw));
         let mut notes = self.header.notes.clone();
         notes.extend(records.notes());
         notes.extend(decoder.notes());
@@ -117,7 +116,7 @@ fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, I
     }
     for _ in 0..LOOKED_AT {
         match records.next(&mut decoder) {
-            Ok(Next::RawEvent(reported)) => prefix.look(&reported),
+            Ok(Next::RawEvent(raw)) => prefix.look(&raw),
             Ok(Next::RoundOver | Next::Passed) => {}
             // Reported when the file is read for good.
             Ok(Next::End) | Err(_) => break,

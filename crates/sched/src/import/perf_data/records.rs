@@ -6,6 +6,7 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use super::attributes::LEAST_ATTRIBUTE;
 use super::decode::Decoder;
 use super::header::Header;
+use super::unpack::Unpacker;
 use crate::import::raw_event::RawEvent;
 use crate::import::{FirstTime, ImportError};
 use crate::perf::Bytes;
@@ -21,7 +22,8 @@ const COMPRESSED: u32 = 81;
 const COMPRESSED2: u32 = 83;
 
 /// Type, flags, size.
-const HEAD: u64 = 8;
+const HEAD: u64 = HEAD_BYTES as u64;
+const HEAD_BYTES: usize = 8;
 
 /// What comes next in the file.
 pub(super) enum Next {
@@ -42,15 +44,18 @@ pub(super) struct Records<R> {
     body: Vec<u8>,
     is_cut: bool,
     first_time: FirstTime,
+    unpacker: Unpacker,
 }
 
 struct Head {
     kind: u32,
     misc: u16,
+    /// Bytes after the head.
+    size: usize,
 }
 
 impl<R: BufRead> Records<R> {
-    /// `reader` stands at the first record.
+    /// `reader` is at the first record.
     pub(super) fn new(reader: R, header: &Header) -> Self {
         Self {
             reader,
@@ -60,6 +65,7 @@ impl<R: BufRead> Records<R> {
             body: Vec::new(),
             is_cut: false,
             first_time: FirstTime::default(),
+            unpacker: Unpacker::new(),
         }
     }
 
@@ -95,32 +101,71 @@ impl<R: BufRead> Records<R> {
 
     /// The next record.
     pub(super) fn next(&mut self, decoder: &mut Decoder) -> Result<Next, ImportError> {
+        if let Some(head) = self.unpack_record()? {
+            return self.decode(&head, self.offset, decoder);
+        }
         let begin = self.offset;
         let Some(head) = self.read_record()? else {
-            return Ok(Next::End);
+            return Ok(match self.unpacker.finish() {
+                true => Next::Passed,
+                false => Next::End,
+            });
         };
         match head.kind {
-            FINISHED_ROUND => return Ok(Next::RoundOver),
+            FINISHED_ROUND if !self.unpacker.has_begun() => return Ok(Next::RoundOver),
             COMPRESSED | COMPRESSED2 => {
-                let what = "compressed records (perf record -z): record without -z";
-                return Err(ImportError::damaged(begin, what));
+                let mut packed = Bytes::new(&self.body, self.is_big_endian);
+                let packed = match head.kind {
+                    COMPRESSED => Some(packed.rest()),
+                    // Padded; the length comes first.
+                    _ => packed
+                        .u64()
+                        .and_then(|size| packed.take(usize::try_from(size).ok()?)),
+                };
+                let packed = packed.ok_or_else(|| "a compressed record is cut off".to_owned());
+                let pushed = packed.and_then(|packed| self.unpacker.push(packed));
+                pushed.map_err(|what| ImportError::damaged(begin, what))?;
             }
             TRACING_DATA | AUXTRACE => self.skip_payload()?,
             FIRST_OWN.. => {}
-            kind => {
-                let body = Bytes::new(&self.body, self.is_big_endian);
-                let reported = decoder.decode(kind, head.misc, body);
-                let reported = reported.and_then(|reported| {
-                    // What perf says of threads that were there has no time.
-                    let timed = reported.as_ref().filter(|reported| reported.time_ns > 0);
-                    let checked = timed.map(|reported| self.first_time.check(reported.time_ns));
-                    checked.transpose().map(|_| reported)
-                });
-                let reported = reported.map_err(|what| ImportError::damaged(begin, what))?;
-                return Ok(reported.map_or(Next::Passed, Next::RawEvent));
-            }
+            _ => return self.decode(&head, begin, decoder),
         }
         Ok(Next::Passed)
+    }
+
+    /// What the record in `body` says.
+    fn decode(
+        &mut self,
+        head: &Head,
+        begin: u64,
+        decoder: &mut Decoder,
+    ) -> Result<Next, ImportError> {
+        let body = Bytes::new(&self.body, self.is_big_endian);
+        let raw = decoder.decode(head.kind, head.misc, body);
+        let raw = raw.and_then(|raw| {
+            // What perf says of threads that were there has no time.
+            let timed = raw.as_ref().filter(|raw| raw.time_ns > 0);
+            let checked = timed.map(|raw| self.first_time.check(raw.time_ns));
+            checked.transpose().map(|_| raw)
+        });
+        let raw = raw.map_err(|what| ImportError::damaged(begin, what))?;
+        Ok(raw.map_or(Next::Passed, Next::RawEvent))
+    }
+
+    /// Takes a record that was compressed into `body`; `None` where none is complete.
+    fn unpack_record(&mut self) -> Result<Option<Head>, ImportError> {
+        let Some(bytes) = self.unpacker.peek(HEAD_BYTES) else {
+            return Ok(None);
+        };
+        let head = read_head(bytes, self.is_big_endian);
+        let head = head.map_err(|what| ImportError::damaged(self.offset, what))?;
+        let Some(bytes) = self.unpacker.peek(HEAD_BYTES + head.size) else {
+            return Ok(None);
+        };
+        self.body.clear();
+        self.body.extend_from_slice(&bytes[HEAD_BYTES..]);
+        self.unpacker.take(HEAD_BYTES + head.size);
+        Ok(Some(head))
     }
 
     /// What was cut off.
@@ -139,22 +184,15 @@ impl<R: BufRead> Records<R> {
             self.is_cut = true;
             return Ok(None);
         }
-        let mut bytes = Bytes::new(&head, self.is_big_endian);
-        let fields = (bytes.u32(), bytes.u16(), bytes.u16());
-        let (Some(kind), Some(misc), Some(size)) = fields else {
-            return Ok(None);
-        };
-        let Some(size) = u64::from(size).checked_sub(HEAD) else {
-            let what = format!("a record of type {kind} with {size} bytes");
-            return Err(ImportError::damaged(self.offset, what));
-        };
-        self.body.resize(usize::try_from(size).unwrap_or(0), 0);
+        let head = read_head(&head, self.is_big_endian);
+        let head = head.map_err(|what| ImportError::damaged(self.offset, what))?;
+        self.body.resize(head.size, 0);
         if !fill(&mut self.reader, &mut self.body)? {
             self.is_cut = true;
             return Ok(None);
         }
-        self.offset += HEAD + size;
-        Ok(Some(Head { kind, misc }))
+        self.offset += HEAD + head.size as u64;
+        Ok(Some(head))
     }
 
     /// The type of the next record.
@@ -181,6 +219,19 @@ impl<R: BufRead> Records<R> {
         self.offset = self.offset.saturating_add(size);
         Ok(())
     }
+}
+
+/// The head of a record, which is eight bytes.
+fn read_head(bytes: &[u8], is_big_endian: bool) -> Result<Head, String> {
+    let mut bytes = Bytes::new(bytes, is_big_endian);
+    let fields = (bytes.u32(), bytes.u16(), bytes.u16());
+    let (Some(kind), Some(misc), Some(size)) = fields else {
+        return Err("a record without its head".to_owned());
+    };
+    let rest = u64::from(size).checked_sub(HEAD);
+    let rest = rest.and_then(|rest| usize::try_from(rest).ok());
+    let size = rest.ok_or_else(|| format!("a record of type {kind} with {size} bytes"))?;
+    Ok(Head { kind, misc, size })
 }
 
 /// An attribute in a pipe, its ids behind it.

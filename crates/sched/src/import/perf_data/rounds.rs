@@ -26,11 +26,11 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn push(&mut self, reported: RawEvent, hand_on: &mut dyn FnMut(&RawEvent)) {
-        self.latest_ns = self.latest_ns.max(reported.time_ns);
-        self.waiting.push(reported);
+    pub(super) fn push(&mut self, raw: RawEvent, hand_on: &mut dyn FnMut(&RawEvent)) {
+        self.latest_ns = self.latest_ns.max(raw.time_ns);
+        self.waiting.push(raw);
         if self.waiting.len() >= MOST {
-            self.waiting.sort_by_key(|reported| reported.time_ns);
+            self.waiting.sort_by_key(|raw| raw.time_ns);
             let middle = self.waiting[MOST / 2].time_ns;
             self.hand_on(middle, hand_on);
         }
@@ -60,26 +60,24 @@ impl Rounds {
             return;
         }
         // Stable: records of one moment keep their order.
-        self.waiting.sort_by_key(|reported| reported.time_ns);
+        self.waiting.sort_by_key(|raw| raw.time_ns);
         if !self.is_begun {
             // What perf says of threads that were there has no time; it
             // counts from the first moment that has one.
-            let Some(first) = self.waiting.iter().find(|reported| reported.time_ns > 0) else {
+            let Some(first) = self.waiting.iter().find(|raw| raw.time_ns > 0) else {
                 return;
             };
             self.handed_ns = first.time_ns;
             self.is_begun = true;
         }
-        let end = self
-            .waiting
-            .partition_point(|reported| reported.time_ns <= until_ns);
-        for mut reported in self.waiting.drain(..end) {
-            if reported.time_ns == 0 {
-                reported.time_ns = self.handed_ns;
+        let end = self.waiting.partition_point(|raw| raw.time_ns <= until_ns);
+        for mut raw in self.waiting.drain(..end) {
+            if raw.time_ns == 0 {
+                raw.time_ns = self.handed_ns;
             }
-            self.late += u64::from(reported.time_ns < self.handed_ns);
-            self.handed_ns = self.handed_ns.max(reported.time_ns);
-            hand_on(&reported);
+            self.late += u64::from(raw.time_ns < self.handed_ns);
+            self.handed_ns = self.handed_ns.max(raw.time_ns);
+            hand_on(&raw);
         }
     }
 }
@@ -93,8 +91,8 @@ mod tests {
     fn two_rounds_make_one_order() {
         let mut seen = Vec::new();
         let mut rounds = Rounds::default();
-        let mut take = |reported: &RawEvent| seen.push((reported.time_ns, reported.cpu));
-        let reported = |time_ns, cpu| RawEvent {
+        let mut take = |raw: &RawEvent| seen.push((raw.time_ns, raw.cpu));
+        let raw = |time_ns, cpu| RawEvent {
             time_ns,
             cpu,
             current: None,
@@ -106,7 +104,7 @@ mod tests {
             &[(50, 0), (5, 1)],
         ] {
             for &(time, cpu) in round {
-                rounds.push(reported(time, cpu), &mut take);
+                rounds.push(raw(time, cpu), &mut take);
             }
             rounds.over(&mut take);
         }

@@ -102,8 +102,8 @@ fn read(bytes: &[u8]) -> Result<(Vec<Event>, Imported), ImportError> {
 
 fn whats(bytes: &[u8]) -> Vec<(u64, u32, EventKind)> {
     let (events, _) = read(bytes).unwrap();
-    let reported = events.into_iter().map(|e| (e.time_ns, e.cpu, e.what));
-    reported.collect()
+    let parts = events.into_iter().map(|e| (e.time_ns, e.cpu, e.what));
+    parts.collect()
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn whole_cpus_are_reported_twice_and_count_once() {
     let (_, imported) = read(&bytes).unwrap();
     assert_eq!(
         imported.notes,
-        ["The file says that 5 records were lost while it was made."]
+        ["The file reports 5 records lost during recording."]
     );
 }
 
@@ -239,6 +239,75 @@ fn what_is_cut_off_is_reported_and_the_rest_counts() {
     assert!(imported.notes[0].starts_with("perf record did not end properly"));
 }
 
+/// A stream's magic number, and a window of 1 KiB and of 128 KiB.
+const SMALL_WINDOW: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 0];
+const LARGE_WINDOW: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
+
+/// A block of a zstd stream: its bytes as they are, or one byte many times.
+fn block(is_repeated: bool, length: usize, bytes: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(length).unwrap();
+    let head = length << 3 | u32::from(is_repeated) << 1;
+    [&head.to_le_bytes()[..3], bytes].concat()
+}
+
+impl File {
+    /// The same records as `perf record -z` writes them: blocks of one stream, which begin
+    /// and end anywhere in a record.
+    fn compressed(&self, kind: u64) -> Self {
+        let mut file = self.part();
+        for (index, piece) in self.bytes.chunks(50).enumerate() {
+            let mut packed = block(false, piece.len(), piece);
+            if index == 0 {
+                packed.splice(0..0, SMALL_WINDOW);
+            }
+            let mut inside = file.part();
+            if kind == 83 {
+                inside.number(packed.len() as u64, 8);
+                packed.resize(packed.len().next_multiple_of(8), 0);
+            }
+            inside.bytes.extend(packed);
+            file.number(kind, 4);
+            file.number(0, 2);
+            file.number(8 + inside.bytes.len() as u64, 2);
+            file.bytes.extend(inside.bytes);
+            // A mark of rounds: later records may be older than it.
+            file.number(68, 4);
+            file.number(0, 2);
+            file.number(8, 2);
+        }
+        file
+    }
+}
+
+#[test]
+fn compressed_records_say_the_same() {
+    for is_big_endian in [false, true] {
+        let mut file = File::new(is_big_endian);
+        for turn in 0..100 {
+            file.switch(100 + 20 * turn, 2, 7, 0, None);
+            file.switch(110 + 20 * turn, 2, 7, OUT, None);
+        }
+        let plain = whats(&file.whole());
+        assert_eq!(plain.len(), 201);
+        for kind in [81, 83] {
+            assert_eq!(whats(&file.compressed(kind).whole()), plain, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_record_that_unpacks_to_gigabytes_is_refused() {
+    let mut file = File::new(false);
+    let blocks: Vec<u8> = (0..600).flat_map(|_| block(true, 1 << 17, &[0])).collect();
+    file.number(81, 4);
+    file.number(0, 2);
+    file.number(8 + 6 + blocks.len() as u64, 2);
+    file.bytes.extend(LARGE_WINDOW);
+    file.bytes.extend(blocks);
+    let error = read(&file.whole()).unwrap_err().to_string();
+    assert!(error.contains("holds more than 64 MiB"), "{error}");
+}
+
 #[test]
 fn contradictions_are_reported_with_their_place() {
     let mut file = File::new(false);
@@ -264,11 +333,7 @@ fn contradictions_are_reported_with_their_place() {
         &[14, 0, 0, 0, 0, 0, 3, 0],
         "byte 184: a record of type 14 with 3 bytes",
     );
-    check(
-        184,
-        &[81, 0, 0, 0],
-        "byte 184: compressed records (perf record -z)",
-    );
+    check(184, &[81, 0, 0, 0], "byte 184: compressed records: ");
     // Without CPU in its samples.
     check(
         104 + 24,

@@ -11,9 +11,6 @@ use pinwise_stats::limit::{LimitStanding, standing};
 use pinwise_stats::sequential::{Depth, Schedule};
 use pinwise_stats::verdict::{Effort, ROOM};
 
-/// With this many blocks thrown away for throttling and none kept, give up.
-const THROTTLED_LIMIT: usize = 10;
-
 /// An interval within this many times the width that is wanted will do.
 const NEARLY: f64 = 1.2;
 
@@ -50,12 +47,7 @@ impl Engine<'_> {
                     return Ok(Stopped::Interrupted);
                 }
                 Block::Dropped if self.has_failed() => return Ok(Stopped::Failed),
-                Block::Dropped => {
-                    run = self.without_failed_arms(run);
-                    if self.throttled_blocks >= THROTTLED_LIMIT && self.data.blocks() == 0 {
-                        return Ok(Stopped::Budget);
-                    }
-                }
+                Block::Dropped => run = self.without_failed_arms(run),
                 Block::Whole(block) => {
                     if self.take(&block, &mut run) {
                         return Ok(Stopped::Precision);
@@ -113,7 +105,7 @@ impl Engine<'_> {
         self.name_columns();
     }
 
-    /// Where the baseline stands among the columns.
+    /// The column of the baseline.
     pub(super) fn baseline_column(&self) -> usize {
         let mut columns = self.columns.iter();
         let found = columns.position(|&arm| arm == self.plan.baseline);
@@ -276,7 +268,7 @@ impl Engine<'_> {
             Effort::Time => String::new(),
         };
         self.observer.warn(&format!(
-            "Too noisy for this budget: at its end intervals will be about ±{:.1} %; ±{:.1} % takes {runs}about {}. A larger --min-effect or {} helps.",
+            "Too noisy for this budget: intervals will end at about ±{:.1} %; ±{:.1} % takes {runs}about {}. A larger --min-effect or {} helps.",
             100.0 * at_end.exp_m1(),
             100.0 * wanted,
             duration(needed),

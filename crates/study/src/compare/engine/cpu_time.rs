@@ -45,18 +45,25 @@ impl Engine<'_> {
         });
     }
 
-    /// Before the first look: is CPU time worth a share of the error?
-    fn share_error(&mut self, run: &mut ConfirmationRun) {
+    /// Before the first look: is CPU time worth a share of the error? Not where wall-clock
+    /// time could claim nothing of what is left in the blocks that there can be.
+    fn share_error(&mut self, run: &mut ConfirmationRun, most: usize) {
         let baseline = self.baseline_column();
         let Some(cpu) = self.cpu.take_if(|cpu| cpu.statistics.is_none()) else {
             return;
         };
         let differences = |data: &Responses| data.differences(1 - baseline, baseline);
-        if !beside::is_worth_asking(&differences(&cpu.data), &differences(&self.data)) {
+        let [of_cpu, of_wall] = beside::divide(self.question.alpha);
+        let wall = Question {
+            alpha: of_wall,
+            ..self.question
+        };
+        if most < wall.least_blocks(1)
+            || !beside::is_worth_asking(&differences(&cpu.data), &differences(&self.data))
+        {
             return;
         }
-        let [of_cpu, of_wall] = beside::divide(self.question.alpha);
-        self.question.alpha = of_wall;
+        self.question = wall;
         run.statistics = self.confirmation(self.question);
         let question = Question {
             alpha: of_cpu,
@@ -76,7 +83,7 @@ impl Engine<'_> {
         most: usize,
         depth: Depth,
     ) -> bool {
-        self.share_error(run);
+        self.share_error(run, most);
         let Some(cpu) = &mut self.cpu else {
             return false;
         };

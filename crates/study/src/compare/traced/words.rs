@@ -72,7 +72,7 @@ fn blamed(by: &SharingCauses) -> &'static str {
     if by.scheduler_s > half {
         ", by the scheduler"
     } else if by.mask_s > half {
-        ", as its mask demands"
+        ", because of its affinity mask"
     } else if by.other_processes_s > half {
         ", beside other programs"
     } else {

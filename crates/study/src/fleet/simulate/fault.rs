@@ -114,7 +114,7 @@ impl Effect {
     };
 
     /// What a fault does to one node.
-    pub(super) fn of(fault: Fault, random: &mut ChaCha8Rng) -> Self {
+    pub(super) fn from_fault(fault: Fault, random: &mut ChaCha8Rng) -> Self {
         let mut uniform = |from: f64, to: f64| random.random_range(from..to);
         let none = Self::NONE;
         match fault {

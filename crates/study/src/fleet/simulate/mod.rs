@@ -28,7 +28,7 @@ use rand_chacha::ChaCha8Rng;
 pub use fault::Fault;
 use figures::FIGURES;
 use generation::GENERATIONS;
-use pinwise_record::{FLEET_SCHEMA, FleetNode, FleetRecord, FleetStep, HostRecord, PlantedFault};
+use pinwise_record::{FleetNode, FleetRecord, FleetStep, Header, HostRecord, PlantedFault};
 
 /// Figures of a node; a node without SMT lacks some.
 pub const FIGURES_PER_NODE: usize = FIGURES.len();
@@ -58,8 +58,6 @@ pub struct SimulationPlan {
     pub faults: f64,
     /// What its records say of when, RFC 3339.
     pub started: String,
-    /// Version of pinwise that they name.
-    pub pinwise: String,
 }
 
 /// A made-up fleet.
@@ -84,12 +82,9 @@ impl SimulatedFleet {
             fault: fault.name().to_owned(),
         });
         let record = FleetRecord {
-            schema: FLEET_SCHEMA.to_owned(),
-            id: plan.id.clone(),
-            started: plan.started.clone(),
+            header: Header::new(&plan.id, &plan.started, vec![FleetRecord::tag(&plan.id)]),
             host: "simulated".to_owned(),
             user: plan.user,
-            pinwise: plan.pinwise.clone(),
             launcher: "simulated".to_owned(),
             steps: steps(),
             nodes: Vec::new(),
@@ -98,7 +93,6 @@ impl SimulatedFleet {
             jobs: Vec::new(),
             left_out: Vec::new(),
             planted: planted.collect(),
-            tags: vec![FleetRecord::tag(&plan.id)],
         };
         Self {
             hosts: hosts(kinds(plan.nodes)),

@@ -9,9 +9,7 @@ use super::fault::{Effect, Fault};
 use super::figures::{Condition, FIGURES, Figure};
 use super::generation::Generation;
 use super::{SimulationPlan, name};
-use pinwise_record::{
-    FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, StepState,
-};
+use pinwise_record::{FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState};
 use pinwise_topology::Topology;
 
 /// By how much processors of a kind differ, and their memory: standard
@@ -46,7 +44,7 @@ impl<'a> Node<'a> {
             condition: Condition {
                 silicon: SILICON_SD * silicon,
                 memory: MEMORY_SD * memory,
-                effect: fault.map_or(Effect::NONE, |fault| Effect::of(fault, random)),
+                effect: fault.map_or(Effect::NONE, |fault| Effect::from_fault(fault, random)),
             },
         }
     }
@@ -85,11 +83,13 @@ impl<'a> Node<'a> {
         });
         let ahead: f64 = random.random_range(-0.02..0.02);
         FleetNode {
-            schema: FLEET_NODE_SCHEMA.to_owned(),
-            id: FleetNode::id_of(&plan.id, &node),
+            header: Header::new(
+                FleetNode::id_of(&plan.id, &node),
+                &plan.started,
+                vec![FleetRecord::tag(&plan.id)],
+            ),
             fleet: plan.id.clone(),
             node,
-            started: plan.started.clone(),
             ended: Some(plan.started.clone()),
             attempts: 1,
             host,
@@ -97,7 +97,6 @@ impl<'a> Node<'a> {
             steps: steps.collect(),
             figures: self.figures(plan.noise, random),
             clock_ahead_s: Some((ahead * 1e3).round() / 1e3),
-            tags: vec![FleetRecord::tag(&plan.id)],
         }
     }
 

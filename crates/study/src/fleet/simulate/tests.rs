@@ -16,7 +16,6 @@ fn plan(nodes: usize, seed: u64) -> SimulationPlan {
         noise: 0.0,
         faults: 0.03,
         started: "2026-11-23T00:00:00Z".to_owned(),
-        pinwise: "0.0.0".to_owned(),
     }
 }
 

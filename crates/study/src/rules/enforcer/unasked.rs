@@ -73,10 +73,9 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         let has_nice = parent.nices.contains(&nice);
         let start = self.host.identity(identity.parent)?.start;
         ((has_mask || has_nice) && start == parent.start).then_some(Held {
-            process,
-            start: identity.start,
             masks: if has_mask { parent.masks } else { Vec::new() },
             nices: if has_nice { parent.nices } else { Vec::new() },
+            ..Held::new(process, identity.start)
         })
     }
 }

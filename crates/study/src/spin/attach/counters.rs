@@ -31,7 +31,7 @@ pub(super) struct Counters {
 impl Counters {
     /// Of a thread that was seen at these frames, in loops from here to there, and went
     /// these steps.
-    pub(super) fn of(
+    pub(super) fn from_samples(
         samples: &Samples,
         frames: &BTreeMap<usize, Option<(u64, u64)>>,
         steps: &[&Step],

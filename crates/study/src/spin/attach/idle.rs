@@ -119,7 +119,7 @@ impl Seen {
         if own.len() < FEWEST_PAIRS {
             return false;
         }
-        let counters = Counters::of(samples, &self.frames, &own);
+        let counters = Counters::from_samples(samples, &self.frames, &own);
         // In a loop, what alternates is a state of it.
         let is_of_callers = |step: &Step| self.frames.get(&step.from) == Some(&None);
         let is_still =
@@ -130,7 +130,7 @@ impl Seen {
 }
 
 impl Idle {
-    pub(super) fn of(samples: &Samples, sites: &mut Sites) -> Self {
+    pub(super) fn from_samples(samples: &Samples, sites: &mut Sites) -> Self {
         let mut threads: BTreeMap<usize, Seen> = BTreeMap::new();
         let mut writes: BTreeMap<usize, bool> = BTreeMap::new();
         for stack in &samples.stacks {

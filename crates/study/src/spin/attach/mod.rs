@@ -8,9 +8,11 @@
 //! What a loop is follows from its instructions alone; names only help to say
 //! who it is. No process is stopped or changed.
 
+mod asking;
 mod counters;
 mod idle;
 mod pace;
+mod progress;
 mod sites;
 mod tally;
 
@@ -18,9 +20,7 @@ use std::time::Duration;
 
 use pinwise_machine::{MachineError, Prober, SampleOrder, Sampled, Sampler, Subject};
 use pinwise_profile::{Event, Stacks};
-use pinwise_record::{
-    Finding, HostRecord, SPIN_ATTACH_SCHEMA, Severity, SpinAttachRecord, TraceSource,
-};
+use pinwise_record::{Finding, Header, HostRecord, Severity, SpinAttachRecord, TraceSource};
 
 use crate::host::host_record;
 use crate::profile::{counted_s, missed, pause};
@@ -111,7 +111,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
         by_thread.sum()
     };
     let mut sites = Sites::default();
-    let tally = Tally::of(samples, &mut sites);
+    let tally = Tally::from_samples(samples, &mut sites);
     let shares = tally.shares();
     let spin_s = shares.spinning_s();
     let share = is_seen.then(|| if cpu_s > 0.0 { spin_s / cpu_s } else { 0.0 });
@@ -127,9 +127,11 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
         .chain(left)
         .chain(run.and_then(last_words));
     let mut record = SpinAttachRecord {
-        schema: SPIN_ATTACH_SCHEMA.to_owned(),
-        id: String::new(),
-        started: String::new(),
+        header: Header {
+            notes: notes.chain(words).collect(),
+            tags: about.tags,
+            ..Header::default()
+        },
         host: about.host,
         source: about.source,
         event: samples.event.into(),
@@ -149,25 +151,33 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
         pauses_per_s: tally.pauses_per_s(samples, pause_ns),
         threads: tally.threads(samples),
         places,
-        findings: Vec::new(),
         exit: sampled.run.as_ref().and_then(|run| exit_of(&run.end)),
-        notes: notes.chain(words).collect(),
-        tags: about.tags,
     };
     findings(&mut record);
+    let progress = tally.progress().filter(|(_, s)| *s > NOTABLE * cpu_s);
+    record.header.findings.extend(progress.map(|(library, s)| {
+        Finding::new(
+            "progress_loop",
+            Severity::Note,
+            format!(
+                "{s:.2} of {cpu_s:.2} s of CPU time are in progress loops of {library}, which look through its queues until something arrives. How much of it is waiting is unknown; it counts as work."
+            ),
+            "",
+        )
+    }));
     record
 }
 
 fn findings(record: &mut SpinAttachRecord) {
     let Some(share) = record.spin_share else {
-        record.findings.push(Finding::new(
+        record.header.findings.push(Finding::new(
             "unseen",
             Severity::Warning,
             "Only CPU time per thread is available here: whether it is spinning is unknown.",
             if record.notes.is_empty() {
-                "Leave --event proc out: it asks for no more."
+                "Omit --event proc: it provides nothing else."
             } else {
-                "Permit perf events as the notes say, or run as root."
+                "Permit perf events as the notes say."
             },
         ));
         return;
@@ -177,15 +187,14 @@ fn findings(record: &mut SpinAttachRecord) {
     }
     let blind = record.shares.map_or(0.0, |shares| shares.blind_delay_s);
     if blind > NOTABLE * record.cpu_s {
-        record.findings.push(Finding::new(
+        record.header.findings.push(Finding::new(
             "blind_delay",
             Severity::Problem,
             format!(
-                "{blind:.2} of {:.2} s of CPU time pass in delays that do not look at what they \
-                 wait for: whoever waits there is late by up to the length of the delay.",
+                "{blind:.2} of {:.2} s of CPU time are spent in delays that do not check the awaited value: a waiter there is late by up to the length of the delay.",
                 record.cpu_s
             ),
-            "See `pinwise spin predict` for how long that is on this and other chips.",
+            "See `pinwise spin predict` for the delay on this and other chips.",
         ));
     }
     let tunable = record
@@ -199,7 +208,7 @@ fn findings(record: &mut SpinAttachRecord) {
                 .map(|t| (found.name.clone(), t.clone()))
         });
     if let Some((name, tunable)) = tunable {
-        record.findings.push(Finding::new(
+        record.header.findings.push(Finding::new(
             "tunable",
             Severity::Note,
             format!("The spinning looks like {name}, which {tunable} changes."),

@@ -26,13 +26,13 @@ pub(super) struct Pace {
 }
 
 /// The pace of a loop, where a register counts its iterations.
-pub(super) fn of(
+pub(super) fn measure_pace(
     samples: &Samples,
     pid: i32,
     found: &SpinLoop,
     pause_ns: Option<f64>,
 ) -> Option<Pace> {
-    if found.hints == 0 {
+    if found.hints == 0 || found.has_deadline {
         return None;
     }
     let within = |frame: usize| {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(stride_of(&["sub rcx,1"]), Some(-1));
         assert_eq!(stride_of(&["add ecx,0FFFFFFFFh"]), Some(-1));
         assert_eq!(stride_of(&["inc rdx"]), None);
-        // Twice changed, or by what nobody knows.
+        // Changed twice, or by an unknown instruction.
         assert_eq!(stride_of(&["inc rcx", "add rcx,rdx", "inc rcx"]), None);
         assert_eq!(stride(&texts(&["inc r9d"]), "r9"), Some(1));
     }

@@ -96,6 +96,12 @@ impl Site {
         self.spin_loop.as_ref().map_or(0, |found| found.hints)
     }
 
+    /// Does a hint of it last for as long as the program asks?
+    pub(super) fn has_deadline(&self) -> bool {
+        let found = self.spin_loop.as_ref();
+        found.is_some_and(|found| found.has_deadline)
+    }
+
     pub(super) const fn kind(&self) -> LoopKind {
         self.key.2
     }
@@ -113,7 +119,7 @@ impl Site {
     /// What a hint took there, where a register counts the turns.
     pub(super) fn pace(&self, samples: &Samples, pause_ns: Option<f64>) -> Option<Pace> {
         let pid = samples.frames[self.frame].pid;
-        pace::of(samples, pid, self.spin_loop.as_ref()?, pause_ns)
+        pace::measure_pace(samples, pid, self.spin_loop.as_ref()?, pause_ns)
     }
 
     pub(super) fn code<'a>(&self, samples: &'a Samples) -> Option<&'a Code> {
@@ -133,7 +139,7 @@ pub(super) struct Sites {
 impl Sites {
     /// The place that a stack spins in, and the depth of its frame; `None` for
     /// work.
-    pub(super) fn of(&mut self, samples: &Samples, stack: &Stack) -> Option<(Site, usize)> {
+    pub(super) fn locate(&mut self, samples: &Samples, stack: &Stack) -> Option<(Site, usize)> {
         let is_kernel = |&frame: &usize| samples.frames[frame].is_kernel;
         let depth = stack.frames.iter().take_while(|f| is_kernel(f)).count();
         let (kernel, user) = stack.frames.split_at(depth);
@@ -180,7 +186,7 @@ impl Sites {
         None
     }
 
-    /// Where in its loop the innermost address stands.
+    /// The position of the innermost address in its loop.
     pub(super) fn standing(
         &mut self,
         samples: &Samples,
@@ -217,7 +223,7 @@ impl Sites {
     }
 }
 
-/// Where in a loop that waits a sample stands.
+/// The position of a sample in a waiting loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// At a hint, right behind it, or in a function that hints for the loop.

@@ -1,16 +1,18 @@
 //! Samples sorted by what they were seen in: places, shares, threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pinwise_code::{Code, disassemble};
-use pinwise_profile::{Event, Frame, Samples};
+use pinwise_profile::{Event, Frame, Samples, Stack};
 use pinwise_record::{SpinCaller, SpinMatch, SpinPlace, SpinShares, SpinThread};
 use pinwise_spin::algorithm::Tunable;
 use pinwise_spin::identify::{Candidate, Evidence, identify};
 use pinwise_spin::loops::LoopKind;
 use pinwise_spin::table::algorithm;
 
+use super::asking::Asking;
 use super::idle::Idle;
+use super::progress;
 use super::sites::{Site, Sites, Standing};
 
 /// Places, threads and stacks that are kept.
@@ -30,6 +32,7 @@ fn add(shares: &mut SpinShares, kind: LoopKind, ns: u64) {
         LoopKind::BlindDelay => &mut shares.blind_delay_s,
         LoopKind::BareLoad => &mut shares.bare_load_s,
         LoopKind::Yielding => &mut shares.yielding_s,
+        LoopKind::Asking => &mut shares.asking_s,
         LoopKind::Work => &mut shares.work_s,
     } += ns as f64 * 1e-9;
 }
@@ -38,8 +41,7 @@ fn add(shares: &mut SpinShares, kind: LoopKind, ns: u64) {
 #[derive(Debug, Default)]
 struct Heat {
     count: u64,
-    /// Samples right after what makes a loop wait, and those of them after a hint.
-    waiting: u64,
+    /// Samples right after a hint.
     hinting: u64,
     weight_ns: u64,
     /// CPU time by thread, ns.
@@ -54,70 +56,75 @@ pub(super) struct Tally {
     heat: BTreeMap<Site, Heat>,
     /// CPU time that was no spinning, ns.
     worked_ns: u64,
+    /// Of that in progress loops of libraries, ns.
+    progress_ns: BTreeMap<&'static str, u64>,
     /// CPU time by thread, ns.
     used_ns: BTreeMap<usize, u64>,
 }
 
 impl Tally {
-    pub(super) fn of(samples: &Samples, sites: &mut Sites) -> Self {
+    pub(super) fn from_samples(samples: &Samples, sites: &mut Sites) -> Self {
+        let idle = Idle::from_samples(samples, sites);
+        let located: Vec<_> = samples
+            .stacks
+            .iter()
+            .map(|stack| {
+                let (site, depth) = sites.locate(samples, stack)?;
+                let standing = sites.standing(samples, stack.frames[0], &site);
+                Some((site, depth, standing))
+            })
+            .collect();
+        let acquitted = acquitted(samples, &located);
+        let asking = Asking::from_samples(samples);
         let mut tally = Self::default();
-        tally.sort(samples, sites);
-        tally.acquit();
+        for (stack, located) in samples.stacks.iter().zip(located) {
+            *tally.used_ns.entry(stack.thread).or_default() += stack.weight_ns;
+            let waits = located.filter(|(site, ..)| !acquitted.contains(site));
+            let found = waits.or_else(|| {
+                let depth = asking.depth(samples, stack)?;
+                let site = Site::in_function(samples, stack.frames[depth], LoopKind::Asking);
+                Some((site, depth, Standing::AtAtomic))
+            });
+            // The hint of a loop that is only passed through says less than that its
+            // thread never gets anywhere.
+            let found = found.or_else(|| {
+                let frame = idle.place(samples, stack)?;
+                let kind = if asking.has(stack.thread) {
+                    LoopKind::Asking
+                } else {
+                    LoopKind::BareLoad
+                };
+                Some((
+                    Site::in_function(samples, frame, kind),
+                    0,
+                    Standing::AtAtomic,
+                ))
+            });
+            match found {
+                Some(found) => tally.note(stack, found),
+                None => tally.note_work(samples, stack),
+            }
+        }
         tally
     }
 
-    fn sort(&mut self, samples: &Samples, sites: &mut Sites) {
-        let idle = Idle::of(samples, sites);
-        for stack in &samples.stacks {
-            *self.used_ns.entry(stack.thread).or_default() += stack.weight_ns;
-            let found = sites.of(samples, stack).map(|(site, depth)| {
-                let standing = sites.standing(samples, stack.frames[0], &site);
-                (site, depth, standing)
-            });
-            // A hint of a function that a thread only passes through says less
-            // than that it never gets anywhere.
-            let is_sure = |(site, _, standing): &(Site, usize, Standing)| {
-                *standing != Standing::Elsewhere || site.hints() == 0
-            };
-            let found = found.filter(is_sure);
-            let found = found.or_else(|| {
-                let site =
-                    Site::in_function(samples, idle.place(samples, stack)?, LoopKind::BareLoad);
-                Some((site, 0, Standing::AtAtomic))
-            });
-            let found = found.or_else(|| {
-                let (site, depth) = sites.of(samples, stack)?;
-                Some((site, depth, Standing::Elsewhere))
-            });
-            let Some((site, depth, standing)) = found else {
-                self.worked_ns += stack.weight_ns;
-                continue;
-            };
-            let heat = self.heat.entry(site).or_default();
-            heat.count += stack.count;
-            let counted = |is_so| if is_so { stack.count } else { 0 };
-            heat.waiting += counted(standing != Standing::Elsewhere);
-            heat.hinting += counted(standing == Standing::AtHint);
-            heat.weight_ns += stack.weight_ns;
-            *heat.threads.entry(stack.thread).or_default() += stack.weight_ns;
-            let callers = stack.frames[depth + 1..].iter().take(DEEPEST_CALLER);
-            *heat.callers.entry(callers.copied().collect()).or_default() += stack.weight_ns;
+    fn note_work(&mut self, samples: &Samples, stack: &Stack) {
+        self.worked_ns += stack.weight_ns;
+        if let Some(library) = progress::library(samples, stack) {
+            *self.progress_ns.entry(library).or_default() += stack.weight_ns;
         }
     }
 
-    /// A loop that is hardly ever seen where it waits does not wait: readers of
-    /// the kernel's clock hint only when it was just being set.
-    fn acquit(&mut self) {
-        let mut acquitted_ns = 0;
-        self.heat.retain(|site, heat| {
-            let waits = heat.waiting as f64 >= LEAST_WAITING * heat.count as f64;
-            let keeps = waits || site.hints() == 0;
-            if !keeps {
-                acquitted_ns += heat.weight_ns;
-            }
-            keeps
-        });
-        self.worked_ns += acquitted_ns;
+    fn note(&mut self, stack: &Stack, (site, depth, standing): (Site, usize, Standing)) {
+        let heat = self.heat.entry(site).or_default();
+        heat.count += stack.count;
+        if standing == Standing::AtHint {
+            heat.hinting += stack.count;
+        }
+        heat.weight_ns += stack.weight_ns;
+        *heat.threads.entry(stack.thread).or_default() += stack.weight_ns;
+        let callers = stack.frames[depth + 1..].iter().take(DEEPEST_CALLER);
+        *heat.callers.entry(callers.copied().collect()).or_default() += stack.weight_ns;
     }
 
     pub(super) fn shares(&self) -> SpinShares {
@@ -127,6 +134,12 @@ impl Tally {
             add(&mut shares, site.kind(), heat.weight_ns);
         }
         shares
+    }
+
+    /// CPU time in progress loops of libraries, s.
+    pub(super) fn progress(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let all = self.progress_ns.iter();
+        all.map(|(&library, &ns)| (library, ns as f64 * 1e-9))
     }
 
     pub(super) fn places(
@@ -176,7 +189,8 @@ impl Tally {
         if samples.event == Event::Proc || samples.wall_s <= 0.0 {
             return None;
         }
-        let mut hinting = self.heat.iter().filter(|(site, _)| site.hints() > 0);
+        let is_pausing = |site: &Site| site.hints() > 0 && !site.has_deadline();
+        let mut hinting = self.heat.iter().filter(|(site, _)| is_pausing(site));
         // The sum of no floats would be −0.
         let total = hinting.try_fold(0.0, |total, (site, heat)| {
             let at_hints = heat.hinting as f64 / heat.count.max(1) as f64;
@@ -188,6 +202,25 @@ impl Tally {
         });
         total.map(|total| three_digits(total / samples.wall_s))
     }
+}
+
+/// Loops with hints that do not wait, as they are hardly ever seen where they would:
+/// readers of the kernel's clock hint only when it was just being set. A loop is judged as
+/// a whole: the clock that it reads beside its hint may take as long.
+fn acquitted(samples: &Samples, located: &[Option<(Site, usize, Standing)>]) -> BTreeSet<Site> {
+    let mut seen: BTreeMap<&Site, (u64, u64)> = BTreeMap::new();
+    for (stack, located) in samples.stacks.iter().zip(located) {
+        let Some((site, _, standing)) = located else {
+            continue;
+        };
+        let (all, waiting) = seen.entry(site).or_default();
+        *all += stack.count;
+        *waiting += u64::from(*standing != Standing::Elsewhere) * stack.count;
+    }
+    seen.retain(|site, (all, waiting)| {
+        site.hints() > 0 && (*waiting as f64) < LEAST_WAITING * *all as f64
+    });
+    seen.into_keys().cloned().collect()
 }
 
 fn three_digits(value: f64) -> f64 {
@@ -231,7 +264,7 @@ fn place(
     }
 }
 
-/// A file's path; `None` for code made at run time.
+/// A file's path; `None` for code generated at run time.
 fn module_of(samples: &Samples, frame: &Frame) -> Option<String> {
     let path = &samples.modules[frame.module?].path;
     (!path.starts_with("//") && !path.is_empty()).then(|| path.clone())

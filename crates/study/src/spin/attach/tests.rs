@@ -175,6 +175,21 @@ fn time_goes_to_the_loop_it_was_seen_in() {
     assert_eq!(record.findings[0].check, "blind_delay");
 }
 
+/// Its neighbouring samples show a thread that gets nowhere, which alone would be a load
+/// without a hint.
+#[test]
+fn a_loop_with_a_hint_has_one_kind_wherever_it_is_seen() {
+    let mut waits = sampled(&[(&[BLIND], 60), (&[DEC], 40)], "");
+    met_again(&mut waits, 1, &[0; 40]);
+    let record = judged(&waits);
+    let places: Vec<_> = record
+        .places
+        .iter()
+        .map(|p| (p.kind.as_str(), p.samples))
+        .collect();
+    assert_eq!(places, [("blind_delay", 100)]);
+}
+
 #[test]
 fn a_function_that_only_hints_belongs_to_its_caller() {
     check(&[(&[HINT, AFTER_CALL], 50)], "", &[("polling", 50)], 0);
@@ -192,6 +207,90 @@ fn the_kernel_tells_of_yields() {
     let yields: [(&[u64], u64); 1] = [(&[0xfff1_0000, 0x1035], 30)];
     check(&yields, "__x64_sys_sched_yield", &[("yielding", 30)], 0);
     check(&yields, "do_page_fault", &[], 30);
+}
+
+/// A thread's samples: the kernel's functions from the innermost outwards, those of the
+/// program behind a bar, and how often.
+#[track_caller]
+fn check_calls(samples: &[(&str, u64)], expected_share: f64, expected_work_s: f64) {
+    let mut stacks = Vec::new();
+    let mut names = Vec::new();
+    for (functions, count) in samples {
+        let (kernel, user) = functions.split_once('|').unwrap();
+        let kernel: Vec<&str> = kernel.split_whitespace().collect();
+        let user: Vec<&str> = user.split_whitespace().collect();
+        let addresses: Vec<u64> = (0..kernel.len() as u64)
+            .map(|at| 0xfff1_0000 + at)
+            .chain((0..user.len() as u64).map(|at| 0x1080 + 5 * at))
+            .collect();
+        names.extend(kernel.into_iter().chain(user).map(str::to_owned));
+        stacks.push((addresses, *count));
+    }
+    let stacks: Vec<(&[u64], u64)> = stacks.iter().map(|(at, n)| (&at[..], *n)).collect();
+    let mut sampled = sampled(&stacks, "");
+    for (frame, name) in sampled.samples.frames.iter_mut().zip(names) {
+        frame.symbol = Some(Symbol {
+            name,
+            offset: 0,
+            source: None,
+            inlined: Vec::new(),
+        });
+    }
+    let record = judged(&sampled);
+    let share = record.spin_share.unwrap();
+    assert!((share - expected_share).abs() < 1e-9, "{share}");
+    let shares = record.shares.unwrap();
+    assert!((shares.work_s - expected_work_s).abs() < 1e-9, "{shares:?}");
+}
+
+const EMPTY_POLLS: [(&str, u64); 4] = [
+    (
+        "do_epoll_wait __x64_sys_epoll_wait do_syscall_64 | epoll_wait main",
+        40,
+    ),
+    ("do_syscall_64 | epoll_wait main", 45),
+    (" | epoll_wait main", 10),
+    (" | main", 5),
+];
+
+#[test]
+fn a_thread_that_asks_the_kernel_and_gets_nothing_spins() {
+    check_calls(&EMPTY_POLLS, 0.95, 0.005);
+}
+
+#[test]
+fn a_thread_that_gets_something_or_sleeps_works() {
+    let also = [
+        "ep_send_events do_epoll_wait __x64_sys_epoll_wait do_syscall_64 | epoll_wait main",
+        "schedule do_epoll_wait __x64_sys_epoll_wait do_syscall_64 | epoll_wait main",
+        "sock_write_iter ksys_write do_syscall_64 | write main",
+    ];
+    for one in also {
+        let samples = [&EMPTY_POLLS[..], &[(one, 2)]].concat();
+        check_calls(&samples, 0.0, 0.102);
+    }
+    // It works between its questions.
+    let samples = [&EMPTY_POLLS[..], &[(" | main", 30)]].concat();
+    check_calls(&samples, 0.0, 0.13);
+}
+
+#[test]
+fn a_progress_loop_is_named_and_not_called_spinning() {
+    let names = ["mca_btl_progress", "opal_progress", "PMPI_Recv"];
+    let mut sampled = sampled(&[(&[0x1015, 0x1016, 0x1017], 90), (&[SUM], 10)], "");
+    for (frame, name) in sampled.samples.frames.iter_mut().zip(names) {
+        frame.symbol = Some(Symbol {
+            name: name.to_owned(),
+            offset: 0,
+            source: None,
+            inlined: Vec::new(),
+        });
+    }
+    let record = judged(&sampled);
+    assert_eq!(record.spin_share, Some(0.0));
+    let said = &record.findings[0];
+    assert_eq!(said.check, "progress_loop");
+    assert!(said.sentence.starts_with("0.09 of 0.10 s") && said.sentence.contains("Open MPI"));
 }
 
 /// The kernel reports a yield, and the functions above it are named so.

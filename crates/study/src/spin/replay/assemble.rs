@@ -86,7 +86,7 @@ fn cell(arm: &Arm, cell: &Cell, (hold_ms, delay_ms): (f64, f64), costs: Costs) -
     let found = arm.wait.lateness(arm.ending, &costs, free_after_ns);
     let achieved_ns = cell.achieved_ns();
     let predicted = |costs: &Costs| predict(arm, costs, hold_ms, free_after_ns);
-    let measured = measured(&cell.items);
+    let measured = summarise_items(&cell.items);
     let error = |measured: &ReplayMeasured| {
         let late_us = found.late_ns.filter(|&ns| ns > 0.0)? * 1e-3;
         Some(100.0 * (measured.lateness_us - late_us) / late_us)
@@ -121,7 +121,7 @@ fn predict(arm: &Arm, costs: &Costs, hold_ms: f64, free_after_ns: f64) -> Replay
 }
 
 /// Medians over good items; `None` of nothing.
-fn measured(items: &[HandOver]) -> Option<ReplayMeasured> {
+fn summarise_items(items: &[HandOver]) -> Option<ReplayMeasured> {
     if items.is_empty() {
         return None;
     }
@@ -144,10 +144,10 @@ fn measured(items: &[HandOver]) -> Option<ReplayMeasured> {
 /// What came out of items, as sentences.
 fn conclusions(record: &SpinReplayRecord) -> Vec<String> {
     let mut said = Vec::new();
+    said.extend(old_and_new(&record.algorithms));
     for of in &record.algorithms {
         said.extend(accuracy(of));
     }
-    said.extend(old_and_new(&record.algorithms));
     for of in &record.algorithms {
         said.extend(cliffs(of, record.experiment == ReplayExperiment::Handoff));
     }
@@ -157,12 +157,12 @@ fn conclusions(record: &SpinReplayRecord) -> Vec<String> {
 fn accuracy(of: &ReplayedAlgorithm) -> Option<String> {
     let error = of.median_error_percent?;
     let cells = match of.stable_cells {
-        1 => "the one delay".to_owned(),
+        1 => "one delay".to_owned(),
         cells => format!("{cells} delays"),
     };
     Some(format!(
-        "{}: measured lateness is off its prediction by {error:.2} % in the median over {cells} \
-         away from cliffs.",
+        "{}: the measured lateness differs from its prediction by {error:.2} % (median of {cells} \
+         away from cliffs).",
         of.algorithm
     ))
 }
@@ -211,7 +211,7 @@ fn cliffs(of: &ReplayedAlgorithm, is_handoff: bool) -> Option<String> {
         .collect();
     (!near.is_empty()).then(|| {
         format!(
-            "{}: unstable at {}: so small a change of the hint's latency gives another result.",
+            "{}: unstable at {}: that small a change of the hint's latency gives another result.",
             of.algorithm,
             near.join(", ")
         )
@@ -225,7 +225,7 @@ pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
         && core_of(holder).is_some()
         && core_of(holder) == core_of(waiter)
     {
-        record.notes.push(format!(
+        record.header.notes.push(format!(
             "CPUs {holder} and {waiter} share a core and slow each other's hints and work."
         ));
     }
@@ -239,12 +239,12 @@ pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
         } else {
             "; --realtime would keep other programs away"
         };
-        record.notes.push(format!(
+        record.header.notes.push(format!(
             "{left_out} items were disturbed and excluded, {missing} are missing{advice}."
         ));
     }
     if record.wake_ns.is_none() && record.experiment != ReplayExperiment::Contend {
-        record.notes.push(
+        record.header.notes.push(
             "The cost of a wake-up could not be measured: being parked is not predicted."
                 .to_owned(),
         );

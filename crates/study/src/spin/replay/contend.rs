@@ -67,10 +67,8 @@ pub(super) fn run(
         record.algorithms.push(of);
     }
     record.conclusions.extend(conclusion(record));
-    record.notes.push(
-        "What threads do that contend follows from the scheduler, too: it is measured and not \
-         predicted."
-            .to_owned(),
+    record.header.notes.push(
+        "Contention also depends on the scheduler: it is measured, not predicted.".to_owned(),
     );
     Ok(())
 }

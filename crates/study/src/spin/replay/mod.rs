@@ -15,7 +15,7 @@ use crate::host::host_record;
 use pinwise_machine::{
     HandOver, HandOverOrder, HandedOver, HintMade, Probe, Prober, Replayer, Waiter,
 };
-use pinwise_record::{ReplayHint, SPIN_REPLAY_SCHEMA, SpinReplayRecord};
+use pinwise_record::{Header, ReplayHint, SpinReplayRecord};
 use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
 use pinwise_spin::lateness::{Costs, Ending};
 use pinwise_stats::describe::{median, quantile};
@@ -119,7 +119,7 @@ impl Arm {
         Ok(Self {
             algorithm,
             wait,
-            ending: Ending::of(known.then),
+            ending: Ending::parse(known.then),
         })
     }
 
@@ -158,7 +158,7 @@ pub fn run(
     let (holder, waiter) = two_cpus(&topology)?;
     let own_ns = probed(machine, Probe::Pause { cpu: waiter })?;
     let Some(wanted_ns) = plan.hint_ns.or(own_ns) else {
-        bail!("what a spin-wait hint takes cannot be measured here; give it with --pause-ns");
+        bail!("the duration of a spin hint cannot be measured here; give it with --pause-ns");
     };
     let cpus_assumed = plan.cpus_assumed.unwrap_or(topology.allowed.len() as u64);
     let setting = Setting {
@@ -174,9 +174,7 @@ pub fn run(
         yield_ns: None,
     };
     let mut record = SpinReplayRecord {
-        schema: SPIN_REPLAY_SCHEMA.to_owned(),
-        id: String::new(),
-        started: String::new(),
+        header: Header::default(),
         host: host_record(machine, &topology),
         experiment: plan.experiment.name().to_owned().into(),
         chip: plan.chip.clone(),
@@ -195,7 +193,6 @@ pub fn run(
         cpus: vec![holder, waiter],
         algorithms: Vec::new(),
         conclusions: Vec::new(),
-        notes: Vec::new(),
     };
     if plan.experiment == Experiment::Contend {
         contend::run(plan, &arms, &topology, machine, on_cell, &mut record)?;
@@ -219,8 +216,7 @@ fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
     match apart.or(others.first()) {
         Some(&other) => Ok((first, other)),
         None => bail!(
-            "a replay takes two CPUs, one that holds the lock and one that waits, and only CPU \
-             {first} is allowed to this process"
+            "a replay needs two CPUs, one to hold the lock and one to wait, but only CPU {first} is allowed to this process"
         ),
     }
 }

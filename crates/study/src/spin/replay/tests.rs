@@ -116,7 +116,7 @@ fn what_cannot_be_replayed_is_refused_with_its_reason() {
         "without spin-wait hints",
     );
     const UNKNOWN: Algorithm = Algorithm {
-        course: pinwise_spin::algorithm::Course::Unknown,
+        backoff: pinwise_spin::algorithm::Backoff::Unknown,
         ..NETFX_AWARELOCK
     };
     refused(

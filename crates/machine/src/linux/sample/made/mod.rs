@@ -73,7 +73,7 @@ impl NameFiles {
 
     fn look(&mut self, pid: i32, dump: Option<&String>) {
         if (self.makers.contains_key(&pid) || self.makers.len() < MOST_FILES)
-            && let Some(maker) = Maker::of(pid)
+            && let Some(maker) = Maker::from_process(pid)
         {
             self.makers.insert(pid, maker);
         }
@@ -142,7 +142,7 @@ pub(super) fn is_dump(path: &str) -> bool {
 
 impl Maker {
     /// `None` of a process that is gone, or that this user may not look at.
-    fn of(pid: i32) -> Option<Self> {
+    fn from_process(pid: i32) -> Option<Self> {
         let status = read_file(Path::new(&format!("/proc/{pid}/status")))?;
         let status = String::from_utf8_lossy(&status);
         let own = last_of(&status, "NStgid:").map_or_else(|| pid.to_string(), str::to_owned);

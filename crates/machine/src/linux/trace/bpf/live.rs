@@ -99,8 +99,8 @@ impl Live {
             .map_max_entries("slots", slots)
             .override_global("slots_log2", &log2, true)
             .load(OBJECT)?;
-        let cursors = Mapping::of(&mut loaded, "cursors", cpus as usize * CURSOR_WORDS)?;
-        let slots = Mapping::of(&mut loaded, "slots", slots as usize * SLOT_WORDS)?;
+        let cursors = Mapping::open(&mut loaded, "cursors", cpus as usize * CURSOR_WORDS)?;
+        let slots = Mapping::open(&mut loaded, "slots", slots as usize * SLOT_WORDS)?;
         let bell = loaded
             .take_map("bell")
             .ok_or(LoadError::Incomplete("bell"))?;
@@ -198,7 +198,7 @@ struct Mapping {
 }
 
 impl Mapping {
-    fn of(loaded: &mut Ebpf, name: &'static str, count: usize) -> Result<Self, LoadError> {
+    fn open(loaded: &mut Ebpf, name: &'static str, count: usize) -> Result<Self, LoadError> {
         let Some(Map::Array(map)) = loaded.map(name) else {
             return Err(LoadError::Incomplete(name));
         };

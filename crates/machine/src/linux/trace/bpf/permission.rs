@@ -1,7 +1,7 @@
-//! What stands in the way of BPF here, and the command that removes it.
+//! What prevents BPF here, and the command that permits it.
 //!
 //! Only what can be checked beforehand; what the kernel refuses for reasons of
-//! its own is reported in its words.
+//! its own is reported in its own words.
 
 use super::super::permission::{first_of_pids, own_program};
 use pinwise_sched::Refusal;
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn the_kernel_is_quoted_without_the_log_of_its_verifier() {
         let error = std::io::Error::from_raw_os_error(libc::EPERM);
-        let reported = refused(&error);
-        assert!(reported.reason.contains("lockdown"), "{}", reported.reason);
-        assert!(!reported.reason.contains('\n'));
+        let refusal = refused(&error);
+        assert!(refusal.reason.contains("lockdown"), "{}", refusal.reason);
+        assert!(!refusal.reason.contains('\n'));
     }
 }

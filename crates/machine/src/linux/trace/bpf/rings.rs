@@ -27,7 +27,7 @@ pub(super) struct Ring<'a> {
     pub(super) slots: &'a [AtomicU64],
 }
 
-/// Where the reader of a CPU stands.
+/// The position of a CPU's reader.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     cpu: u32,
@@ -131,7 +131,7 @@ impl Reader {
     /// Takes the record at the reader's place, and says how many slots it has.
     fn read_one(&mut self, ring: Ring<'_>, events: &mut Vec<Event>) -> Option<u64> {
         let [time_ns, packed] = ring.words(self.place)?;
-        let kind = Kind::of(packed);
+        let kind = Kind::from_packed(packed);
         let more = if kind.has_two_slots() {
             ring.words(self.place + 1)?
         } else {
@@ -178,7 +178,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(packed: u64) -> Self {
+    fn from_packed(packed: u64) -> Self {
         match packed & 7 {
             1 => Self::Switch,
             2 => Self::Wake,

@@ -58,9 +58,9 @@ fn hand_over(times: usize) -> (Tid, u64) {
             }
         })
         .unwrap();
-    let reported = first.join().unwrap();
+    let counted = first.join().unwrap();
     other.join().unwrap();
-    reported
+    counted
 }
 
 fn hand(to: &std::os::fd::OwnedFd) {

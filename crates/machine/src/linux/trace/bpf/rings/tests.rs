@@ -224,7 +224,7 @@ proptest! {
         prop_assert_eq!(times.len() as u64 + lost, written);
     }
 
-    /// Whatever stands in the memory, reading ends and does not panic.
+    /// Whatever is in the memory, reading ends and does not panic.
     #[test]
     fn nonsense_is_read_to_its_end(
         words in prop::collection::vec(any::<u64>(), SLOT_COUNT * SLOT_WORDS),

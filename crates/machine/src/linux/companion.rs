@@ -1,0 +1,134 @@
+//! Commands that are kept running beside a measured one.
+//!
+//! Its processes must not be taken for those of the measured command. So a companion
+//! is a subreaper itself: what it leaves behind stays below it. It carries a mark of its
+//! own below this machine's, by which it is ended, by the guardian as well.
+
+use std::time::Duration;
+
+use super::guardian::{self, MARK};
+use super::{LinuxMachine, Role, sys, tree};
+use crate::{CommandRunner, Companion, Host, MachineError, RunSetting};
+use pinwise_topology::CpuSet;
+
+/// It has to be ready within this time …
+const READY_WITHIN: Duration = Duration::from_secs(30);
+/// … and is asked so often.
+const ASKED_EVERY: Duration = Duration::from_millis(50);
+/// What is asked to end may take so long for it: a scheduler unloads itself.
+const GRACE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A companion that was started.
+#[derive(Debug)]
+pub(super) struct RunningCompanion {
+    pid: libc::pid_t,
+    name: String,
+    mark: String,
+}
+
+impl LinuxMachine {
+    /// Starts the companions of a run, one after the other, and waits until each is
+    /// ready. Whether or not it succeeds, [`Self::end_companions`] ends them.
+    pub(super) fn start_companions(&mut self, settings: &[RunSetting]) -> Result<(), MachineError> {
+        for setting in settings {
+            if let RunSetting::Companion(companion) = setting {
+                self.start_companion(companion)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_companion(&mut self, companion: &Companion) -> Result<(), MachineError> {
+        let cpus = self.topology.allowed.clone();
+        let mark = format!("{}.{:x}", self.mark, self.companions.len());
+        let whole_machine: (&CpuSet, _) = (&cpus, None);
+        let descriptors = self.streams.closed();
+        let role = Role::Companion { mark: &mark };
+        let started = self.start(
+            &companion.command,
+            role,
+            0,
+            whole_machine,
+            None,
+            descriptors,
+        );
+        self.guardian.command_ended();
+        let (child, _) = started?;
+        self.left.insert(child.pid);
+        self.companions.push(RunningCompanion {
+            pid: child.pid,
+            name: companion.name.clone(),
+            mark,
+        });
+        let Some(ready) = &companion.ready else {
+            return Ok(());
+        };
+        let until = sys::monotonic() + READY_WITHIN;
+        loop {
+            let reason = match self.run_helper("beside-ready", ready) {
+                Ok(()) => return Ok(()),
+                Err(MachineError::Helper { reason, .. }) => reason,
+                Err(error) => return Err(error),
+            };
+            let failed = |reason: String| MachineError::System {
+                action: format!("--beside {}='{}'", companion.name, companion.command),
+                reason,
+            };
+            if !self.left.contains(&child.pid) {
+                return Err(failed("it ended before it was ready".to_owned()));
+            }
+            if sys::monotonic() > until {
+                return Err(failed(format!(
+                    "not ready after {} s (--beside-ready '{ready}': {reason})",
+                    READY_WITHIN.as_secs()
+                )));
+            }
+            self.wait(ASKED_EVERY)?;
+        }
+    }
+
+    /// Ends all companions with everything that they started. Returns the name of one
+    /// that had ended by itself.
+    pub(super) fn end_companions(&mut self) -> Option<String> {
+        let mut ended = None;
+        self.reap_spared();
+        for companion in std::mem::take(&mut self.companions) {
+            let pid = companion.pid;
+            if !self.left.contains(&pid) {
+                ended = ended.or(Some(companion.name));
+            }
+            sys::kill(pid, libc::SIGTERM);
+            self.reap_until(GRACE, |machine| !machine.left.contains(&pid));
+            for below in tree::descendants(pid) {
+                sys::kill(below, libc::SIGKILL);
+            }
+            sys::kill(-pid, libc::SIGKILL);
+            guardian::end_marked(&format!("{MARK}={}", companion.mark));
+            self.reap_until(tree::ENDING, |machine| {
+                let others = machine.helpers.union(&machine.left).copied();
+                !machine.left.contains(&pid) && tree::own_children(&others.collect()).is_empty()
+            });
+        }
+        ended
+    }
+
+    fn reap_until(&mut self, longest: Duration, is_over: impl Fn(&Self) -> bool) {
+        let until = sys::monotonic() + longest;
+        loop {
+            self.reap_spared();
+            if is_over(self) || sys::monotonic() > until {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Takes whoever has ended while no command runs.
+    fn reap_spared(&mut self) {
+        while let Ok(Some(reaped)) = sys::reap() {
+            self.left.remove(&reaped.pid);
+            self.helpers.remove(&reaped.pid);
+        }
+    }
+}

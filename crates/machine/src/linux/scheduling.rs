@@ -1,0 +1,207 @@
+//! How the scheduler treats a command: its policy and niceness, set before its first
+//! instruction; and which `sched_ext` scheduler is in charge.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::capture::read_text;
+use super::sys;
+use crate::{End, MachineError, RunSetting};
+use pinwise_workload::SchedulingPolicy;
+
+/// `struct sched_attr` of `sched_setattr(2)` in its first version, which all kernels read.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+/// Its size, bytes.
+const SIZE: u32 = 48;
+const _: () = assert!(size_of::<SchedulingAttributes>() == 48);
+/// `SCHED_FLAG_RESET_ON_FORK`, without which a deadline thread cannot fork.
+const RESET_ON_FORK: u64 = 1;
+/// `SCHED_DEADLINE`, which libc does not have everywhere.
+const DEADLINE: u32 = 6;
+
+impl SchedulingAttributes {
+    /// The usual policy, with time slices of this length.
+    pub(super) fn with_slice(nice: i32, slice: Duration) -> Self {
+        Self {
+            size: SIZE,
+            nice,
+            runtime_ns: u64::try_from(slice.as_nanos()).unwrap_or(0),
+            ..Self::default()
+        }
+    }
+}
+
+/// What the settings ask of the scheduler; `None`: nothing.
+pub(super) fn attributes(settings: &[RunSetting]) -> Option<SchedulingAttributes> {
+    let (mut policy, mut nice) = (None, None);
+    for setting in settings {
+        match setting {
+            RunSetting::Policy(wanted) => policy = Some(*wanted),
+            RunSetting::Nice(wanted) => nice = Some(*wanted),
+            _ => {}
+        }
+    }
+    (policy.is_some() || nice.is_some()).then(|| {
+        let inherited = || sys::nice_of(0).unwrap_or(0);
+        SchedulingAttributes {
+            size: SIZE,
+            nice: nice.unwrap_or_else(inherited),
+            ..of_policy(policy.unwrap_or(SchedulingPolicy::Other))
+        }
+    })
+}
+
+fn of_policy(policy: SchedulingPolicy) -> SchedulingAttributes {
+    let (number, priority) = match policy {
+        SchedulingPolicy::Other => (libc::SCHED_OTHER, 0),
+        SchedulingPolicy::Batch => (libc::SCHED_BATCH, 0),
+        SchedulingPolicy::Idle => (libc::SCHED_IDLE, 0),
+        SchedulingPolicy::Fifo(priority) => (libc::SCHED_FIFO, priority),
+        SchedulingPolicy::RoundRobin(priority) => (libc::SCHED_RR, priority),
+        SchedulingPolicy::Deadline {
+            runtime,
+            deadline,
+            period,
+        } => {
+            let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            return SchedulingAttributes {
+                policy: DEADLINE,
+                flags: RESET_ON_FORK,
+                runtime_ns: ns(runtime),
+                deadline_ns: ns(deadline),
+                period_ns: ns(period),
+                ..SchedulingAttributes::default()
+            };
+        }
+    };
+    SchedulingAttributes {
+        policy: u32::try_from(number).unwrap_or(0),
+        priority,
+        ..SchedulingAttributes::default()
+    }
+}
+
+/// Why the kernel did not take them.
+pub(super) fn refused(settings: &[RunSetting], error: &io::Error) -> MachineError {
+    let is_of_scheduler =
+        |setting: &&RunSetting| matches!(setting, RunSetting::Policy(_) | RunSetting::Nice(_));
+    let wanted = settings
+        .iter()
+        .filter(is_of_scheduler)
+        .map(RunSetting::action);
+    let hint = match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            " (it needs CAP_SYS_NICE; deadlines also all CPUs, and real time in a cgroup of version 1 cpu.rt_runtime_us)"
+        }
+        Some(libc::EBUSY) => " (the CPUs have not as much time left for deadlines)",
+        _ => "",
+    };
+    MachineError::Refused {
+        what: wanted.collect::<Vec<_>>().join(", "),
+        reason: format!("{error}{hint}"),
+    }
+}
+
+/// The `sched_ext` scheduler in charge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SchedExt {
+    /// Its name; `None`: none is.
+    pub(super) scheduler: Option<String>,
+    /// How often one was loaded since boot.
+    loaded: Option<String>,
+}
+
+impl SchedExt {
+    /// Reads it below `root`, `/` but in tests.
+    pub(super) fn read(root: &Path) -> Self {
+        let text = |name: &str| {
+            let text = read_text(&root.join("sys/kernel/sched_ext").join(name));
+            text.filter(|text| !text.is_empty())
+        };
+        let is_on = text("state").is_some_and(|state| state == "enabled");
+        Self {
+            scheduler: is_on.then(|| text("root/ops").unwrap_or_else(|| "unnamed".to_owned())),
+            loaded: text("enable_seq"),
+        }
+    }
+
+    /// How a run ended that began in this state: it does not count where that changed.
+    pub(super) fn end_of_run(&self, end: End) -> End {
+        match self.change(&Self::read(Path::new("/"))) {
+            Some(change) => End::NoFigure(change),
+            None => end,
+        }
+    }
+
+    /// What changed between two moments, in words; `None`: nothing.
+    fn change(&self, later: &Self) -> Option<String> {
+        let named = |state: &Self| state.scheduler.clone().unwrap_or_else(|| "none".to_owned());
+        if self.scheduler != later.scheduler {
+            let (before, after) = (named(self), named(later));
+            return Some(format!(
+                "the sched_ext scheduler changed during the run, from {before} to {after}"
+            ));
+        }
+        (self.loaded != later.loaded)
+            .then(|| "a sched_ext scheduler was loaded during the run".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_become_attributes() {
+        assert_eq!(attributes(&[]), None);
+        let batch = RunSetting::Policy(SchedulingPolicy::Batch);
+        let both = attributes(&[batch, RunSetting::Nice(5)]).unwrap();
+        assert_eq!((both.policy, both.nice), (3, 5));
+        let inherited = attributes(&[RunSetting::Policy(SchedulingPolicy::Idle)]).unwrap();
+        assert_eq!(inherited.nice, sys::nice_of(0).unwrap());
+        let deadline = "deadline:1ms/5ms/10ms".parse().unwrap();
+        let deadline = attributes(&[RunSetting::Policy(deadline)]).unwrap();
+        assert_eq!((deadline.policy, deadline.runtime_ns), (6, 1_000_000));
+    }
+
+    #[test]
+    fn a_scheduler_that_comes_or_goes_is_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("sys/kernel/sched_ext");
+        let read = || SchedExt::read(folder.path());
+        let absent = read();
+        std::fs::create_dir_all(state.join("root")).unwrap();
+        let put = |name: &str, text: &str| std::fs::write(state.join(name), text).unwrap();
+        put("state", "disabled\n");
+        assert_eq!(absent.change(&read()), None, "{absent:?}");
+        put("state", "enabled\n");
+        put("root/ops", "lavd\n");
+        put("enable_seq", "1\n");
+        let lavd = read();
+        assert_eq!(lavd.scheduler.as_deref(), Some("lavd"));
+        let words = "changed during the run, from none to lavd";
+        assert!(absent.change(&lavd).unwrap().ends_with(words));
+        assert_eq!(lavd.change(&read()), None);
+        put("enable_seq", "2\n");
+        assert!(
+            lavd.change(&read())
+                .unwrap()
+                .contains("was loaded during the run")
+        );
+        put("state", "disabled\n");
+        assert!(lavd.change(&read()).unwrap().ends_with("from lavd to none"));
+    }
+}

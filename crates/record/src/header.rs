@@ -1,0 +1,81 @@
+//! What all records begin with that a store keeps.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Entry, Finding, Record, Stopped};
+
+/// What all records begin with that a store keeps. Its fields are read as the
+/// record's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Header {
+    /// Names it in the store: date, time and a random part; of a fleet what its
+    /// name says. Missing where a machine was not measured.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// When it began, RFC 3339 in UTC; of an imported file, when it was read; of a
+    /// node, by its own clock.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub started: String,
+    /// Version of pinwise that wrote it.
+    #[serde(default)]
+    pub pinwise_version: String,
+    /// What it means, and what else is worth knowing, gravest first.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// What else should be known, as full sentences.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Labels of the user's; of a fleet's records, its own among them.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        Self::new("", "", Vec::new())
+    }
+}
+
+impl Header {
+    /// Of a record that this version writes and of which nothing is known yet.
+    #[must_use]
+    pub fn new(id: impl Into<String>, started: impl Into<String>, tags: Vec<String>) -> Self {
+        Self {
+            id: id.into(),
+            started: started.into(),
+            pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+            findings: Vec::new(),
+            notes: Vec::new(),
+            tags,
+        }
+    }
+
+    /// The history's line of its record, which has ended.
+    pub(crate) fn line<R: Record>(&self, host: String, title: String, verdict: String) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: R::KIND.schema().to_owned(),
+            time: self.started.clone(),
+            host,
+            title,
+            verdict,
+            is_complete: true,
+        }
+    }
+
+    /// The same of one that grows: what is said on the way is no verdict yet.
+    pub(crate) fn growing_line<R: Record>(
+        &self,
+        stopped: Option<&Stopped>,
+        host: String,
+        title: String,
+        sentence: &str,
+    ) -> Entry {
+        let verdict = stopped.map_or("", |_| sentence);
+        Entry {
+            is_complete: stopped.is_some(),
+            ..self.line::<R>(host, title, verdict.to_owned())
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What an arm's runs had beside their placement, as a record.
+
+use serde::{Deserialize, Serialize};
+
+use pinwise_placement::CpuLimit;
+use pinwise_workload::SchedulingPolicy;
+
+/// What an arm's runs had beside their placement.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SettingRecord {
+    /// The limit on CPU time of the cgroup that each run had; `null` without.
+    pub limit: Option<CpuLimitRecord>,
+    /// Were its CPUs a cpuset of its own?
+    pub is_exclusive: bool,
+    /// Commands that ran beside each run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<CompanionRecord>,
+    /// The scheduling policy, as on the command line; absent where it was inherited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// The niceness; absent where it was inherited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
+}
+
+/// A command that ran beside each run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CompanionRecord {
+    /// Its name.
+    pub name: String,
+    /// Its arguments, the program first.
+    pub command: Vec<String>,
+}
+
+/// A limit on CPU time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CpuLimitRecord {
+    /// CPUs' worth of time.
+    pub cpus: f64,
+    /// The period in which it is shared out, seconds.
+    pub period_s: f64,
+}
+
+impl CpuLimitRecord {
+    /// The limit; `None` where it makes no sense.
+    #[must_use]
+    pub fn limit(&self) -> Option<CpuLimit> {
+        let period = std::time::Duration::try_from_secs_f64(self.period_s).ok()?;
+        CpuLimit::new(self.cpus, period).ok()
+    }
+}
+
+impl From<CpuLimit> for CpuLimitRecord {
+    fn from(limit: CpuLimit) -> Self {
+        Self {
+            cpus: limit.cpus(),
+            period_s: limit.period().as_secs_f64(),
+        }
+    }
+}
+
+impl SettingRecord {
+    /// Is the command in a cgroup that says something?
+    #[must_use]
+    pub const fn has_group(&self) -> bool {
+        self.limit.is_some() || self.is_exclusive
+    }
+
+    /// The words that start a command with its policy and niceness.
+    #[must_use]
+    pub fn launcher(&self) -> Vec<String> {
+        let policy = self.policy.as_ref().and_then(|text| text.parse().ok());
+        let mut words = policy.map(SchedulingPolicy::chrt).unwrap_or_default();
+        if let Some(nice) = self.nice {
+            words.extend(["nice", "-n"].map(str::to_owned));
+            words.push(nice.to_string());
+        }
+        words
+    }
+
+    /// Is it nothing?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,157 @@
+//! Any record, as text or rows: which function lays it out. A kind that is missing here does not compile.
+
+use super::measured::matrix::pair_rows;
+use super::style::{Palette, paragraph, quantity, visible};
+use super::table::Table;
+use super::{ProfileShown, WIDTH, bench, export, search, top, trace_rows};
+use pinwise_format::{count, round_bytes};
+use pinwise_placement::InterruptCpus;
+use pinwise_record::{
+    AnyRecord, Applied, AppliedInterrupt, AppliedMemory, Entry, PackedError, Summary,
+};
+use pinwise_topology::CpuSet;
+use pinwise_topology::interrupts::Queue;
+
+/// Functions that the difference of two profiles shows.
+const MOST_FUNCTIONS: usize = 15;
+
+/// Threads that a frame of `top` shows.
+const MOST_THREADS: usize = 20;
+
+/// A record for a terminal.
+#[must_use]
+pub fn text(record: &AnyRecord, palette: Palette) -> String {
+    match record {
+        AnyRecord::Comparison(record) => super::comparison(record, palette),
+        AnyRecord::Gate(record) => super::gate(record, palette),
+        AnyRecord::Bench(record) => bench(record, palette),
+        AnyRecord::Jitter(record) => super::jitter(record, palette),
+        AnyRecord::Topology(record) => super::topology(&record.to_topology(), record, palette),
+        AnyRecord::TopologyDiff(record) => super::topology_diff(record, palette),
+        AnyRecord::Diff(record) => super::record_diff(record, palette),
+        AnyRecord::Trace(record) => super::trace(record, palette),
+        AnyRecord::Search(record) => search(record, palette),
+        AnyRecord::Prediction(record) => super::prediction(record, palette),
+        AnyRecord::Profile(record) => super::profile(record, &ProfileShown::default(), palette),
+        AnyRecord::ProfileDiff(record) => super::profile_diff(record, MOST_FUNCTIONS, palette),
+        AnyRecord::SpinPause(record) => super::spin_pause(record, palette),
+        AnyRecord::SpinPredict(record) => super::spin_prediction(record, palette),
+        AnyRecord::SpinReplay(record) => super::spin_replay(record, palette),
+        AnyRecord::SpinAttach(record) => super::spin_attach(record, palette),
+        AnyRecord::SpinAdvice(record) => super::spin_advice(record, palette),
+        AnyRecord::SpinScan(record) => super::spin_scan(record, palette),
+        AnyRecord::Reproduction(record) => super::reproduction(record, palette),
+        AnyRecord::Replay(record) => super::replay(record, palette),
+        AnyRecord::Placements(record) => super::placements(record, palette),
+        AnyRecord::Doctor(record) => super::doctor(record, palette),
+        AnyRecord::Kernel(record) => super::kernel(record),
+        AnyRecord::Top(record) => {
+            let rows = top::printed(record, &top::View::default(), WIDTH, MOST_THREADS);
+            top::text(&rows, palette)
+        }
+        AnyRecord::Fleet(record) => super::fleet_plan(record, palette),
+        AnyRecord::FleetNode(record) => super::fleet_node(record, palette),
+        AnyRecord::FleetStatus(record) => super::fleet_status(record, palette),
+        AnyRecord::FleetReport(record) => super::fleet_report(record, palette),
+        AnyRecord::FleetDiff(record) => super::fleet_diff(record, palette),
+        AnyRecord::Applied(record) => applied(record),
+        AnyRecord::Rules(record) => super::rules(record, palette),
+        AnyRecord::RuleChange(record) => super::rule_change(record, palette),
+    }
+}
+
+/// A record's rows for CSV; `None` of a kind that has none.
+///
+/// # Errors
+/// Slices of a trace that are damaged or of a newer layout.
+pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
+    Ok(match record {
+        AnyRecord::Comparison(record) => Some(export::run_rows(record)),
+        AnyRecord::Gate(record) => Some(super::gate_rows(record)),
+        AnyRecord::Bench(record) => Some(bench::bench_rows(record)),
+        AnyRecord::Jitter(record) => Some(super::jitter_rows(record)),
+        AnyRecord::Trace(record) => Some(trace_rows::rows(record)?),
+        AnyRecord::Search(record) => Some(search::search_rows(record)),
+        AnyRecord::Topology(record) => record.measured.as_deref().map(pair_rows),
+        _ => None,
+    })
+}
+
+/// What is known of a record that could not be read whole: its line of the
+/// history and its headline figures.
+#[must_use]
+pub fn partly(entry: &Entry, summary: &Summary) -> String {
+    let mut text = format!("{}\n", visible(&entry.title));
+    let where_and_when = [&entry.schema, &entry.host, &entry.time];
+    let said = where_and_when.into_iter().filter(|text| !text.is_empty());
+    let said: Vec<String> = said.map(|text| visible(text)).collect();
+    text.push_str(&format!("{}\n", said.join(" · ")));
+    if !entry.verdict.is_empty() {
+        text.push_str(&format!("{}\n", paragraph("", "", &entry.verdict)));
+    }
+    for figure in &summary.figures {
+        let value = quantity(figure.value, &figure.unit);
+        text.push_str(&format!("  {}  {value}\n", visible(&figure.name)));
+    }
+    text
+}
+
+/// Memory that was moved: how much, and what stayed where it was.
+fn moved(memory: &AppliedMemory) -> String {
+    let (moved, left) = memory.moved_and_left();
+    let nodes: Vec<String> = memory.asked_nodes.iter().map(usize::to_string).collect();
+    let nodes = nodes.join(",");
+    let left = match left {
+        0 => String::new(),
+        left => format!("; {} elsewhere", round_bytes(left)),
+    };
+    format!(
+        "  memory    {} moved to node {nodes}{left}\n",
+        round_bytes(moved)
+    )
+}
+
+/// Interrupts and queues that were moved; empty where none were.
+fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
+    let mut cpus = InterruptCpus::default();
+    for one in moved {
+        let asked = CpuSet::parse_list(&one.asked_cpus).unwrap_or_default();
+        let queue = one.queue.as_deref().and_then(|name| name.split_once(' '));
+        if let Some(number) = one.irq {
+            cpus.interrupts.insert(number, asked);
+        } else if let Some(queue) =
+            queue.and_then(|(interface, name)| Queue::named(interface, name))
+        {
+            cpus.queues.insert(queue, asked);
+        }
+    }
+    match cpus.is_empty() {
+        true => String::new(),
+        false => paragraph("  irqs      ", "            ", &cpus.to_string()) + "\n",
+    }
+}
+
+/// A service that was placed: asked, granted, observed.
+#[must_use]
+pub fn applied(record: &Applied) -> String {
+    let observed = match record.observed_share {
+        None => "none of them ran meanwhile".to_owned(),
+        Some(share) => format!(
+            "CPUs {}; {:.1} % of {} looks where asked",
+            record.observed_cpus,
+            100.0 * share,
+            record.observations
+        ),
+    };
+    let threads = count(record.threads, "thread");
+    let memory = record.memory.as_ref().map_or_else(String::new, moved);
+    let interrupts = moved_interrupts(&record.interrupts);
+    format!(
+        "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {}\n{memory}{interrupts}",
+        visible(&record.service.label()),
+        visible(&record.placement),
+        visible(&record.asked_cpus),
+        visible(&record.granted_cpus),
+        visible(&observed),
+    )
+}

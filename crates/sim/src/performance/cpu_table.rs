@@ -1,0 +1,210 @@
+//! Where every CPU sits, as tables: what a run looks up thousands of times.
+
+use std::collections::BTreeMap;
+
+use super::keys::Keys;
+use pinwise_topology::{Cache, CacheType, CpuSet, Topology};
+
+/// A CPU's units, as indices into the tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CpuUnits {
+    /// The operating system's number.
+    pub(super) cpu: usize,
+    pub(super) core: usize,
+    pub(super) llc: usize,
+    pub(super) node: usize,
+    pub(super) package: usize,
+    /// Kind of CPU; 0 where all are alike.
+    pub(super) kind: usize,
+    /// Speed of its kind, over that of the fastest.
+    pub(super) speed: f64,
+    /// Package, node, cache and core as numbers that nest, whatever the
+    /// machine reports.
+    pub(super) nested: [usize; 4],
+}
+
+/// All online CPUs, in the order of the tree.
+#[derive(Debug)]
+pub(super) struct CpuTable {
+    pub(super) cpus: Vec<CpuUnits>,
+    /// Position by CPU number.
+    at: Vec<Option<usize>>,
+    pub(super) cores: usize,
+    pub(super) nodes: usize,
+    pub(super) packages: usize,
+    /// Cores of each package.
+    pub(super) cores_of: Vec<f64>,
+    pub(super) package_of_node: Vec<usize>,
+    pub(super) llc_bytes: Vec<f64>,
+    pub(super) l2_bytes: Vec<f64>,
+    /// Numbers of nodes as the operating system has them.
+    pub(super) node_numbers: Vec<usize>,
+}
+
+const USUAL_L2: u64 = 1 << 20;
+const USUAL_LLC: u64 = 32 << 20;
+
+impl CpuTable {
+    /// Of the CPUs that `reported` has online, wired as in `truth`; `speeds`
+    /// are those of kinds, in the order of the reported ones.
+    pub(super) fn new(truth: &Topology, reported: &Topology, speeds: &[f64], keys: &Keys) -> Self {
+        let fastest = speeds.iter().copied().fold(0.0, f64::max);
+        let kind_of = |cpu: usize| reported.cpu(cpu).and_then(|cpu| cpu.kind);
+        let mut llcs = Numbers::default();
+        let mut cpus: Vec<CpuUnits> = truth
+            .cpus
+            .iter()
+            .filter(|cpu| reported.online.contains(cpu.id))
+            .map(|cpu| {
+                let package = cpu.package.unwrap_or(0);
+                let node = cpu.numa_node.unwrap_or(0);
+                // Without caches, nothing divides a node of a package.
+                let llc = cpu.llc.map_or([0, package, node], |llc| [llc + 1, 0, 0]);
+                let llc = llcs.number(llc);
+                let kind = kind_of(cpu.id);
+                CpuUnits {
+                    cpu: cpu.id,
+                    core: cpu.core.unwrap_or(0),
+                    llc,
+                    node,
+                    package,
+                    kind: kind.map_or(0, |kind| kind + 1),
+                    speed: kind
+                        .and_then(|kind| speeds.get(kind))
+                        .map_or(1.0, |speed| speed / fastest),
+                    nested: [0; 4],
+                }
+            })
+            .collect();
+        nest(&mut cpus);
+        cpus.sort_by_key(|cpu| (cpu.nested, cpu.cpu));
+        Self::tables(cpus, truth, llcs.known.len(), keys)
+    }
+
+    fn tables(cpus: Vec<CpuUnits>, truth: &Topology, llcs: usize, keys: &Keys) -> Self {
+        let most = |unit: fn(&CpuUnits) -> usize| cpus.iter().map(unit).max().map_or(1, |m| m + 1);
+        let (cores, packages) = (most(|s| s.core), most(|s| s.package));
+        let nodes = most(|s| s.node).max(truth.numa_nodes.len());
+        let mut package_of = vec![None; cores];
+        let mut package_of_node = vec![0; nodes];
+        let mut llc_bytes = vec![0.0; llcs.max(1)];
+        let mut l2_bytes = vec![0.0; cores];
+        let caches = Caches::from_topology(truth);
+        let mut at = vec![None; caches.len()];
+        for (position, cpu) in cpus.iter().enumerate() {
+            at[cpu.cpu] = Some(position);
+            package_of[cpu.core] = Some(cpu.package);
+            package_of_node[cpu.node] = cpu.package;
+            let outer = keys.llc_bytes.or(caches[cpu.cpu].outermost);
+            llc_bytes[cpu.llc] = outer.unwrap_or(USUAL_LLC) as f64;
+            let inner = keys.l2_bytes.or(caches[cpu.cpu].inner());
+            l2_bytes[cpu.core] = inner.unwrap_or(USUAL_L2) as f64;
+        }
+        let mut cores_of = vec![0.0; packages];
+        for package in package_of.into_iter().flatten() {
+            cores_of[package] += 1.0;
+        }
+        let node_numbers = truth.numa_nodes.iter().map(|node| node.node).collect();
+        Self {
+            cpus,
+            at,
+            cores,
+            nodes,
+            packages,
+            cores_of,
+            package_of_node,
+            llc_bytes,
+            l2_bytes,
+            node_numbers,
+        }
+    }
+
+    /// Multiplies the speed of some CPUs, which are of a kind of their own then.
+    pub(super) fn slow_down(&mut self, cpus: &CpuSet, factor: f64) {
+        let kinds = self.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0) + 1;
+        for cpu in self.cpus.iter_mut().filter(|s| cpus.contains(s.cpu)) {
+            cpu.speed *= factor;
+            cpu.kind += kinds;
+        }
+    }
+
+    /// Positions of the CPUs of a mask, in the order of the tree.
+    pub(super) fn positions(&self, cpus: &CpuSet) -> Vec<usize> {
+        let mut found: Vec<usize> = cpus
+            .iter()
+            .filter_map(|cpu| self.at.get(cpu).copied().flatten())
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    pub(super) fn largest_llc(&self) -> f64 {
+        self.llc_bytes.iter().copied().fold(1.0, f64::max)
+    }
+
+    pub(super) fn largest_l2(&self) -> f64 {
+        self.l2_bytes.iter().copied().fold(1.0, f64::max)
+    }
+}
+
+/// Gives numbers to combinations as they come.
+#[derive(Debug, Default)]
+struct Numbers {
+    known: BTreeMap<[usize; 3], usize>,
+}
+
+impl Numbers {
+    fn number(&mut self, key: [usize; 3]) -> usize {
+        let next = self.known.len();
+        *self.known.entry(key).or_insert(next)
+    }
+}
+
+/// A cache may span nodes, or a node packages: numbers that combine a unit
+/// with all that it lies in do nest.
+fn nest(cpus: &mut [CpuUnits]) {
+    let (mut nodes, mut llcs, mut cores) =
+        (Numbers::default(), Numbers::default(), Numbers::default());
+    for cpu in cpus {
+        let node = nodes.number([cpu.package, cpu.node, 0]);
+        let llc = llcs.number([node, cpu.llc, 0]);
+        let core = cores.number([llc, cpu.core, 0]);
+        cpu.nested = [cpu.package, node, llc, core];
+    }
+}
+
+/// Data caches of a CPU as far as they matter here.
+#[derive(Debug, Clone, Copy, Default)]
+struct Caches {
+    /// Level of the outermost.
+    level: u8,
+    outermost: Option<u64>,
+    second: Option<u64>,
+}
+
+impl Caches {
+    /// Of every CPU, by its number.
+    fn from_topology(topology: &Topology) -> Vec<Self> {
+        let mut all = vec![Self::default(); topology.cpus.last().map_or(0, |cpu| cpu.id + 1)];
+        let holds_data = |cache: &&Cache| cache.kind != CacheType::Instruction;
+        for cache in topology.caches.iter().filter(holds_data) {
+            for cpu in cache.cpus.iter() {
+                let Some(caches) = all.get_mut(cpu) else {
+                    continue;
+                };
+                if cache.level >= caches.level {
+                    (caches.level, caches.outermost) = (cache.level, cache.size_bytes);
+                }
+                if cache.level == 2 {
+                    caches.second = cache.size_bytes;
+                }
+            }
+        }
+        all
+    }
+
+    /// The second cache where that is not the outermost.
+    fn inner(&self) -> Option<u64> {
+        self.second.filter(|_| self.level > 2)
+    }
+}

@@ -1,0 +1,100 @@
+//! What limits on CPU time did to runs, as findings.
+
+use super::results::Results;
+use pinwise_format::{count, round_percent, trimmed};
+use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity};
+use pinwise_topology::Topology;
+
+/// A limit that holds back for less of the time than this is not worth a word.
+const HELD_BACK: f64 = 0.01;
+
+/// Blocks in which a limit that seldom does so stopped a run.
+pub(super) fn dropped_blocks(results: &Results) -> Option<Finding> {
+    let (blocks, runs) = match results.throttled_blocks {
+        0 => return None,
+        1 => ("1 block was".to_owned(), "a run in it"),
+        blocks => (format!("{blocks} blocks were"), "runs in them"),
+    };
+    Some(
+        Finding::new(
+            "throttled",
+            Severity::Warning,
+            format!("{blocks} dropped: a CPU quota throttled {runs}, but few other runs."),
+            "Other processes in the cgroup used up its quota: stop them, or raise cpu.max.",
+        )
+        .with("blocks", results.throttled_blocks),
+    )
+}
+
+/// A limit that stops runs in every block is part of the place.
+pub(super) fn outer_limit(record: &Comparison, topology: &Topology) -> Option<Finding> {
+    let limit = topology.quota.as_ref()?.cpus;
+    // What an arm's own limit held back has a finding of its own.
+    let is_open = |arm: &&Arm| !arm.runs.is_empty() && arm.setting.limit.is_none();
+    let arms = record.arms.iter().filter(is_open);
+    let shares = arms.map(|arm| (&arm.name, share_held_back(&arm.runs)));
+    let shares: Vec<(&String, f64)> = shares.collect();
+    if shares.iter().all(|(_, share)| *share < HELD_BACK) {
+        return None;
+    }
+    let each = shares.iter();
+    let each = each.map(|(name, share)| format!("{name} {}", round_percent(*share)));
+    let each: Vec<String> = each.collect();
+    let sentence = format!(
+        "The verdict holds under the limit of {} CPUs here, which throttled runnable threads for part of the time: {}.",
+        trimmed(limit),
+        each.join(", ")
+    );
+    let finding = Finding::new("cpu_limit", Severity::Warning, sentence, fitting(limit));
+    Some(finding.with("limit_cpus", limit))
+}
+
+/// How often and for how long an arm's own limit held its threads back.
+pub(super) fn own_limit(arm: &Arm, record: &Comparison) -> Option<Finding> {
+    let limit = arm.setting.limit?.cpus;
+    let share = share_held_back(&arm.runs);
+    if share < HELD_BACK {
+        return None;
+    }
+    let is_stopped = |run: &&RunRecord| run.throttled.is_some_and(|times| times > 0);
+    let (stopped, runs) = (arm.runs.iter().filter(is_stopped).count(), arm.runs.len());
+    let held_s: f64 = arm.runs.iter().filter_map(|run| run.throttled_s).sum();
+    let sentence = format!(
+        "{} throttled its threads in {stopped} of {}, for {} of the time in which they could run.",
+        arm.name,
+        count(runs, "run"),
+        round_percent(share),
+    );
+    let mut advice = fitting(limit);
+    if stopped < runs && record.plan.judge == "typical" {
+        advice.push_str(
+            " A limit that stops some runs lengthens the tail: --judge p90 or p99 compares it.",
+        );
+    }
+    let finding = Finding::new("arm_throttled", Severity::Note, sentence, advice);
+    Some(
+        finding
+            .with("arm", arm.name.clone())
+            .with("limit_cpus", limit)
+            .with("throttled_runs", stopped)
+            .with("throttled_s", held_s),
+    )
+}
+
+fn fitting(limit: f64) -> String {
+    match limit {
+        ..1.0 => "Even one thread exceeds the limit.".to_owned(),
+        ..2.0 => "One thread fits into the limit.".to_owned(),
+        _ => format!("{} threads fit into the limit.", limit.floor()),
+    }
+}
+
+/// How much of the time in which CPUs had threads of these runs a limit held them back.
+fn share_held_back(runs: &[RunRecord]) -> f64 {
+    let sum = |part: fn(&RunRecord) -> Option<f64>| runs.iter().filter_map(part).sum::<f64>();
+    let (held_s, cpu_s) = (sum(|run| run.throttled_s), sum(RunRecord::cpu_s));
+    match held_s > 0.0 {
+        true => held_s / (held_s + cpu_s),
+        false => 0.0,
+    }
+}

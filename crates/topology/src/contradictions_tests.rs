@@ -1,0 +1,130 @@
+//! Files of a made machine that cannot all be right: each contradiction is reported, and
+//! the likelier reading taken.
+
+use crate::{Capture, CpuSet, Level, Topology};
+
+const CPU_DIR: &str = "sys/devices/system/cpu";
+
+/// Two packages of four cores that share an L3, CPUs 0-3 and 4-7.
+fn machine() -> Capture {
+    let mut capture = Capture::new();
+    capture.insert(format!("{CPU_DIR}/online"), "0-7");
+    for cpu in 0..8 {
+        let dir = format!("{CPU_DIR}/cpu{cpu}");
+        let package = if cpu < 4 { "0-3" } else { "4-7" };
+        for (file, text) in [
+            ("topology/core_cpus_list", format!("{cpu}")),
+            ("topology/core_id", format!("{cpu}")),
+            ("topology/package_cpus_list", package.to_owned()),
+            ("topology/physical_package_id", format!("{}", cpu / 4)),
+            ("cache/index3/level", "3".to_owned()),
+            ("cache/index3/type", "Unified".to_owned()),
+            ("cache/index3/id", format!("{}", cpu / 4)),
+            ("cache/index3/shared_cpu_list", package.to_owned()),
+        ] {
+            capture.insert(format!("{dir}/{file}"), text);
+        }
+    }
+    capture
+}
+
+/// As most distributions' kernels print it, which could have such CPUs and have none.
+#[test]
+fn a_mask_that_the_kernel_does_not_have_is_none() {
+    let mut capture = machine();
+    capture.insert(format!("{CPU_DIR}/nohz_full"), "(null)\n");
+    let (topology, warnings) = Topology::from_capture(&capture);
+    assert_eq!(warnings, Vec::<String>::new());
+    assert!(topology.nohz_full.is_empty());
+}
+
+/// The machine with another file for some of its CPUs.
+fn altered(file: &str, text: impl Fn(usize) -> String) -> Capture {
+    let mut capture = machine();
+    for cpu in 0..8 {
+        capture.insert(format!("{CPU_DIR}/cpu{cpu}/{file}"), text(cpu));
+    }
+    capture
+}
+
+#[track_caller]
+fn check(capture: &Capture, level: Level, units: &[&str], warning: &str) {
+    let (topology, warnings) = Topology::from_capture(capture);
+    let read: Vec<String> = topology
+        .units(level)
+        .iter()
+        .map(CpuSet::to_string)
+        .collect();
+    assert_eq!(read, units);
+    assert!(
+        warnings.iter().any(|known| known.contains(warning)),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn files_that_agree_are_not_reported() {
+    let (topology, warnings) = Topology::from_capture(&machine());
+    assert_eq!(topology.counts().llcs, 2);
+    assert_eq!(warnings, Vec::<String>::new());
+    // Ids may begin anew in each package.
+    let (_, warnings) = Topology::from_capture(&altered("cache/index3/id", |_| "0".to_owned()));
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+#[test]
+fn an_l3_over_two_packages_is_one_in_each() {
+    let capture = altered("cache/index3/shared_cpu_list", |_| "0-7".to_owned());
+    check(
+        &capture,
+        Level::Llc,
+        &["0-3", "4-7"],
+        "of 2 packages, which is impossible",
+    );
+}
+
+#[test]
+fn lists_count_where_an_l3_id_has_several() {
+    let halves = ["0-1", "2-3", "4-5", "6-7"];
+    let capture = altered("cache/index3/shared_cpu_list", |cpu| {
+        halves[cpu / 2].to_owned()
+    });
+    let warning = "The L3 with id 0 has 2 lists of CPUs that do not overlap, 0-1; 2-3";
+    check(&capture, Level::Llc, &halves, warning);
+    let many = altered("cache/index3/shared_cpu_list", |cpu| cpu.to_string());
+    check(
+        &many,
+        Level::Llc,
+        &["0", "1", "2", "3", "4", "5", "6", "7"],
+        "4 lists of CPUs",
+    );
+}
+
+#[test]
+fn lists_count_where_one_has_several_l3_ids() {
+    let capture = altered("cache/index3/id", |cpu| (cpu / 2).to_string());
+    let warning = "CPUs 0-3 are listed as sharing an L3, but give it 2 ids, 0; 1";
+    check(&capture, Level::Llc, &["0-3", "4-7"], warning);
+}
+
+#[test]
+fn packages_of_one_id_are_one() {
+    let mut capture = altered("topology/package_cpus_list", |cpu| cpu.to_string());
+    for cpu in 0..8 {
+        let file = format!("{CPU_DIR}/cpu{cpu}/topology/physical_package_id");
+        capture.insert(file, "0");
+    }
+    let warning = "make 8 packages, but all CPUs have one package id: taken as one package";
+    check(&capture, Level::Package, &["0-7"], warning);
+}
+
+#[test]
+fn a_quota_above_the_allowed_cpus_has_no_effect() {
+    let mut capture = machine();
+    capture.insert("pinwise/affinity", "0-1");
+    capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+    capture.insert("proc/self/cgroup", "0::/\n");
+    capture.insert("sys/fs/cgroup/cpu.max", "800000 100000");
+    let warning = "exceeds the 2 that this process may use: it has no effect";
+    check(&capture, Level::Package, &["0-3", "4-7"], warning);
+}

@@ -1,0 +1,40 @@
+//! Which CPUs are online, where the list of them is not the kernel's.
+//!
+//! A container may show a file of its own (lxcfs lists the first ones of as many CPUs as
+//! the container may use), while masks are the kernel's: a process can only be allowed
+//! CPUs that are online.
+
+use super::{CpuSet, Restriction, Warning};
+
+/// The CPUs that are online: the listed ones, unless this process may use others. Then
+/// the list is not the kernel's, and `described` gives the CPUs whose folder
+/// `topology` is there, which the kernel takes from a CPU that it switches off.
+#[must_use]
+pub fn online_cpus(listed: CpuSet, allowed: &CpuSet, described: impl FnOnce() -> CpuSet) -> CpuSet {
+    match allowed.is_subset(&listed) {
+        true => listed,
+        false => described().union(allowed),
+    }
+}
+
+/// The same by what is known of this process, with a warning where the list is wrong.
+pub(super) fn check_list(
+    listed: CpuSet,
+    restrictions: &[Restriction],
+    warnings: &mut Vec<Warning>,
+    described: impl FnOnce() -> CpuSet,
+) -> CpuSet {
+    let mask = restrictions.iter().find(|r| r.is_mask);
+    let is_impossible = |r: &&Restriction| !r.leaves.intersects(&listed);
+    let sure = mask.or_else(|| restrictions.iter().find(is_impossible));
+    let Some(Restriction { leaves: sure, .. }) = sure else {
+        return listed;
+    };
+    if !sure.is_subset(&listed) {
+        warnings.push(format!(
+            "/sys/devices/system/cpu/online says {listed}, but this process may use CPUs {sure}: a \
+             file of the container, not the kernel's; it is ignored."
+        ));
+    }
+    online_cpus(listed, sure, described)
+}

@@ -1,0 +1,68 @@
+//! Lists of the CPUs that share a cache, beside the caches' ids.
+//!
+//! Both come from the firmware, on different ways: of a virtual machine that describes
+//! its caches badly, CPUs with one L3 id have lists that do not overlap, or the CPUs of
+//! one list have several ids. The scheduler goes by the lists, and so does pinwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Cache, CacheType, CpuSet, Warning};
+
+/// Caches of one level and type of a package, whose ids need not differ from those of others.
+type Group<'a> = (Option<&'a str>, u8, CacheType);
+
+/// The ids of caches, and the lists that stand beside them.
+#[derive(Debug, Default)]
+pub(super) struct CacheIds<'a>(BTreeMap<Group<'a>, BTreeSet<(i64, CpuSet)>>);
+
+impl<'a> CacheIds<'a> {
+    /// A CPU of this package lists this cache, and calls it this.
+    pub(super) fn insert(&mut self, package: Option<&'a str>, cache: &Cache, id: i64) {
+        let group = (package, cache.level, cache.kind);
+        self.0
+            .entry(group)
+            .or_default()
+            .insert((id, cache.cpus.clone()));
+    }
+
+    /// What cannot be right.
+    pub(super) fn contradictions(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for ((_, level, _), pairs) in &self.0 {
+            let mut lists: BTreeMap<i64, Vec<&CpuSet>> = BTreeMap::new();
+            let mut ids: BTreeMap<&CpuSet, Vec<i64>> = BTreeMap::new();
+            for (id, cpus) in pairs {
+                lists.entry(*id).or_default().push(cpus);
+                ids.entry(cpus).or_default().push(*id);
+            }
+            for (id, lists) in lists {
+                let is_apart = |(at, list): (usize, &&CpuSet)| {
+                    lists[..at].iter().all(|other| !other.intersects(list))
+                };
+                if lists.len() > 1 && lists.iter().enumerate().all(is_apart) {
+                    warnings.push(format!(
+                        "The L{level} with id {id} has {} lists of CPUs that do not overlap, {}: taken as one L{level} for each list, by which the scheduler goes.",
+                        lists.len(),
+                        join(&lists)
+                    ));
+                }
+            }
+            for (cpus, ids) in ids.into_iter().filter(|(_, ids)| ids.len() > 1) {
+                warnings.push(format!(
+                    "CPUs {cpus} are listed as sharing an L{level}, but give it {} ids, {}: taken as one L{level} by the list, by which the scheduler goes.",
+                    ids.len(),
+                    join(&ids)
+                ));
+            }
+        }
+        warnings
+    }
+}
+
+/// Items as text; of many, the first few.
+fn join(items: &[impl ToString]) -> String {
+    const MOST: usize = 4;
+    let shown: Vec<String> = items.iter().take(MOST).map(ToString::to_string).collect();
+    let rest = if items.len() > MOST { " …" } else { "" };
+    shown.join("; ") + rest
+}

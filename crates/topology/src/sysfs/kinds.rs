@@ -1,0 +1,174 @@
+//! Kinds of CPU on hybrid machines.
+
+use std::collections::BTreeMap;
+
+use super::super::build::{CAPACITY_STEP, FREQUENCY_STEP, KindFacts, join_alike};
+use super::{CPU_DIR, Cache, CpuSet, Reader, parse_hex};
+
+/// Files of a CPU that say how fast it can be, the best first.
+pub(crate) const RANK_FILES: [&str; 4] = [
+    "cpufreq/amd_pstate_prefcore_ranking",
+    "acpi_cppc/highest_perf",
+    "cpu_capacity",
+    "cpufreq/cpuinfo_max_freq",
+];
+
+impl Reader<'_> {
+    /// Kinds by the kernel's own lists (x86 hybrids), else by processor design (arm64:
+    /// MIDR, or part number), else by capacity and sizes of caches, else by highest
+    /// frequencies that lie too far apart for favoured cores of one design.
+    pub(super) fn kinds(&mut self, online: &CpuSet, caches: &[Cache]) -> Vec<KindFacts> {
+        let by_pmu = self.kinds_by_pmu();
+        if by_pmu.len() > 1 {
+            return by_pmu;
+        }
+        let by_type = self.kinds_by_type_folder(online);
+        if by_type.len() > 1 {
+            return by_type;
+        }
+        let by_design = self.kinds_by_file(online, "regs/identification/midr_el1", parse_hex);
+        if by_design.len() > 1 {
+            return by_design;
+        }
+        let by_part = self.kinds_by_part(online);
+        if by_part.len() > 1 {
+            return by_part;
+        }
+        let by_capacity = self.kinds_by_file(online, "cpu_capacity", |text| text.parse().ok());
+        if by_capacity.len() > 1 {
+            return join_alike(by_capacity, caches, CAPACITY_STEP);
+        }
+        let parse = |text: &str| text.parse().ok();
+        let by_frequency = self.groups_by_file(online, "cpufreq/cpuinfo_max_freq", parse);
+        join_alike(by_frequency, caches, FREQUENCY_STEP)
+    }
+
+    /// By the designs that an arm64 kernel prints (`CPU part`), where their registers are
+    /// not to be read.
+    fn kinds_by_part(&mut self, online: &CpuSet) -> Vec<KindFacts> {
+        let text = self.capture.text("proc/cpuinfo").unwrap_or_default();
+        let mut designs: BTreeMap<String, CpuSet> = BTreeMap::new();
+        for block in text.split("\n\n") {
+            let field = |name: &str| {
+                let mut lines = block.lines().filter_map(|line| line.split_once(':'));
+                let (_, value) = lines.find(|(key, _)| key.trim() == name)?;
+                Some(value.trim())
+            };
+            let number = field("processor").and_then(|number| number.parse().ok());
+            if let (Some(number), Some(part)) = (number, field("CPU part"))
+                && online.contains(number)
+            {
+                let maker = field("CPU implementer").unwrap_or_default();
+                let design = designs.entry(format!("{maker} {part}")).or_default();
+                design.insert(number);
+            }
+        }
+        let known: CpuSet = designs.values().flat_map(CpuSet::iter).collect();
+        if known != *online {
+            return Vec::new();
+        }
+        let kinds = designs.into_values().map(|cpus| KindFacts {
+            speed: self.mean_speed(&cpus),
+            cpus,
+        });
+        kinds.collect()
+    }
+
+    fn kinds_by_pmu(&mut self) -> Vec<KindFacts> {
+        [("cpu_lowpower", 0), ("cpu_atom", 1), ("cpu_core", 2)]
+            .into_iter()
+            .filter_map(|(pmu, speed)| {
+                let cpus = self.list(&format!("sys/devices/{pmu}/cpus"))?;
+                Some(KindFacts { cpus, speed })
+            })
+            .collect()
+    }
+
+    fn kinds_by_type_folder(&mut self, online: &CpuSet) -> Vec<KindFacts> {
+        let dir = format!("{CPU_DIR}/types");
+        let names: Vec<String> = self.capture.children(&dir).map(str::to_owned).collect();
+        let mut rest = online.clone();
+        let mut kinds = Vec::new();
+        for name in names {
+            let cpus = self
+                .mask(&format!("{dir}/{name}/cpumap"))
+                .or_else(|| self.list(&format!("{dir}/{name}/cpulist")))
+                .unwrap_or_default()
+                .intersection(&rest);
+            rest = rest.difference(&cpus);
+            kinds.push(KindFacts {
+                speed: self.mean_speed(&cpus),
+                cpus,
+            });
+        }
+        if !kinds.is_empty() && !rest.is_empty() {
+            kinds.push(KindFacts {
+                speed: self.mean_speed(&rest),
+                cpus: rest,
+            });
+        }
+        kinds
+    }
+
+    fn kinds_by_file(
+        &self,
+        online: &CpuSet,
+        file: &str,
+        parse: fn(&str) -> Option<u64>,
+    ) -> Vec<KindFacts> {
+        let groups = self.groups_by_file(online, file, parse);
+        let kinds = groups.into_iter().map(|group| KindFacts {
+            speed: self.mean_speed(&group.cpus),
+            cpus: group.cpus,
+        });
+        kinds.collect()
+    }
+
+    /// CPUs by how fast the firmware says that they can be: favoured cores of one design
+    /// differ in it. The first source in which they differ counts, because some firmware
+    /// gives all CPUs the highest performance that fits into the field. A source that
+    /// lacks one of the CPUs says nothing.
+    pub(super) fn ranks(&self, online: &CpuSet) -> Vec<KindFacts> {
+        let parse = |text: &str| text.parse().ok();
+        let mut groups = RANK_FILES.map(|file| self.groups_by_file(online, file, parse));
+        let first = groups.iter_mut().find(|groups| groups.len() > 1);
+        first.map(std::mem::take).unwrap_or_default()
+    }
+
+    /// CPUs with the same number in a file of each; none where a CPU has no such file.
+    fn groups_by_file(
+        &self,
+        online: &CpuSet,
+        file: &str,
+        parse: fn(&str) -> Option<u64>,
+    ) -> Vec<KindFacts> {
+        let mut groups: BTreeMap<u64, CpuSet> = BTreeMap::new();
+        for id in online.iter() {
+            let text = self.capture.text(&format!("{CPU_DIR}/cpu{id}/{file}"));
+            let Some(value) = text.and_then(parse) else {
+                return Vec::new();
+            };
+            groups.entry(value).or_default().insert(id);
+        }
+        let groups = groups.into_iter();
+        groups
+            .map(|(speed, cpus)| KindFacts { cpus, speed })
+            .collect()
+    }
+
+    fn mean_speed(&self, cpus: &CpuSet) -> u64 {
+        let read = |id: usize| -> Option<u64> {
+            ["cpu_capacity", "cpufreq/cpuinfo_max_freq"]
+                .iter()
+                .find_map(|file| {
+                    self.capture
+                        .text(&format!("{CPU_DIR}/cpu{id}/{file}"))?
+                        .parse()
+                        .ok()
+                })
+        };
+        let speeds: Vec<u64> = cpus.iter().filter_map(read).collect();
+        let count = speeds.len().max(1) as u64;
+        speeds.iter().fold(0u64, |sum, &s| sum.saturating_add(s)) / count
+    }
+}

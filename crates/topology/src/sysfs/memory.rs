@@ -1,0 +1,44 @@
+//! What the memory of a node is like, from the tables of the firmware (HMAT).
+
+use super::{CpuSet, NODE_DIR, Reader};
+use crate::MemoryAttributes;
+
+/// Of the nearest CPUs; of the nearest devices and CPUs.
+const ACCESS_CLASSES: [&str; 2] = ["access1", "access0"];
+
+impl Reader<'_> {
+    /// What the memory of this node is like; `cpus` are its own.
+    pub(super) fn memory_attributes(&mut self, node: usize, cpus: &CpuSet) -> MemoryAttributes {
+        let folders =
+            ACCESS_CLASSES.map(|class| format!("{NODE_DIR}/node{node}/{class}/initiators"));
+        let is_there = |folder: &&String| self.capture.children(folder).next().is_some();
+        let Some(folder) = folders.iter().find(is_there) else {
+            return MemoryAttributes::default();
+        };
+        let mut near = CpuSet::new();
+        if cpus.is_empty() {
+            for initiator in self.capture.numbered_children(folder, "node") {
+                near = near.union(&self.node_cpus(initiator));
+            }
+        }
+        let mut figure = |name: &str| {
+            let value = self.integer(&format!("{folder}/{name}"))?;
+            // The tables have no entry for it where it is 0.
+            u64::try_from(value).ok().filter(|&value| value > 0)
+        };
+        MemoryAttributes {
+            kind: None,
+            near,
+            bandwidth_mb_per_s: figure("read_bandwidth"),
+            latency_ns: figure("read_latency"),
+        }
+    }
+
+    /// The CPUs of a node.
+    pub(super) fn node_cpus(&mut self, node: usize) -> CpuSet {
+        let dir = format!("{NODE_DIR}/node{node}");
+        let mask = self.mask(&format!("{dir}/cpumap"));
+        let cpus = mask.or_else(|| self.list(&format!("{dir}/cpulist")));
+        cpus.unwrap_or_default()
+    }
+}

@@ -1,0 +1,115 @@
+//! Figures that are measured of every run, and what they are read from.
+
+use pinwise_stats::verdict::Words;
+
+/// A figure that is measured of a run without its doing. Less is better.
+#[derive(Debug)]
+pub struct OwnMetric {
+    /// On the command line: the usual name first.
+    pub names: &'static [&'static str],
+    /// What it is called in sentences.
+    pub label: &'static str,
+    /// Unit of the value: `s`, or that of an exact count.
+    pub unit: &'static str,
+    /// How its cost is spoken of.
+    pub words: Words,
+    pub(super) read: fn(&Measured<'_>) -> Option<f64>,
+}
+
+pub(super) const WALL: OwnMetric = OwnMetric {
+    names: &["wall", "time"],
+    label: "wall-clock time",
+    unit: "s",
+    words: Words::SPEED,
+    read: |run| Some(run.wall_s),
+};
+pub(super) const CPU: OwnMetric = OwnMetric {
+    names: &["cpu"],
+    label: "CPU time",
+    unit: "s",
+    words: Words::WORK,
+    read: |run| Some(run.user_s? + run.sys_s?),
+};
+const MAX_RSS: OwnMetric = OwnMetric {
+    names: &["max-rss"],
+    label: "peak memory",
+    unit: "bytes",
+    words: Words::MEMORY,
+    read: |run| run.max_rss_bytes.map(|bytes| bytes as f64),
+};
+
+/// All of them: parsing, reading, printing and records follow from a row.
+pub(super) static OWN: [OwnMetric; 7] = [
+    WALL,
+    OwnMetric {
+        names: &["user"],
+        label: "CPU time in user mode",
+        read: |run| run.user_s,
+        ..CPU
+    },
+    OwnMetric {
+        names: &["system", "sys"],
+        label: "CPU time in the kernel",
+        read: |run| run.sys_s,
+        ..CPU
+    },
+    CPU,
+    MAX_RSS,
+    OwnMetric {
+        names: &["cycles"],
+        label: "cycles",
+        unit: "cycles",
+        words: Words::WORK,
+        read: |run| run.counts.cycles.map(|count| count as f64),
+    },
+    OwnMetric {
+        names: &["instructions"],
+        label: "instructions",
+        unit: "instructions",
+        words: Words::WORK,
+        read: |run| run.counts.instructions.map(|count| count as f64),
+    },
+];
+
+/// What the kernel counted of a process tree; `None` where it did not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Moves of threads between CPUs.
+    pub migrations: Option<u64>,
+    /// Core cycles in user mode and, where permitted, the kernel.
+    pub cycles: Option<u64>,
+    /// Instructions, likewise.
+    pub instructions: Option<u64>,
+}
+
+impl Counts {
+    /// What was added since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        let difference = |now: Option<u64>, then: Option<u64>| {
+            now.zip(then).map(|(now, then)| now.saturating_sub(then))
+        };
+        Self {
+            migrations: difference(self.migrations, before.migrations),
+            cycles: difference(self.cycles, before.cycles),
+            instructions: difference(self.instructions, before.instructions),
+        }
+    }
+}
+
+/// The figures of a run that metrics can be read from.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Measured<'a> {
+    /// Seconds.
+    pub wall_s: f64,
+    /// Seconds.
+    pub user_s: Option<f64>,
+    /// Seconds.
+    pub sys_s: Option<f64>,
+    /// Bytes.
+    pub max_rss_bytes: Option<u64>,
+    /// Events.
+    pub counts: Counts,
+    /// Standard output, then standard error, where they were kept.
+    pub output: Option<&'a [u8]>,
+}

@@ -1,0 +1,195 @@
+//! Scheduling policies of a command.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How the scheduler treats a command's threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchedulingPolicy {
+    /// As most programs.
+    Other,
+    /// For batch work: it does not preempt others when it wakes.
+    Batch,
+    /// Only where nobody else wants the CPU.
+    Idle,
+    /// Real-time, first in, first out, with a priority.
+    Fifo(u32),
+    /// Real-time in turns, with a priority.
+    RoundRobin(u32),
+    /// Earliest deadline first: so much CPU time before each deadline.
+    Deadline {
+        /// CPU time in each period.
+        runtime: Duration,
+        /// The deadline after the begin of a period.
+        deadline: Duration,
+        /// The period.
+        period: Duration,
+    },
+}
+
+/// Why a text is no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// No such policy.
+    #[error("write other, batch, idle, fifo:N, rr:N or deadline:RUNTIME/DEADLINE/PERIOD")]
+    Unknown,
+    /// A priority that the kernel does not have.
+    #[error("a real-time priority lies between 1 and 99")]
+    Priority,
+    /// Times that the kernel does not take.
+    #[error(
+        "write deadline:RUNTIME/DEADLINE/PERIOD with times such as 5ms, the first at least 1us, none longer than the next"
+    )]
+    Deadline,
+}
+
+impl FromStr for SchedulingPolicy {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let priority = |text: &str| match text.parse() {
+            Ok(priority @ 1..=99) => Ok(priority),
+            _ => Err(PolicyError::Priority),
+        };
+        Ok(match text.split_once(':') {
+            None => match text {
+                "other" => Self::Other,
+                "batch" => Self::Batch,
+                "idle" => Self::Idle,
+                _ => return Err(PolicyError::Unknown),
+            },
+            Some(("fifo", text)) => Self::Fifo(priority(text)?),
+            Some(("rr", text)) => Self::RoundRobin(priority(text)?),
+            Some(("deadline", text)) => deadline(text).ok_or(PolicyError::Deadline)?,
+            Some(_) => return Err(PolicyError::Unknown),
+        })
+    }
+}
+
+fn deadline(text: &str) -> Option<SchedulingPolicy> {
+    let times: Vec<Duration> = text.split('/').map(time).collect::<Option<_>>()?;
+    let [runtime, deadline, period] = *times.as_slice() else {
+        return None;
+    };
+    let is_ordered = runtime <= deadline && deadline <= period;
+    (is_ordered && runtime >= Duration::from_micros(1)).then_some(SchedulingPolicy::Deadline {
+        runtime,
+        deadline,
+        period,
+    })
+}
+
+/// `5ms`, `500us`, `1s`, in whole numbers.
+fn time(text: &str) -> Option<Duration> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let number: u32 = number.parse().ok()?;
+    let unit = match unit {
+        "s" => Duration::from_secs(1),
+        "ms" => Duration::from_millis(1),
+        "us" => Duration::from_micros(1),
+        _ => return None,
+    };
+    Some(unit * number)
+}
+
+impl fmt::Display for SchedulingPolicy {
+    /// As it is read.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other => out.write_str("other"),
+            Self::Batch => out.write_str("batch"),
+            Self::Idle => out.write_str("idle"),
+            Self::Fifo(priority) => write!(out, "fifo:{priority}"),
+            Self::RoundRobin(priority) => write!(out, "rr:{priority}"),
+            Self::Deadline {
+                runtime,
+                deadline,
+                period,
+            } => {
+                let times =
+                    [runtime, deadline, period].map(|time| match time.subsec_nanos() % 1_000_000 {
+                        0 => format!("{}ms", time.as_millis()),
+                        _ => format!("{}us", time.as_micros()),
+                    });
+                write!(out, "deadline:{}", times.join("/"))
+            }
+        }
+    }
+}
+
+impl SchedulingPolicy {
+    /// The words of chrt(1) that start a command with it.
+    #[must_use]
+    pub fn chrt(self) -> Vec<String> {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        match self {
+            Self::Other => words(&["chrt", "--other", "0"]),
+            Self::Batch => words(&["chrt", "--batch", "0"]),
+            Self::Idle => words(&["chrt", "--idle", "0"]),
+            Self::Fifo(priority) => words(&["chrt", "--fifo", &priority.to_string()]),
+            Self::RoundRobin(priority) => words(&["chrt", "--rr", &priority.to_string()]),
+            Self::Deadline {
+                runtime,
+                deadline,
+                period,
+            } => {
+                let [runtime, deadline, period] =
+                    [runtime, deadline, period].map(|time| time.as_nanos().to_string());
+                words(&[
+                    "chrt",
+                    "--reset-on-fork",
+                    "--deadline",
+                    "--sched-runtime",
+                    &runtime,
+                    "--sched-deadline",
+                    &deadline,
+                    "--sched-period",
+                    &period,
+                    "0",
+                ])
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_read_as_they_are_written() {
+        for text in [
+            "other",
+            "batch",
+            "idle",
+            "fifo:1",
+            "rr:99",
+            "deadline:500us/5ms/20ms",
+        ] {
+            let policy: SchedulingPolicy = text.parse().unwrap();
+            assert_eq!(policy.to_string(), text);
+            assert_eq!(policy.chrt()[0], "chrt");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_would_refuse_is_refused() {
+        let refused = |text: &str| text.parse::<SchedulingPolicy>().unwrap_err();
+        for text in ["", "fast", "fifo", "nice:3"] {
+            assert_eq!(refused(text), PolicyError::Unknown, "{text}");
+        }
+        for text in ["fifo:0", "fifo:100", "rr:x"] {
+            assert_eq!(refused(text), PolicyError::Priority, "{text}");
+        }
+        for text in [
+            "deadline:5ms",
+            "deadline:9ms/5ms/20ms",
+            "deadline:0us/1ms/1ms",
+            "deadline:1/2/3",
+        ] {
+            assert_eq!(refused(text), PolicyError::Deadline, "{text}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What a run costs beyond the command itself: us, hyperfine, and a bare loop
+//! of spawn and wait.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::Setting;
+use crate::process::measure;
+use crate::rounds::{median, ratios, show, take_turns};
+use crate::table::Table;
+use xtask::programs::find_or_install;
+
+const ROUNDS: usize = 40;
+/// Runs in a short and a long call; their difference leaves start-up out.
+const FEW: usize = 20;
+const MANY: usize = 520;
+
+pub(crate) fn run(setting: &Setting) -> Result<()> {
+    find_or_install("hyperfine", "hyperfine")?;
+    let store = setting.folder.path().join("harness.db");
+    let store = format!("sqlite:{}", store.display());
+    let tools = [
+        "bare loop",
+        "hyperfine -N",
+        "pinwise --store none",
+        "pinwise, every run stored",
+    ];
+    let taken = take_turns(ROUNDS, tools.len(), |tool| match tool {
+        0 => bare_us(),
+        1 => slope_us(hyperfine),
+        2 => slope_us(|runs| pinwise(setting, runs, "none")),
+        _ => slope_us(|runs| pinwise(setting, runs, &store)),
+    })?;
+    let mut table = Table::new(
+        "run-cost",
+        "tool | µs per run | beyond the bare loop | over hyperfine",
+    );
+    for (name, own) in tools.iter().zip(&taken) {
+        let beyond = own.iter().zip(&taken[0]).map(|(own, bare)| own - bare);
+        table.row(format!(
+            "{name} | {:.0} | {:+.0} | {}",
+            median(own),
+            median(&beyond.collect::<Vec<f64>>()),
+            show(&ratios(own, &taken[1]), 2),
+        ));
+    }
+    table.publish()
+}
+
+/// Microseconds per run from the difference of a long and a short call.
+fn slope_us(call: impl Fn(usize) -> Result<f64>) -> Result<f64> {
+    let few = call(FEW)?;
+    let many = call(MANY)?;
+    Ok(1e6 * (many - few) / (MANY - FEW) as f64)
+}
+
+fn hyperfine(runs: usize) -> Result<f64> {
+    let mut command = Command::new("hyperfine");
+    command.args(["-N", "-w", "2", "-r", &runs.to_string(), "true"]);
+    Ok(measure(&mut command)?.wall.as_secs_f64())
+}
+
+/// Two arms, so half of the runs each; a precision that is never reached.
+fn pinwise(setting: &Setting, runs: usize, store: &str) -> Result<f64> {
+    let mut command = Command::new(&setting.pinwise);
+    let per_arm = (runs / 2).to_string();
+    command.args([
+        "--store",
+        store,
+        "compare",
+        "--self",
+        "--warmup",
+        "1",
+        "--precision",
+        "0.0001%",
+    ]);
+    command.args(["--max-runs", &per_arm, "--", "true"]);
+    Ok(measure(&mut command)?.wall.as_secs_f64())
+}
+
+fn bare_us() -> Result<f64> {
+    let started = Instant::now();
+    for _ in 0..MANY - FEW {
+        Command::new("true")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+    }
+    Ok(1e6 * started.elapsed().as_secs_f64() / (MANY - FEW) as f64)
+}

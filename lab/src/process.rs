@@ -1,0 +1,128 @@
+//! Programs that are started: measured, kept busy, compiled, asked for a record.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use xtask::programs::{find, output, root, step};
+
+/// What a process took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    pub(crate) wall: Duration,
+    /// User and system.
+    pub(crate) cpu: Duration,
+    pub(crate) peak_bytes: u64,
+}
+
+/// Runs a command without input or output and measures it. The exit status
+/// must be 0.
+pub(crate) fn measure(command: &mut Command) -> Result<Taken> {
+    let started = Instant::now();
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("{} cannot be started", command.get_program().display()))?;
+    let (status, usage) = wait(child.id())?;
+    let wall = started.elapsed();
+    if status != 0 {
+        bail!("{command:?} ended with wait status {status:#x}");
+    }
+    let of = |time: libc::timeval| {
+        let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+        whole + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
+    };
+    Ok(Taken {
+        wall,
+        cpu: of(usage.ru_utime) + of(usage.ru_stime),
+        peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+    })
+}
+
+/// Waits for a child and takes its usage, which `std` does not report.
+#[expect(unsafe_code, reason = "std has no wait with usage")]
+fn wait(pid: u32) -> Result<(i32, libc::rusage)> {
+    let mut status = 0;
+    // SAFETY: rusage is plain integers, for which zeros are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let pid = libc::pid_t::try_from(pid)?;
+    // SAFETY: both pointers are valid for the call.
+    let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+    if waited != pid {
+        bail!("waiting failed: {}", std::io::Error::last_os_error());
+    }
+    Ok((status, usage))
+}
+
+/// Compiles a C program of `lab/programs`.
+pub(crate) fn compile(
+    folder: &Path,
+    source: &str,
+    name: &str,
+    options: &[&str],
+) -> Result<PathBuf> {
+    let compiler = find("gcc").or_else(|| find("cc"));
+    let compiler = compiler.context("gcc is missing: install it with `apt-get install gcc`")?;
+    let program = folder.join(name);
+    let mut command = Command::new(compiler);
+    command.arg("-o").arg(&program);
+    command.arg(root().join("lab/programs").join(source));
+    step(command.args(options).arg("-lm"))?;
+    Ok(program)
+}
+
+/// Copies a folder of `lab/programs`.
+pub(crate) fn copy_programs(name: &str, into: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(root().join("lab/programs").join(name))? {
+        let entry = entry?;
+        std::fs::copy(entry.path(), into.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// The JSON that a command prints.
+pub(crate) fn read_record(command: &mut Command) -> Result<Value> {
+    let text = output(command)?;
+    serde_json::from_str(&text).with_context(|| format!("{command:?} printed no JSON"))
+}
+
+/// What keeps a CPU busy, for `sh`.
+pub(crate) const BUSY: &str = "while :; do :; done";
+
+/// A process with all that it starts, until it is dropped.
+pub(crate) struct Group(Child);
+
+impl Group {
+    /// Starts a command without input or output, in a process group of its own.
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let child = command
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(Self(child))
+    }
+
+    /// Starts processes that keep CPUs busy.
+    pub(crate) fn start_busy(count: usize) -> Result<Vec<Self>> {
+        let start = |_| Self::start(Command::new("sh").args(["-c", BUSY]));
+        (0..count).map(start).collect()
+    }
+}
+
+impl Drop for Group {
+    #[expect(unsafe_code, reason = "std signals no process group")]
+    fn drop(&mut self) {
+        if let Ok(group) = libc::pid_t::try_from(self.0.id()) {
+            // SAFETY: kill reads no memory of ours.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,255 @@
+//! Gates over the benchmarks of six open-source projects, beside what their
+//! own tools say of the same builds.
+//!
+//! Each script of `projects/` makes two builds, `base` and `head`, from the
+//! published source of a project, `head` with a planted slow-down of one
+//! benchmark, and a suite of few benchmarks. A third build, `same`, is a copy
+//! of `base`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use pinwise_stats::{describe, welch};
+
+use crate::Setting;
+use crate::aa::{LEVEL, read_times};
+use crate::gates::{Cell, gate};
+use crate::rounds::{median, take_turns};
+use crate::table::Table;
+use xtask::programs::{find_or_install, output};
+
+/// Gates of each kind and project.
+const GATES: u64 = 1;
+/// Series of each build, alternating, for the size of what is planted.
+const SERIES: usize = 9;
+/// What is less is nothing to find: the smallest effect.
+const LEAST_SIZE: f64 = 0.01;
+const BUDGET: &str = "10m";
+const SOURCES: &str = include_str!("../projects/sources.sh");
+
+struct Project {
+    name: &'static str,
+    benchmarks: &'static str,
+    script: &'static str,
+    /// Part of the name of the benchmark that is slower in `head`.
+    planted: &'static str,
+    /// Programs and their Debian packages.
+    needs: &'static [(&'static str, &'static str)],
+    /// A tool that compares two builds, run by `peer.sh BASE HEAD`: it prints the
+    /// benchmarks that it calls slower; hyperfine leaves their times.
+    peer: Option<&'static str>,
+}
+
+const PROJECTS: [Project; 6] = [
+    Project {
+        name: "fancy-regex 0.14.0",
+        benchmarks: "Rust, criterion",
+        script: include_str!("../projects/rust.sh"),
+        planted: "run_tricky",
+        needs: &[("python3", "python3")],
+        peer: Some("criterion"),
+    },
+    Project {
+        name: "snappy 1.1.9",
+        benchmarks: "C++, Google Benchmark",
+        script: include_str!("../projects/cpp.sh"),
+        planted: "BM_ZFlat",
+        needs: &[
+            ("g++", "g++"),
+            ("/usr/include/benchmark/benchmark.h", "libbenchmark-dev"),
+            ("cmake", "cmake"),
+            ("python3", "python3"),
+        ],
+        peer: None,
+    },
+    Project {
+        name: "regexp2 1.11.5",
+        benchmarks: "Go",
+        script: include_str!("../projects/go.sh"),
+        planted: "MatchHard",
+        needs: &[("go", "golang-go"), ("python3", "python3")],
+        peer: Some("benchstat"),
+    },
+    Project {
+        name: "commons-csv 1.10.0",
+        benchmarks: "Java, JMH",
+        script: include_str!("../projects/java.sh"),
+        planted: "parseCommonsCSV",
+        needs: &[
+            ("javac", "default-jdk-headless"),
+            ("mvn", "maven"),
+            ("unzip", "unzip"),
+            ("python3", "python3"),
+        ],
+        peer: None,
+    },
+    Project {
+        name: "fastjsonschema 2.22.3",
+        benchmarks: "Python, pytest-benchmark",
+        script: include_str!("../projects/python.sh"),
+        planted: "ok_values",
+        needs: &[("python3", "python3 python3-venv")],
+        peer: None,
+    },
+    Project {
+        name: "lz4 1.9.4",
+        benchmarks: "C, the tool itself",
+        script: include_str!("../projects/tool.sh"),
+        planted: "slow",
+        needs: &[
+            ("make", "make"),
+            ("cc", "gcc"),
+            ("python3", "python3"),
+            ("hyperfine", "hyperfine"),
+        ],
+        peer: Some("hyperfine"),
+    },
+];
+
+pub(crate) fn run(setting: &Setting) -> Result<()> {
+    let mut table = Table::new(
+        "projects",
+        "project | benchmarks | planted | alarm: same | alarm: planted | found | missed | \
+         undecided: same, planted | minutes | beside: alarms | beside: found",
+    );
+    let (mut unchanged, mut planted) = (Cell::default(), Cell::default());
+    for project in &PROJECTS {
+        let result = prepare_builds(setting, project)
+            .and_then(|folder| row(setting, project, &folder, &mut unchanged, &mut planted));
+        match result {
+            Ok(row) => table.row(row),
+            Err(why) => println!("SKIPPED {}: {why:#}", project.name),
+        }
+    }
+    table.publish()?;
+    println!(
+        "\nIn all: {} false alarms in {} gates; {} of {} planted slow-downs found, {} missed.",
+        unchanged.alarms + planted.alarms,
+        unchanged.gates + planted.gates,
+        planted.found,
+        planted.gates,
+        planted.missed,
+    );
+    Ok(())
+}
+
+/// A folder with the builds of a project, its suite, and what its peer needs.
+fn prepare_builds(setting: &Setting, project: &Project) -> Result<PathBuf> {
+    for (program, package) in project.needs {
+        find_or_install(program, package)?;
+    }
+    let word = project.name.split(' ').next().unwrap_or_default();
+    let folder = setting.folder.path().join(word);
+    std::fs::create_dir_all(&folder)?;
+    let script = format!("{SOURCES}{}cp -a base same\n", project.script);
+    std::fs::write(folder.join("make.sh"), script)?;
+    eprintln!("lab: building {}", project.name);
+    output(shell(&folder).arg("make.sh"))?;
+    Ok(folder)
+}
+
+fn shell(folder: &Path) -> Command {
+    let mut command = Command::new("sh");
+    // Cargo's variables for this crate are not for the projects.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_") && text != "CARGO_HOME" {
+            command.env_remove(&name);
+        }
+    }
+    command.arg("-eu").current_dir(folder);
+    command
+}
+
+fn row(
+    setting: &Setting,
+    project: &Project,
+    folder: &Path,
+    all_unchanged: &mut Cell,
+    all_planted: &mut Cell,
+) -> Result<String> {
+    let size = size(folder)?;
+    let is_there = size >= LEAST_SIZE;
+    let (mut unchanged, mut planted) = (Cell::default(), Cell::default());
+    let (mut alarms, mut found) = (0, 0);
+    for seed in 0..GATES {
+        for (head, cell) in [("same", &mut unchanged), ("head", &mut planted)] {
+            let is_changed = head == "head";
+            let is_slower = |name: &str| is_changed && name.contains(project.planted);
+            let record = gate(setting, folder, head, &["--budget", BUDGET], seed)?;
+            cell.add(&record, is_slower);
+            match is_changed && is_there {
+                true => all_planted.add(&record, is_slower),
+                false => all_unchanged.add(&record, is_slower),
+            }
+            for slower in beside(project, folder, head)? {
+                match is_slower(&slower) {
+                    true => found += 1,
+                    false => alarms += 1,
+                }
+            }
+            let decision = &record["verdict"]["sentence"];
+            eprintln!("lab: {} {head} {seed}: {decision}", project.name);
+        }
+    }
+    let of_gates = |count: usize| match is_there {
+        true => format!("{count} of {GATES}"),
+        false => "–".to_owned(),
+    };
+    let beside = project.peer.map_or_else(
+        || "– | –".to_owned(),
+        |name| format!("{name} {alarms} | {}", of_gates(found)),
+    );
+    Ok(format!(
+        "{} | {} | {:+.1} % | {} of {GATES} | {} of {GATES} | {} | {} | {}, {} | {:.1} | {beside}",
+        project.name,
+        project.benchmarks,
+        100.0 * size,
+        unchanged.alarms,
+        planted.alarms,
+        of_gates(planted.found),
+        of_gates(planted.missed),
+        unchanged.undecided,
+        planted.undecided,
+        median(&[unchanged.minutes, planted.minutes].concat()),
+    ))
+}
+
+/// How much slower the planted benchmark is, as a share: `size.sh BUILD` prints
+/// the least time of a series, which neighbours disturb least.
+fn size(folder: &Path) -> Result<f64> {
+    let builds = ["base", "head"];
+    let times = take_turns(SERIES, builds.len(), |build| {
+        let text = output(shell(folder).args(["size.sh", builds[build]]))?;
+        text.trim().parse::<f64>().context("size.sh prints a time")
+    })?;
+    Ok(median(&times[1]) / median(&times[0]) - 1.0)
+}
+
+/// Benchmarks that the project's own tool calls slower.
+fn beside(project: &Project, folder: &Path, head: &str) -> Result<Vec<String>> {
+    let Some(peer) = project.peer else {
+        return Ok(Vec::new());
+    };
+    let text = output(shell(folder).args(["peer.sh", "base", head]))?;
+    match peer {
+        "hyperfine" => hyperfine(folder),
+        _ => Ok(text.lines().map(str::to_owned).collect()),
+    }
+}
+
+/// Each file of its names one benchmark.
+fn hyperfine(folder: &Path) -> Result<Vec<String>> {
+    let mut slower = Vec::new();
+    for entry in std::fs::read_dir(folder.join("times"))? {
+        let path = entry?.path();
+        let [base, head] = read_times(&path)?;
+        let is_longer = describe::mean(&head) > describe::mean(&base);
+        if is_longer && welch::two_sided_p(&base, &head) < LEVEL {
+            let name = path.file_stem().context("a name")?;
+            slower.push(name.to_string_lossy().into_owned());
+        }
+    }
+    Ok(slower)
+}

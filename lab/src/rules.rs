@@ -1,0 +1,162 @@
+//! What rules cost while 200 processes a second are started, and how soon a new
+//! process is placed: notified by the kernel, and polling.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::Setting;
+use crate::process::compile;
+use crate::rounds::show;
+use crate::table::Table;
+use xtask::programs::output;
+
+/// Process starts a second.
+const RATE: u64 = 200;
+/// Seconds of them.
+const SECONDS: u64 = 20;
+/// Processes whose placing is timed, alone and in the storm each.
+const PLACED: usize = 200;
+const SEED: u64 = 20_261_122;
+
+pub(crate) fn run(setting: &Setting) -> Result<()> {
+    let folder = setting.folder.path();
+    let starter = compile(folder, "rules.c", "starter", &["-O1"])?;
+    let waiter = folder.join("waiter");
+    std::fs::copy(&starter, &waiter)?;
+    let rules = folder.join("rules.toml");
+    std::fs::write(
+        &rules,
+        format!(
+            "[[rule]]\nname = \"waiter\"\nexecutable = '{}'\nplace = \"cpu:0\"\n\
+             [[rule]]\nname = \"other\"\nexecutable = \"redis-server\"\nplace = \"compact\"\n",
+            waiter.display()
+        ),
+    )?;
+    let mut table = Table::new(
+        "rules",
+        "events | share of one CPU | by ticks | µs a start | \
+         placed alone, median (quartiles) ms | placed in the storm, median (quartiles) ms | \
+         never placed",
+    );
+    for (name, options) in [
+        ("process connector", &[][..]),
+        ("polling, 100 ms", &["--poll-only"]),
+    ] {
+        let mut kept = Kept::start(setting, &rules, options)?;
+        let figures = measure(&mut kept, &starter, &waiter)?;
+        table.row(format!("{name} | {}", figures.row()));
+    }
+    table.publish()
+}
+
+struct Figures {
+    share: f64,
+    ticks: f64,
+    alone: Vec<f64>,
+    storm: Vec<f64>,
+    never: usize,
+}
+
+impl Figures {
+    fn row(self) -> String {
+        #[expect(clippy::cast_precision_loss, reason = "a small number")]
+        let each = self.share / 100.0 * 1e6 / RATE as f64;
+        format!(
+            "{:.2} % | {:.2} % | {each:.0} | {} | {} | {}",
+            self.share,
+            self.ticks,
+            show(&self.alone, 1),
+            show(&self.storm, 1),
+            self.never
+        )
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds and ticks")]
+fn measure(kept: &mut Kept, starter: &Path, waiter: &Path) -> Result<Figures> {
+    let mut chance = ChaCha8Rng::seed_from_u64(SEED);
+    let mut never = 0;
+    let alone = place(waiter, &mut chance, &mut never)?;
+    let before = kept.used()?;
+    let began = Instant::now();
+    let mut storm = Command::new(starter);
+    let words = ["start", &RATE.to_string(), &SECONDS.to_string()];
+    output(storm.args(words).arg("/bin/true"))?;
+    let seconds = began.elapsed().as_secs_f64();
+    let after = kept.used()?;
+    let long = (SECONDS * 4).to_string();
+    let mut storm = Command::new(starter)
+        .args(["start", &RATE.to_string(), &long, "/bin/true"])
+        .stdout(Stdio::null())
+        .spawn()?;
+    let in_storm = place(waiter, &mut chance, &mut never);
+    storm.kill()?;
+    storm.wait()?;
+    Ok(Figures {
+        share: (after.0 - before.0) as f64 / 1e9 / seconds * 100.0,
+        ticks: (after.1 - before.1) as f64 / 100.0 / seconds * 100.0,
+        alone,
+        storm: in_storm?,
+        never,
+    })
+}
+
+/// Milliseconds until each of many processes was placed.
+fn place(waiter: &Path, chance: &mut ChaCha8Rng, never: &mut usize) -> Result<Vec<f64>> {
+    let mut all = Vec::with_capacity(PLACED);
+    for _ in 0..PLACED {
+        std::thread::sleep(Duration::from_millis(chance.random_range(30..130)));
+        let output_text = Command::new(waiter).output()?;
+        let output_text = String::from_utf8_lossy(&output_text.stdout).into_owned();
+        match output_text.trim().parse::<f64>() {
+            Ok(micros) => all.push(micros / 1000.0),
+            Err(_) => *never += 1,
+        }
+    }
+    Ok(all)
+}
+
+/// The rules in force, ended with this.
+struct Kept(Child);
+
+impl Kept {
+    fn start(setting: &Setting, rules: &Path, options: &[&str]) -> Result<Self> {
+        let state = setting.folder.path().join("state");
+        let mut command = Command::new(&setting.pinwise);
+        command.args(["apply", "rules", "run", "--state"]);
+        command.arg(&state).arg(rules).args(options);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let kept = Self(command.spawn()?);
+        // It looks at all processes first.
+        std::thread::sleep(Duration::from_secs(1));
+        Ok(kept)
+    }
+
+    /// CPU time so far: ns of the scheduler's, ticks of 10 ms.
+    fn used(&mut self) -> Result<(u64, u64)> {
+        if let Some(status) = self.0.try_wait()? {
+            bail!("pinwise apply rules ended: {status}");
+        }
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.0.id()));
+        let clock = read("schedstat")?;
+        let clock = clock.split(' ').next().context("schedstat is empty")?;
+        let stat = read("stat")?;
+        let (_, fields) = stat.rsplit_once(')').context("stat has no name")?;
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        let ticks: Result<Vec<u64>, _> = ticks.map(str::parse).collect();
+        Ok((clock.parse()?, ticks?.iter().sum()))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SIGTERM, so that everybody is given back.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}

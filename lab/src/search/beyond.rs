@@ -1,0 +1,98 @@
+//! Searches as the command makes them, in worlds that the other tables do not
+//! draw: what is decided, in how many runs, at what regret, and how often what
+//! is said besides is true.
+
+use anyhow::Result;
+use pinwise_record::{SearchAnswer, SearchRecord};
+use pinwise_sim::world::{self, World, WorldNoise};
+
+use super::search_worlds::{self, SERIES, SERVER};
+use super::table::{percent, quantile};
+use crate::share::count_of;
+use crate::table::Table;
+
+type Draw = Box<dyn Fn(u64) -> (usize, String) + Sync>;
+
+/// The table, of those worlds whose `/NAME/` is asked for.
+pub(super) fn publish(seeds: u64, takes: &dyn Fn(&str) -> bool) -> Result<()> {
+    let mut table = Table::new(
+        "search-beyond",
+        "world | seeds | runs | 90 % | with confirmation | decided | does not matter | regret | \
+         95 % | over 3 % | truths in 90 % intervals | smaller is enough | wrongly",
+    );
+    for (name, draw) in cells() {
+        if takes(&format!("/{name}/")) {
+            table.row(row(&name, &searches(seeds, &*draw)));
+        }
+    }
+    table.publish()
+}
+
+fn cells() -> Vec<(String, Draw)> {
+    let mut cells: Vec<(String, Draw)> = vec![
+        (
+            "varied demands".to_owned(),
+            Box::new(search_worlds::varied_demands),
+        ),
+        ("two basins".to_owned(), Box::new(search_worlds::two_basins)),
+        (
+            "nothing matters".to_owned(),
+            Box::new(|seed| (24, world::describe_on(World::Flat, seed, SERVER, 24))),
+        ),
+    ];
+    for series in SERIES {
+        let noise = WorldNoise::Series(format!("{series}.csv.xz").into());
+        let draw = move |seed| {
+            let text = world::describe_on(World::Fits, seed, "package:2 l3:2 core:4 pu:2", 8);
+            (8, world::with_noise(&text, &noise))
+        };
+        cells.push((format!("fits, {series}"), Box::new(draw)));
+    }
+    cells
+}
+
+/// Half of the seeds on a second thread.
+fn searches(seeds: u64, draw: &(dyn Fn(u64) -> (usize, String) + Sync)) -> Vec<SearchRecord> {
+    let every_other = |first: u64| -> Vec<SearchRecord> {
+        let seeds = (first..=seeds).step_by(2);
+        let made = seeds.map(|seed| {
+            let (threads, text) = draw(seed);
+            search_worlds::search(threads, &text, seed)
+        });
+        made.collect()
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| every_other(2));
+        let mut all = every_other(1);
+        all.extend(other.join().expect("the other half"));
+        all
+    })
+}
+
+fn row(name: &str, records: &[SearchRecord]) -> String {
+    let runs = |share| quantile(records.iter().map(|r| r.runs_used as f64), share);
+    let all = quantile(records.iter().map(|r| r.runs.len() as f64), 0.5);
+    let regrets = || records.iter().map(search_worlds::regret);
+    let of = |kind| records.iter().filter(|r| r.verdict.kind == kind).count();
+    let decided = records.len() - of(SearchAnswer::Undecided);
+    let far = regrets().filter(|regret| *regret > 0.03).count();
+    let truths = records.iter().filter_map(|record| record.truth.as_ref());
+    let coverage: Vec<f64> = truths.map(|truth| truth.coverage).collect();
+    let mean = coverage.iter().sum::<f64>() / coverage.len().max(1) as f64;
+    let smaller: Vec<bool> = records.iter().filter_map(search_worlds::least).collect();
+    let wrong = smaller.iter().filter(|is_false| **is_false).count();
+    let n = records.len();
+    format!(
+        "{name} | {n} | {:.0} | {:.0} | {all:.0} | {} | {} | {} | {} | {} | {} | {} | {}",
+        runs(0.5),
+        runs(0.9),
+        count_of(decided, n),
+        count_of(of(SearchAnswer::DoesNotMatter), n),
+        percent(quantile(regrets(), 0.5)),
+        percent(quantile(regrets(), 0.95)),
+        count_of(far, n),
+        percent(mean),
+        smaller.len(),
+        count_of(wrong, smaller.len()),
+    )
+}

@@ -1,0 +1,197 @@
+//! One case: the search, and its rivals on the same candidates.
+
+use anyhow::Result;
+use pinwise_record::{SearchAnswer, SearchRecord};
+use pinwise_study::search::{self, SearchPlan, Unwatched};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::rivals::{self, Choice, Goal};
+use super::search_worlds;
+use super::worlds::Case;
+
+/// Indifference zone of all that have one.
+const WITHIN: f64 = 0.01;
+/// Error of all that have one.
+const ERROR: f64 = 0.05;
+/// Most runs of the search.
+const MOST_RUNS: usize = 200;
+/// A rival without a limit ends after this many runs of every candidate.
+const MOST_ROUNDS: usize = 20;
+/// Runs of random search as multiples of the search's.
+pub(crate) const MULTIPLES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
+
+/// Whom the search is held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rival {
+    /// Random search with as many runs.
+    Random,
+    /// Everything five times, medians.
+    Exhaustive,
+    /// Everything, in rounds that drop what is clearly worse.
+    Racing,
+    /// Thompson sampling, independent arms.
+    Thompson,
+    /// Sequential halving.
+    Halving,
+}
+
+impl Rival {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Random,
+        Self::Exhaustive,
+        Self::Racing,
+        Self::Thompson,
+        Self::Halving,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Exhaustive => "exhaustive",
+            Self::Racing => "racing",
+            Self::Thompson => "thompson",
+            Self::Halving => "halving",
+        }
+    }
+
+    /// As the table calls it.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Random => "random search, as many runs",
+            Self::Exhaustive => "every candidate five times",
+            Self::Racing => "every candidate, early stopping",
+            Self::Thompson => "Thompson sampling, no prior",
+            Self::Halving => "sequential halving",
+        }
+    }
+}
+
+/// Runs, and true cost of the choice over the true best, minus 1.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Score {
+    pub(crate) runs: usize,
+    pub(crate) regret: f64,
+}
+
+/// What the search said of itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Said {
+    /// Median error of predictions of candidates that were never run.
+    pub(crate) prediction_error: Option<f64>,
+    /// Share of truths in their 90 % intervals.
+    pub(crate) coverage: Option<f64>,
+    /// Is it said that placement does not matter?
+    pub(crate) is_same: bool,
+    /// Is that false: is another better than `os-default` by more than the
+    /// indifference zone?
+    pub(crate) is_different: bool,
+    /// Is nothing said?
+    pub(crate) is_undecided: bool,
+}
+
+/// What came of a case.
+#[derive(Debug, Clone)]
+pub(crate) struct ContestOutcome {
+    pub(crate) candidates: usize,
+    pub(crate) cpus: usize,
+    pub(crate) ours: Score,
+    pub(crate) said: Said,
+    /// In the order of the rivals asked for.
+    pub(crate) rivals: Vec<Score>,
+    /// Regret of random search at [`MULTIPLES`] of our runs; empty where it
+    /// was not asked for.
+    pub(crate) random: Vec<f64>,
+    /// Highest true cost of a candidate over the lowest, minus 1.
+    pub(crate) spread: f64,
+}
+
+/// The search and the rivals named on one case.
+pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOutcome> {
+    let record = search_for(case, seed)?;
+    let candidates_best = case.truths.iter().copied().fold(f64::INFINITY, f64::min);
+    let known_best = record.truth.as_ref().map(|truth| truth.cost);
+    let best = known_best.unwrap_or(f64::INFINITY).min(candidates_best);
+    // Without an answer it is who led at the end: rivals that reach their last
+    // run are asked no more, either.
+    let led = record.progress.last().and_then(|point| point.true_regret);
+    let chosen = match (record.true_regret.or(led), known_best) {
+        (Some(regret), Some(known)) => known * (1.0 + regret),
+        _ => case.truths[0],
+    };
+    let regret = |cost: f64| cost / best - 1.0;
+    let ours = Score {
+        runs: record.runs_used.max(1),
+        regret: regret(chosen),
+    };
+    let mut outcome = ContestOutcome {
+        candidates: case.truths.len(),
+        cpus: case.topology.allowed.len(),
+        ours,
+        said: said(&record, regret(case.truths[0])),
+        rivals: Vec::new(),
+        random: Vec::new(),
+        spread: regret(case.truths.iter().copied().fold(0.0, f64::max)),
+    };
+    for &rival in names {
+        let score = if rival == Rival::Random {
+            let leaders = random_leaders(case, ours.runs, seed)?;
+            let at = |times: usize| regret(case.truths[leaders[times * ours.runs - 1]]);
+            outcome.random = MULTIPLES.map(at).to_vec();
+            let runs = ours.runs;
+            let regret = at(1);
+            Score { runs, regret }
+        } else {
+            let choice = choose(case, rival, seed)?;
+            let regret = regret(case.truths[choice.best]);
+            let runs = choice.runs;
+            Score { runs, regret }
+        };
+        outcome.rivals.push(score);
+    }
+    Ok(outcome)
+}
+
+fn search_for(case: &Case, seed: u64) -> Result<SearchRecord> {
+    let plan = SearchPlan {
+        workload: case.program.clone(),
+        within: WITHIN,
+        max_runs: Some(MOST_RUNS),
+        confirmation_pairs: 0,
+        ..search_worlds::plan(case.threads, seed)
+    };
+    let mut machine = case.machine()?;
+    Ok(search::run(&plan, None, &mut machine, &mut Unwatched)?)
+}
+
+fn said(record: &SearchRecord, default_regret: f64) -> Said {
+    Said {
+        prediction_error: record.truth.as_ref().and_then(|t| t.prediction_error),
+        coverage: record.truth.as_ref().map(|truth| truth.coverage),
+        is_same: record.verdict.kind == SearchAnswer::DoesNotMatter,
+        is_different: default_regret > WITHIN,
+        is_undecided: record.verdict.kind == SearchAnswer::Undecided,
+    }
+}
+
+fn random_leaders(case: &Case, runs: usize, seed: u64) -> Result<Vec<usize>> {
+    let most = MULTIPLES.iter().copied().max().unwrap_or(1) * runs;
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    Ok(rivals::random_search(&mut case.arms()?, most, &mut chance))
+}
+
+fn choose(case: &Case, rival: Rival, seed: u64) -> Result<Choice> {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut arms = case.arms()?;
+    let goal = Goal {
+        within: WITHIN.ln_1p(),
+        error: ERROR,
+        most_runs: MOST_ROUNDS * case.truths.len(),
+    };
+    Ok(match rival {
+        Rival::Random | Rival::Exhaustive => rivals::exhaustive(&mut arms, 5, &mut chance),
+        Rival::Racing => rivals::racing(&mut arms, goal, &mut chance),
+        Rival::Thompson => rivals::thompson(&mut arms, goal, &mut chance),
+        Rival::Halving => rivals::successive_halving(&mut arms, &mut chance),
+    })
+}

@@ -1,0 +1,138 @@
+//! How many runs `pinwise search` needs, and how much is lost by its choice:
+//! held against other ways to find the best placement, on random simulated
+//! machines whose truth is known and which are not the search's own model.
+//!
+//! Filters are texts that `/WORLD/NOISE/` must contain (several joined by `+`; `2x8x8x2`
+//! for the machine of that shape; `varied demands`, `two basins`, `nothing matters` and
+//! `fits, SERIES` for whole searches without rivals).
+
+mod beyond;
+mod contest;
+#[path = "../../../tests/it/rivals.rs"]
+mod rivals;
+#[path = "../../../tests/it/search_worlds.rs"]
+mod search_worlds;
+mod table;
+mod worlds;
+
+use anyhow::{Result, bail};
+use contest::{ContestOutcome, Rival};
+use pinwise_sim::world::{self, World};
+use worlds::{Case, Noise};
+
+use crate::table::Table;
+
+/// Seeds of each kind of world and noise.
+const SEEDS: u64 = 125;
+/// Of the machine that has a table of its own.
+const TOPOLOGY: &str = "package:2 l3:8 core:8 pu:2";
+/// Its name in filters.
+const TOPOLOGY_NAME: &str = "2x8x8x2";
+
+/// What is asked for.
+struct Asked {
+    seeds: u64,
+    filter: String,
+    rivals: Vec<Rival>,
+}
+
+impl Asked {
+    fn takes(&self, label: &str) -> bool {
+        self.filter.split('+').all(|part| label.contains(part))
+    }
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let asked = parse_arguments(arguments)?;
+    let mut table = Table::new("search", table::HEAD);
+    let mut cells = Vec::new();
+    for world in World::ALL {
+        let name = world.name();
+        for noise in Noise::ALL {
+            if asked.takes(&format!("/{name}/{}/", noise.name())) {
+                let describe = |seed| world::describe(world, seed);
+                let outcomes = outcomes(noise, &asked, &describe)?;
+                table::add_cell(&mut table, name, noise.name(), &outcomes, &asked.rivals);
+                cells.push((name, noise.name(), outcomes));
+            }
+        }
+    }
+    table.publish()?;
+    table::publish_said(&cells)?;
+    table::publish_random(&cells)?;
+    publish_one_machine(&asked)?;
+    beyond::publish(asked.seeds, &|label| asked.takes(label))
+}
+
+/// The machine that everybody asks about.
+fn publish_one_machine(asked: &Asked) -> Result<()> {
+    let threads = worlds::most_shapes(TOPOLOGY)?;
+    let mut table = Table::new("search-one-machine", table::HEAD);
+    for world in World::ALL {
+        let name = world.name();
+        let noise = Noise::LogNormal;
+        if !asked.takes(&format!("{TOPOLOGY_NAME}/{name}/{}/", noise.name())) {
+            continue;
+        }
+        let describe = |seed| world::describe_on(world, seed, TOPOLOGY, threads);
+        let outcomes = outcomes(noise, asked, &describe)?;
+        table::add_cell(&mut table, name, noise.name(), &outcomes, &asked.rivals);
+    }
+    table.publish()
+}
+
+fn parse_arguments(arguments: &[String]) -> Result<Asked> {
+    let mut arguments = arguments.iter().cloned();
+    let seeds = arguments.next().map_or(Ok(SEEDS), |text| text.parse())?;
+    let filter = arguments.next().unwrap_or_default();
+    let names = arguments.next().unwrap_or_default();
+    let mut rivals = Vec::new();
+    for name in names.split('+').filter(|name| !name.is_empty()) {
+        match Rival::ALL.into_iter().find(|rival| rival.name() == name) {
+            Some(rival) => rivals.push(rival),
+            None => bail!("no rival is called '{name}'"),
+        }
+    }
+    if rivals.is_empty() {
+        rivals = Rival::ALL.to_vec();
+    }
+    Ok(Asked {
+        seeds,
+        filter,
+        rivals,
+    })
+}
+
+type Describe<'a> = dyn Fn(u64) -> String + Sync + 'a;
+
+/// As many seeds as are asked for, half of them on a second thread; those on
+/// which there is no choice do not count. What comes out does not depend on the
+/// threads.
+fn outcomes(noise: Noise, asked: &Asked, describe: &Describe<'_>) -> Result<Vec<ContestOutcome>> {
+    let every_other = |first: u64| -> Result<Vec<ContestOutcome>> {
+        let mut outcomes = Vec::new();
+        for seed in (first..).step_by(2) {
+            if outcomes.len() as u64 * 2 + first > asked.seeds {
+                break;
+            }
+            let case = Case::new(&describe(seed), noise, seed)?;
+            if case.has_choice() {
+                outcomes.push(contest::hold(&case, &asked.rivals, seed)?);
+            }
+        }
+        Ok(outcomes)
+    };
+    let (own, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| every_other(2));
+        (every_other(1), other.join())
+    });
+    let mut outcomes = own?;
+    match other {
+        Ok(other) => outcomes.extend(other?),
+        Err(_) => bail!("a thread of the benchmark panicked"),
+    }
+    if outcomes.is_empty() {
+        bail!("no seeds, no table");
+    }
+    Ok(outcomes)
+}

@@ -1,0 +1,178 @@
+//! Random machines with a program on them: what there is to choose from, and
+//! what it truly costs.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use pinwise_machine::{CommandRunner, End, Host, Request, Simulation};
+use pinwise_placement::space::Space;
+use pinwise_placement::{Placement, Realised};
+use pinwise_sim::SimulatedMachine;
+use pinwise_sim::world::{self, World, WorldNoise};
+use pinwise_topology::Topology;
+use pinwise_workload::{Command, Workload};
+
+use super::rivals::Arms;
+use xtask::programs::root;
+
+/// Recordings, one after the other as seeds go.
+const SERIES: [&str; 3] = ["light_cpu", "medium_mem", "aa_bg"];
+
+/// What disturbs runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noise {
+    /// Independent, 3 % a run.
+    LogNormal,
+    /// Recorded series.
+    Recorded,
+}
+
+impl Noise {
+    pub(crate) const ALL: [Self; 2] = [Self::LogNormal, Self::Recorded];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::LogNormal => "log-normal 3 %",
+            Self::Recorded => "recorded",
+        }
+    }
+
+    /// As the description of this seed has it.
+    fn draw(self, seed: u64) -> WorldNoise {
+        match self {
+            Self::LogNormal => WorldNoise::LogNormal(0.03),
+            Self::Recorded => {
+                let turn = usize::try_from(seed % SERIES.len() as u64).unwrap_or(0);
+                WorldNoise::Series(PathBuf::from(format!("{}.csv.xz", SERIES[turn])))
+            }
+        }
+    }
+}
+
+/// A machine and a program, with its candidates.
+#[derive(Debug)]
+pub(crate) struct Case {
+    text: String,
+    seed: u64,
+    pub(crate) topology: Topology,
+    pub(crate) threads: usize,
+    /// Without a number of threads.
+    pub(crate) program: Workload,
+    candidates: Vec<Realised>,
+    /// Seconds without noise, candidate by candidate.
+    pub(crate) truths: Vec<f64>,
+}
+
+impl Case {
+    /// What a description makes with this noise.
+    pub(crate) fn new(text: &str, noise: Noise, seed: u64) -> Result<Self> {
+        let text = world::with_noise(text, &noise.draw(seed));
+        let program = Workload::new(Command::from_line("sim-workload")?);
+        let mut machine = open(&text, seed)?;
+        let (topology, _) = machine.topology()?;
+        let everywhere = Placement::os_default().realise(&topology)?;
+        let counted = machine.run(&request(&program, &everywhere))?.threads;
+        let counted = usize::try_from(counted.context("threads are not given")?)?;
+        let space = Space::from_topology(&topology);
+        let threads = counted.clamp(1, space.cpus());
+        let mut candidates = vec![everywhere];
+        for shape in space.shapes(threads) {
+            let place = shape.placement.realise(&topology)?;
+            if place.cpus != candidates[0].cpus {
+                candidates.push(place);
+            }
+        }
+        let mut case = Self {
+            text,
+            seed,
+            topology,
+            threads,
+            program,
+            candidates,
+            truths: Vec::new(),
+        };
+        case.truths = case.true_costs(&machine)?;
+        Ok(case)
+    }
+
+    /// Is there anything to choose from? Where all CPUs are needed there is
+    /// not.
+    pub(crate) const fn has_choice(&self) -> bool {
+        self.candidates.len() > 1
+    }
+
+    fn true_costs(&self, machine: &SimulatedMachine) -> Result<Vec<f64>> {
+        let workload = self.workload();
+        let truths = self.candidates.iter().map(|place| {
+            let truth = machine.true_cost(&request(&workload, place));
+            truth.with_context(|| format!("{}: no truth of {}", self.seed, place.placement))
+        });
+        truths.collect()
+    }
+
+    /// The program with its number of threads.
+    fn workload(&self) -> Workload {
+        self.program.with_threads(self.threads, true)
+    }
+
+    /// The machine before its first run; the same chance every time.
+    pub(crate) fn machine(&self) -> Result<SimulatedMachine> {
+        open(&self.text, self.seed)
+    }
+
+    /// The same for a rival.
+    pub(crate) fn arms(&self) -> Result<SimulatedArms<'_>> {
+        Ok(SimulatedArms {
+            machine: self.machine()?,
+            workload: self.workload(),
+            candidates: &self.candidates,
+        })
+    }
+}
+
+fn open(text: &str, seed: u64) -> Result<SimulatedMachine> {
+    let folder = root().join("tests/data/series");
+    let machine = SimulatedMachine::from_text_in("random", text, &folder, seed)?;
+    Ok(machine)
+}
+
+fn request<'a>(workload: &'a Workload, place: &'a Realised) -> Request<'a> {
+    Request {
+        memory: place.memory.as_ref(),
+        ..Request::new(workload, &place.cpus)
+    }
+}
+
+/// The candidates of a case, to be run.
+#[derive(Debug)]
+pub(crate) struct SimulatedArms<'a> {
+    machine: SimulatedMachine,
+    workload: Workload,
+    candidates: &'a [Realised],
+}
+
+impl Arms for SimulatedArms<'_> {
+    fn count(&self) -> usize {
+        self.candidates.len()
+    }
+
+    fn run(&mut self, arm: usize) -> f64 {
+        let request = request(&self.workload, &self.candidates[arm]);
+        let run = self.machine.run(&request).expect("a simulated run");
+        assert_eq!(run.end, End::Status(0), "a program that does not fail");
+        run.wall.as_secs_f64().ln()
+    }
+}
+
+/// The number of threads that can lie in most shapes, of the powers of two.
+pub(crate) fn most_shapes(topology: &str) -> Result<usize> {
+    let text = world::describe_on(World::Fits, 1, topology, 1);
+    let mut machine = SimulatedMachine::from_text("shapes", &text, 1)?;
+    let space = Space::from_topology(&machine.topology()?.0);
+    let numbers = std::iter::successors(Some(1), |threads| Some(2 * threads));
+    let counts = numbers
+        .take_while(|threads| *threads <= space.cpus())
+        .map(|threads| (threads, space.shapes(threads).len()));
+    let most = counts.max_by_key(|count| count.1).context("no CPUs")?;
+    Ok(most.0)
+}

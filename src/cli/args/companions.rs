@@ -1,0 +1,21 @@
+//! Arguments on commands that run beside the measured one.
+
+use clap::Args;
+
+/// What `compare` takes for companions.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Beside the placement")]
+pub struct CompanionArgs {
+    /// Also run every arm with this command beside it; started before each run, ended
+    /// after it; repeatable
+    #[arg(
+        long = "beside",
+        value_name = "NAME=COMMAND",
+        conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
+    )]
+    pub companions: Vec<String>,
+    /// Begin a run once this succeeds, tried for 30 s; once for all, or once for each
+    /// --beside
+    #[arg(long = "beside-ready", value_name = "COMMAND", requires = "companions")]
+    pub ready: Vec<String>,
+}

@@ -1,0 +1,62 @@
+//! Which formats each command prints. Its help lists no other, and any other is refused.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgMatches, Command, ValueEnum};
+
+use super::Format;
+
+/// The formats of a command, named by its words.
+fn formats_of(words: &[&str]) -> &'static [Format] {
+    match words {
+        ["topology"] => &[Format::Text, Format::Json, Format::Xml],
+        ["bench", "jitter"] => &[Format::Text, Format::Json, Format::Csv],
+        ["record", "show"] => Format::value_variants(),
+        _ => &[Format::Text, Format::Json],
+    }
+}
+
+/// The same command line, for help: what is common to all lists of each command only
+/// what it prints.
+pub(super) fn with_formats(command: Command) -> Command {
+    let format = command.get_arguments().find(|arg| arg.get_id() == "format");
+    match format.cloned() {
+        Some(format) => command.mut_subcommands(|sub| with_own_formats(sub, &format, &[])),
+        None => command,
+    }
+}
+
+fn with_own_formats(command: Command, format: &Arg, around: &[&str]) -> Command {
+    let name = command.get_name().to_owned();
+    let words: Vec<&str> = around.iter().copied().chain([name.as_str()]).collect();
+    let known = formats_of(&words).iter();
+    let own = PossibleValuesParser::new(known.filter_map(Format::to_possible_value))
+        .try_map(|name| Format::from_str(&name, false));
+    command
+        .arg(format.clone().value_parser(own))
+        .mut_subcommands(|sub| with_own_formats(sub, format, &words))
+}
+
+/// Why the command that is called does not print this format, if so.
+pub(in crate::cli) fn refuse_format(matches: &ArgMatches) -> Option<String> {
+    let format = *matches.get_one::<Format>("format")?;
+    let mut words = Vec::new();
+    let mut inner = matches;
+    while let Some((name, deeper)) = inner.subcommand() {
+        words.push(name);
+        inner = deeper;
+    }
+    let known = formats_of(&words);
+    if known.contains(&format) {
+        return None;
+    }
+    let name = |format: &Format| {
+        let value = format.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    };
+    let (format, known): (_, Vec<String>) = (name(&format), known.iter().map(name).collect());
+    Some(format!(
+        "--format {format}: pinwise {} prints {}; a stored record: pinwise record show ID --format {format}",
+        words.join(" "),
+        known.join(" or "),
+    ))
+}

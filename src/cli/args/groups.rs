@@ -1,0 +1,43 @@
+//! Arguments on limits and cpusets as arms.
+
+use clap::Args;
+
+use crate::cli::values::parse_limit;
+use pinwise_placement::CpuLimit;
+
+/// What `compare` takes for cgroups of a command's own.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Beside the placement")]
+pub struct GroupArgs {
+    /// Also run under a limit on CPU time; such as 2 or 0.5/20ms, in a cgroup of its
+    /// own; repeatable
+    #[arg(
+        long = "limit",
+        value_name = "CPUS[/PERIOD]",
+        value_parser = parse_limit,
+        conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
+    )]
+    pub limits: Vec<CpuLimit>,
+    /// Also run in a cpuset of this placement's CPUs; cgroup v2 keeps others away from
+    /// them; repeatable
+    #[arg(
+        long,
+        value_name = "PLACEMENT",
+        conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
+    )]
+    pub exclusive: Vec<String>,
+    /// Also run every limited or placed arm with as many threads as fit, set by
+    /// environment variables as --threads-env does
+    #[arg(
+        long,
+        conflicts_with_all = ["with_itself", "threads_env", "pid", "unit", "cgroup"]
+    )]
+    pub fit_threads: bool,
+}
+
+impl GroupArgs {
+    /// Do runs get cgroups of their own?
+    pub(in crate::cli) fn are_given(&self) -> bool {
+        !self.limits.is_empty() || !self.exclusive.is_empty()
+    }
+}

@@ -1,0 +1,35 @@
+//! Arguments on how the scheduler treats the command.
+
+use clap::Args;
+
+use pinwise_workload::SchedulingPolicy;
+
+/// What `compare` takes for the scheduler.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Beside the placement")]
+pub struct SchedulingArgs {
+    /// Also run every arm with this policy: other, batch, idle, fifo:N, rr:N or
+    /// deadline:RUNTIME/DEADLINE/PERIOD; repeatable
+    #[arg(
+        long = "policy",
+        value_name = "POLICY",
+        conflicts_with_all = ["with_itself", "pid", "unit", "cgroup"]
+    )]
+    pub policies: Vec<SchedulingPolicy>,
+    /// Also run every arm with this niceness, -20 to 19; repeatable
+    #[arg(
+        long = "nice",
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = clap::value_parser!(i32).range(-20..=19),
+        conflicts_with_all = ["with_itself", "pid", "unit", "cgroup"]
+    )]
+    pub nices: Vec<i32>,
+}
+
+impl SchedulingArgs {
+    /// Is anything asked of the scheduler?
+    pub(in crate::cli) fn are_given(&self) -> bool {
+        !self.policies.is_empty() || !self.nices.is_empty()
+    }
+}

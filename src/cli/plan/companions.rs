@@ -1,0 +1,131 @@
+//! `--policy`, `--nice`, `--beside`: settings with which every arm also runs.
+
+use anyhow::{Context, bail};
+
+use super::candidates::parse_line;
+use super::groups;
+use crate::cli::args::CompareArgs;
+use crate::cli::values::parse_variable;
+use pinwise_machine::{Companion, RunSetting};
+use pinwise_study::compare::ArmPlan;
+
+/// The companions asked for.
+fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
+    let (texts, ready) = (&args.companions.companions, &args.companions.ready);
+    if ready.len() > 1 && ready.len() != texts.len() {
+        bail!(
+            "--beside-ready is given {} times for {} of --beside: give it once, or once for each",
+            ready.len(),
+            texts.len()
+        );
+    }
+    let options = &args.experiment.workload;
+    let mut found: Vec<Companion> = Vec::new();
+    for (at, text) in texts.iter().enumerate() {
+        let (name, line) = parse_variable(text)
+            .with_context(|| format!("--beside '{text}' is not NAME='COMMAND'"))?;
+        if found.iter().any(|other| other.name == name) {
+            bail!("--beside {name} is given twice: give each command a name of its own");
+        }
+        let ready = ready.get(at).or(ready.first());
+        let ready = ready.map(|line| parse_line(line, options).context("--beside-ready"));
+        found.push(Companion {
+            command: parse_line(&line, options).with_context(|| format!("--beside {name}"))?,
+            ready: ready.transpose()?,
+            name,
+        });
+    }
+    Ok(found)
+}
+
+/// Every arm as it is, with each policy and niceness, and all of these with each
+/// companion; where some have cgroups, all have.
+pub(super) fn with_settings(
+    mut arms: Vec<ArmPlan>,
+    args: &CompareArgs,
+) -> anyhow::Result<Vec<ArmPlan>> {
+    if args.groups.fit_threads {
+        arms = groups::with_fitting_threads(arms)?;
+    }
+    if args.groups.are_given() {
+        groups::give_to_all(&mut arms);
+    }
+    let policies = args.scheduling.policies.iter();
+    let policies = policies.map(|policy| (format!(", {policy}"), RunSetting::Policy(*policy)));
+    let nices = args.scheduling.nices.iter();
+    let nices = nices.map(|nice| (format!(", nice {nice}"), RunSetting::Nice(*nice)));
+    let scheduled: Vec<(String, RunSetting)> = policies.chain(nices).collect();
+    let companions = companions(args)?.into_iter();
+    let beside: Vec<(String, RunSetting)> = companions
+        .map(|companion| {
+            let name = format!(" beside {}", companion.name);
+            (name, RunSetting::Companion(companion))
+        })
+        .collect();
+    Ok(also_with(also_with(arms, &scheduled), &beside))
+}
+
+/// Every arm, and after it the same with each of these settings, by the end of its name.
+fn also_with(arms: Vec<ArmPlan>, settings: &[(String, RunSetting)]) -> Vec<ArmPlan> {
+    let with = |arm: &ArmPlan, (name, setting): &(String, RunSetting)| ArmPlan {
+        name: format!("{}{name}", arm.name),
+        is_default: false,
+        same_as: Vec::new(),
+        settings: arm
+            .settings
+            .iter()
+            .cloned()
+            .chain([setting.clone()])
+            .collect(),
+        ..arm.clone()
+    };
+    let mut all = Vec::new();
+    for arm in arms {
+        let others: Vec<ArmPlan> = settings.iter().map(|s| with(&arm, s)).collect();
+        all.push(arm);
+        all.extend(others);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_placement::Placement;
+    use pinwise_topology::Topology;
+    use pinwise_workload::{Command, Workload};
+
+    #[test]
+    fn every_arm_runs_with_each_setting() {
+        let topology = Topology::from_synthetic("package:1 core:4 pu:1").unwrap();
+        let arm = |placement: Placement| ArmPlan {
+            name: placement.to_string(),
+            workload: Workload::new(Command::from_line("prog").unwrap()),
+            place: placement.realise(&topology).unwrap(),
+            same_as: Vec::new(),
+            is_default: placement == Placement::os_default(),
+            binding: None,
+            settings: Vec::new(),
+        };
+        let arms = vec![
+            arm(Placement::os_default()),
+            arm("compact*2".parse().unwrap()),
+        ];
+        let nice = |nice: i32| (format!(", nice {nice}"), RunSetting::Nice(nice));
+        let all = also_with(arms, &[nice(5), nice(9)]);
+        let names: Vec<&str> = all.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "os-default",
+                "os-default, nice 5",
+                "os-default, nice 9",
+                "compact*2",
+                "compact*2, nice 5",
+                "compact*2, nice 9",
+            ]
+        );
+        assert_eq!(all[4].settings, [RunSetting::Nice(5)]);
+        assert!(all[0].is_default && !all[1].is_default);
+    }
+}

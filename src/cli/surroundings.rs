@@ -1,0 +1,25 @@
+//! This program and the folders that its environment names.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+/// This executable, whose kernels are started as commands.
+pub(super) fn own_program() -> anyhow::Result<String> {
+    let path = std::env::current_exe().context("finding pinwise itself")?;
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| format!("the path of pinwise is not UTF-8: {}", path.display()))
+}
+
+/// Where files are made that nobody keeps.
+pub(super) fn temporary_folder() -> PathBuf {
+    named_folder("TMPDIR").unwrap_or_else(|| "/tmp".into())
+}
+
+/// The folder that a variable names.
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+pub(super) fn named_folder(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}

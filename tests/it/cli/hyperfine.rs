@@ -1,0 +1,65 @@
+//! What users of hyperfine type means here what it means there, or is refused with
+//! the word to use.
+//!
+//! `tests/data/hyperfine.txt` has a line with `$` for each idiom; below it stands what
+//! is measured, arm by arm, after what is warned of, or else the error.
+//! `INSTA_UPDATE=always` writes down what comes out now.
+
+use serde_json::Value;
+
+use super::Stage;
+use crate::support::{root, texts};
+
+#[test]
+fn words_of_hyperfine_keep_their_meaning_or_are_refused() {
+    let file = root().join("tests/data/hyperfine.txt");
+    let table = std::fs::read_to_string(&file).unwrap();
+    let (head, cases) = table.trim_end().split_once("\n\n").unwrap();
+    let stage = Stage::new();
+    stage.write("in.txt", "");
+    let said = cases.split("\n\n").map(|case| {
+        let line = case.lines().next().unwrap();
+        format!("{line}\n{}", meaning(&stage, line))
+    });
+    let found = format!("{head}\n\n{}\n", said.collect::<Vec<_>>().join("\n\n"));
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(&file, found).unwrap();
+    } else {
+        let lines = table.lines().zip(found.lines());
+        let other: Vec<_> = lines.filter(|(then, now)| then != now).collect();
+        assert!(other.is_empty() && table == found, "{other:#?}");
+    }
+}
+
+/// What is measured, with what belongs to it; the error, where nothing is.
+#[track_caller]
+fn meaning(stage: &Stage, line: &str) -> String {
+    let own = "compare --machine sim:same.toml --store none --quiet --seed 1 --format json";
+    let line = line.replacen("$ hyperfine", own, 1);
+    let output = stage.command(&line).output().unwrap();
+    let (out, err) = texts(&output);
+    if output.status.code() == Some(2) {
+        assert_eq!(out, "", "{line}");
+        return err.trim_end().to_owned();
+    }
+    assert!(output.status.success(), "{line}: {err}");
+    let record: Value = serde_json::from_str(&out).unwrap();
+    let warnings = err.lines().filter(|line| line.contains("syntax"));
+    let arms = record["arms"].as_array().unwrap().iter().map(arm);
+    let lines: Vec<String> = warnings.map(str::to_owned).chain(arms).collect();
+    lines.join("\n")
+}
+
+fn arm(arm: &Value) -> String {
+    let words = arm["command"].as_array().unwrap().iter();
+    let command = shell_words::join(words.map(|word| word.as_str().unwrap()));
+    let name = arm["name"].as_str().unwrap();
+    let workload = &arm["workload"];
+    let parts = ["prepare", "conclude", "input", "environment"].map(|key| match &workload[key] {
+        Value::String(text) => format!("; {key}: {text}"),
+        Value::Array(pairs) if !pairs.is_empty() => format!("; {key}: {}", workload[key]),
+        _ => String::new(),
+    });
+    let runs = arm["runs"].as_array().unwrap().len();
+    format!("{name}: {command}{}; {runs} runs", parts.concat())
+}

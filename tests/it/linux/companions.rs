@@ -1,0 +1,117 @@
+//! Commands beside the measured one.
+
+use super::trial::Trial;
+
+/// Runs that a companion was there for, and that it was not: `yes` and `no` lines.
+const LOOK: &str = "if kill -0 $(cat running); then echo yes; else echo no; fi >> seen";
+/// There while it runs, with a child that gets away from its group, and one that
+/// everybody has left.
+const NOISE: &str = "noise=echo $$ > running; trap exit TERM; setsid sleep 1000 & (sleep 1000 &); while :; do sleep 0.01; done";
+
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec![
+        "compare",
+        "--shell=sh",
+        "--max-runs",
+        "6",
+        "--beside",
+        NOISE,
+    ];
+    all.extend(["--beside-ready", "kill -0 $(cat running)"]);
+    all.extend(more);
+    all.extend(["--", LOOK]);
+    all
+}
+
+#[test]
+fn a_companion_is_there_for_its_arm_only() {
+    let trial = Trial::new();
+    let output = trial.pinwise(&arguments(&[])).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{out}{err}");
+    trial.leaves_no_process();
+    let seen = std::fs::read_to_string(trial.path("seen")).unwrap();
+    let count = |word: &str| seen.lines().filter(|line| *line == word).count();
+    assert!(count("yes") >= 6 && count("yes") == count("no"), "{seen}");
+    let record = trial.stored();
+    assert_eq!(record["arms"][0]["name"], "os-default");
+    assert_eq!(record["arms"][1]["name"], "os-default beside noise");
+    let beside = &record["arms"][1]["setting"]["beside"][0];
+    assert_eq!(beside["name"], "noise", "{record}");
+    // Its processes are none of the command's.
+    for arm in record["arms"].as_array().unwrap() {
+        for run in arm["runs"].as_array().unwrap() {
+            assert!(run["wall_s"].as_f64().unwrap() < 500.0, "{run}");
+            assert_eq!(run["exit"], 0, "{run}");
+        }
+    }
+    let findings = record["findings"].to_string();
+    assert!(findings.contains("Beside noise: os-default "), "{findings}");
+}
+
+#[test]
+fn a_killed_pinwise_leaves_no_companion() {
+    let trial = Trial::new();
+    let kill = "kill -0 $(cat running) && kill -9 $PPID; exit 0";
+    let mut arguments = arguments(&[]);
+    arguments.pop();
+    arguments.push(kill);
+    let status = trial.pinwise(&arguments).status().unwrap();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(9)
+    );
+    trial.leaves_no_process();
+}
+
+#[test]
+fn a_companion_that_ends_makes_the_run_invalid() {
+    let trial = Trial::new();
+    let arguments = [
+        "compare",
+        "--shell=sh",
+        "--max-runs",
+        "6",
+        "--beside",
+        "brief=true",
+        "--",
+        "sleep 0.3",
+    ];
+    let output = trial.pinwise(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let record = trial.stored();
+    let why = record["arms"][1]["invalid"].as_str().unwrap();
+    assert!(why.contains("brief ended during the run"), "{why}");
+    assert!(record["arms"][0]["invalid"].is_null(), "{record}");
+}
+
+#[test]
+fn companions_that_cannot_be_are_refused() {
+    let trial = Trial::new();
+    let refused = |arguments: &[&str], words: &str| {
+        let arguments = [&["compare", "--max-runs", "6"], arguments, &["--", "true"]].concat();
+        let output = trial.pinwise(&arguments).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
+        assert!(err.contains(words), "{arguments:?}: {err}");
+    };
+    refused(&["--beside", "sleep 9"], "is not NAME='COMMAND'");
+    refused(
+        &["--beside", "a=sleep 9", "--beside", "a=sleep 8"],
+        "--beside a is given twice",
+    );
+    refused(
+        &["--beside", "a=no-such-program-here"],
+        "no-such-program-here: no such program",
+    );
+    let asked = ["--beside", "a=true", "--beside-ready", "false"];
+    refused(&asked, "it ended before it was ready");
+    let simulated = [
+        "--machine",
+        "sim:package:1 core:4 pu:1",
+        "--beside",
+        "a=true",
+    ];
+    refused(&simulated, "omit it with --machine sim:");
+}

@@ -1,0 +1,95 @@
+//! Scheduling policies and niceness as arms.
+
+use super::trial::{Trial, two_cpus};
+use crate::support::skipped;
+
+#[test]
+fn a_command_has_the_policy_and_niceness_of_its_arm() {
+    let test = "a_command_has_the_policy_and_niceness_of_its_arm";
+    let trial = Trial::new();
+    if trial
+        .shell("chrt --batch 0 true >/dev/null 2>&1 && echo yes || true")
+        .trim()
+        != "yes"
+    {
+        return skipped(test, "no chrt");
+    }
+    // Fields 19 and 41 of proc_pid_stat(5), after the name and its bracket.
+    let look = "sed 's/.*) //' /proc/self/stat | awk '{print $17, $39}' >> seen";
+    let arguments = [
+        "compare",
+        "--shell=sh",
+        "--max-runs",
+        "6",
+        "--policy",
+        "batch",
+    ];
+    let arguments = [
+        &arguments[..],
+        &["--policy", "idle", "--nice", "7", "--", look],
+    ]
+    .concat();
+    let output = trial.pinwise(&arguments).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    let seen = std::fs::read_to_string(trial.path("seen")).unwrap();
+    let own = trial.shell("sed 's/.*) //' /proc/self/stat | awk '{print $17}'");
+    let own = own.trim();
+    let count = |line: String| seen.lines().filter(|other| **other == line).count();
+    let runs = count(format!("{own} 0"));
+    assert!(runs >= 6, "{seen}");
+    for line in [format!("{own} 3"), format!("{own} 5"), "7 0".to_owned()] {
+        assert_eq!(count(line.clone()), runs, "{line}: {seen}");
+    }
+    let record = trial.stored();
+    let names: Vec<&str> = record["arms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|arm| arm["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "os-default",
+        "os-default, batch",
+        "os-default, idle",
+        "os-default, nice 7",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(record["arms"][1]["setting"]["policy"], "batch", "{record}");
+    assert_eq!(record["arms"][3]["setting"]["nice"], 7, "{record}");
+}
+
+#[test]
+fn policies_that_cannot_be_are_refused() {
+    let trial = Trial::new();
+    let refused = |arguments: &[&str], words: &str| {
+        let arguments = [&["compare", "--max-runs", "6"], arguments, &["--", "true"]].concat();
+        let output = trial.pinwise(&arguments).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
+        assert!(err.contains(words), "{arguments:?}: {err}");
+    };
+    refused(
+        &["--policy", "fast"],
+        "write other, batch, idle, fifo:N, rr:N",
+    );
+    refused(
+        &["--policy", "fifo:0"],
+        "a real-time priority lies between 1 and 99",
+    );
+    refused(&["--nice", "40"], "40 is not in -20..=19");
+    // Deadlines are kept on all CPUs or not at all.
+    if let Some([first, _]) = two_cpus("policies_that_cannot_be_are_refused") {
+        let place = format!("cpu:{first}");
+        let policy = "deadline:1ms/20ms/20ms";
+        let words = format!("the kernel refuses the scheduling policy {policy}");
+        refused(&["--place", &place, "--policy", policy], &words);
+    }
+    let simulated = [
+        "--machine",
+        "sim:package:1 core:4 pu:1",
+        "--policy",
+        "batch",
+    ];
+    refused(&simulated, "omit them with --machine sim:");
+}

@@ -1,0 +1,376 @@
+//! hwloc's XML: pinwise reads back what it wrote, and hwloc counts the same.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pinwise_record::{Measured, MeasuredLevel, TopologyRecord};
+use pinwise_topology::{Capture, CpuSet, Topology};
+use roxmltree::{Document, ParsingOptions};
+
+use super::fixture;
+use crate::support::{has_program, json, root, run, skipped, texts};
+
+const SYNTHETIC: [&str; 10] = [
+    "pu:1",
+    "core:2 pu:2",
+    "package:2 [numa(memory=64GB)] l3:2(size=32MB) l2:4(size=1MB) l1d:1(size=32KB) core:1 pu:2",
+    "package:2 numa:2 core:2 pu:1",
+    "numa:2 package:2 core:2 pu:1",
+    "package:1 l3:1(size=32MB) [numa(memory=1GB)] l2:3(size=1MB) core:4 pu:1",
+    "package:1 core:2 l1d:2(size=32KB) l1i:1(size=16KB) pu:1",
+    "l4:2(size=1GB) l3:2 core:2 pu:4",
+    "package:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)",
+    "package:2 [numa(memory=768GB)] l3:24(size=32MB) core:16 pu:2",
+];
+
+fn xml_of(topology: &Topology) -> String {
+    pinwise_report::topology_xml(topology, &TopologyRecord::new(topology, &[]))
+}
+
+/// Without what hwloc's XML cannot say: who restricts, a quota, names of devices
+/// that it does not list, a node that their CPUs do not say, and long domains.
+fn comparable(topology: &Topology) -> Topology {
+    let mut plain = topology.clone();
+    // What memory is like is not exported.
+    for node in &mut plain.numa_nodes {
+        node.attributes = pinwise_topology::MemoryAttributes::default();
+    }
+    plain.restrictions.clear();
+    plain.quota = None;
+    plain.devices.update(|devices| {
+        devices.retain(|d| d.address.find(':') == Some(4));
+        for device in devices {
+            device.names.clear();
+            device.numa_node = None;
+        }
+    });
+    plain
+}
+
+#[track_caller]
+fn check_round_trip(topology: &Topology, name: &str) {
+    let (read, warnings) = Topology::from_hwloc_xml(&xml_of(topology)).unwrap();
+    assert_eq!(warnings, Vec::<String>::new(), "{name}");
+    assert_eq!(comparable(&read), comparable(topology), "{name}");
+}
+
+fn own_machines() -> Vec<(String, Topology)> {
+    let folder = root().join("tests/data/machines");
+    let mut machines = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let topology = match path.extension().unwrap().to_str().unwrap() {
+            "xml" => Topology::from_hwloc_xml(&text).unwrap().0,
+            _ => Topology::from_capture(&Capture::from_text(&text).unwrap()).0,
+        };
+        machines.push((path.display().to_string(), topology));
+    }
+    assert!(machines.len() >= 10);
+    for description in SYNTHETIC {
+        let topology = Topology::from_synthetic(description).unwrap();
+        machines.push((description.to_owned(), topology));
+    }
+    machines
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    for (name, topology) in own_machines() {
+        check_round_trip(&topology, &name);
+    }
+    for machine in [fixture::desktop(), fixture::drifting(), fixture::large()] {
+        let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
+        let (read, _) = Topology::from_hwloc_xml(&xml).unwrap();
+        assert_eq!(comparable(&read), comparable(&machine.topology));
+    }
+}
+
+#[test]
+fn machines_with_kinds_and_cpus_out_of_reach_are_read_again() {
+    let xml = r#"<topology version="2.0"><object type="Machine" cpuset="0x0000000b" complete_cpuset="0x0000001f" allowed_cpuset="0x00000003" allowed_nodeset="0x1">
+ <info name="HostName" value="a &amp; &lt;b&gt; &quot;c&quot;&#10;d"/>
+ <object type="Package" cpuset="0x0000000b">
+  <object type="NUMANode" os_index="0" cpuset="0x0000000b" local_memory="1000"/>
+  <object type="NUMANode" os_index="3" cpuset="0x0" local_memory="5"/>
+  <object type="Core" cpuset="0x00000003"><object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/></object>
+  <object type="Core" cpuset="0x00000008"><object type="PU" os_index="3" cpuset="0x8"/></object>
+ </object></object>
+ <cpukind cpuset="0x00000008"/><cpukind cpuset="0x00000003"/></topology>"#;
+    let (topology, _) = Topology::from_hwloc_xml(xml).unwrap();
+    assert_eq!(topology.kinds.len(), 2);
+    assert_eq!(topology.cpus.len(), 5);
+    assert_eq!(topology.allowed.to_string(), "0-1");
+    assert!(!topology.numa_nodes[1].allowed);
+    assert!(
+        topology
+            .identity
+            .hostname
+            .as_deref()
+            .unwrap()
+            .contains("\"c\"\nd")
+    );
+    check_round_trip(&topology, "out of reach");
+}
+
+/// A machine from an unpacked snapshot: `machines.rs` goes through all of them,
+/// since unpacking takes far longer than this.
+#[track_caller]
+pub(crate) fn check_snapshot(name: &str, folder: &Path) {
+    let capture = pinwise_machine::linux::capture_folder(folder).unwrap();
+    let (topology, _) = Topology::from_capture(&capture);
+    check_round_trip(&topology, name);
+    if has_program("hwloc-calc") {
+        check_counts(&topology, name);
+    }
+}
+
+/// A file for hwloc's tools.
+struct File {
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl File {
+    fn new(xml: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine.xml");
+        std::fs::write(&path, xml).unwrap();
+        Self {
+            path,
+            _folder: folder,
+        }
+    }
+
+    /// What a tool prints; complaints fail the test.
+    #[track_caller]
+    fn ask(&self, tool: &str, arguments: &[&str]) -> String {
+        let output = Command::new(tool)
+            .arg("-i")
+            .arg(&self.path)
+            .args(arguments)
+            .env("HWLOC_XML_VERBOSE", "1")
+            .output()
+            .unwrap();
+        let (out, err) = texts(&output);
+        assert!(output.status.success(), "{tool} {arguments:?}: {err}");
+        assert_eq!(err, "", "{tool} {arguments:?}");
+        out
+    }
+
+    #[track_caller]
+    fn count(&self, kind: &str) -> usize {
+        let printed = self.ask("hwloc-calc", &["-N", kind, "all"]);
+        printed.trim().parse().unwrap()
+    }
+}
+
+fn has_hwloc(test: &str) -> bool {
+    let is_there = has_program("lstopo-no-graphics") && has_program("hwloc-calc");
+    if !is_there {
+        skipped(test, "lstopo-no-graphics (hwloc-nox) is not installed");
+    }
+    is_there
+}
+
+#[track_caller]
+fn check_counts(topology: &Topology, name: &str) {
+    let file = File::new(&xml_of(topology));
+    let counts = topology.counts();
+    assert_eq!(file.count("pu"), counts.cpus, "{name}");
+    assert_eq!(file.count("core"), counts.cores, "{name}");
+    let l3 = topology.caches.iter().filter(|cache| {
+        cache.level == 3
+            && cache.kind != pinwise_topology::CacheType::Instruction
+            && cache.cpus.intersects(&topology.allowed)
+    });
+    // hwloc-calc calls levels that are not there unavailable.
+    let l3 = l3.count();
+    assert!(l3 == 0 || file.count("l3") == l3, "{name}");
+    let nodes = topology.numa_nodes.iter().filter(|node| node.allowed);
+    let local = nodes.filter(|node| node.cpus.intersects(&topology.allowed));
+    assert!(file.count("numa") >= local.count(), "{name}");
+    let packages = topology.packages.iter();
+    let usable = packages.filter(|package| package.intersects(&topology.allowed));
+    assert_eq!(file.count("package"), usable.count(), "{name}");
+    assert!(
+        file.ask("lstopo-no-graphics", &["--of", "console"])
+            .starts_with("Machine")
+    );
+}
+
+#[test]
+fn hwloc_counts_the_same() {
+    if !has_hwloc("hwloc_counts_the_same") {
+        return;
+    }
+    for (name, topology) in own_machines() {
+        check_counts(&topology, &name);
+    }
+}
+
+#[test]
+fn hwloc_shows_the_latencies() {
+    if !has_hwloc("hwloc_shows_the_latencies") {
+        return;
+    }
+    let machine = fixture::desktop();
+    let file = File::new(&pinwise_report::topology_xml(
+        &machine.topology,
+        &machine.record,
+    ));
+    let shown = file.ask("lstopo-no-graphics", &["--distances"]);
+    let (head, matrix) = shown.split_once('\n').unwrap();
+    assert!(
+        head.contains("PinwiseLatency") && head.contains("between 16 PUs"),
+        "{head}"
+    );
+    let latencies = &machine.record.measured.unwrap().latency_ns;
+    for (row, line) in matrix.lines().skip(1).enumerate() {
+        let values = line.split_whitespace().skip(1);
+        for (column, value) in values.enumerate() {
+            let expected = latencies[row][column].map_or(0.0, f64::round);
+            assert_eq!(value, format!("{expected:.0}"), "{row},{column}");
+        }
+    }
+    let info = file.ask("hwloc-info", &[]);
+    assert!(info.contains("16 PU"), "{info}");
+}
+
+/// A machine that is reported flat, with these groups measured.
+fn regrouped(description: &str, kind: &str, groups: &[&str]) -> String {
+    let topology = Topology::from_synthetic(description).unwrap();
+    let mut record = TopologyRecord::new(&topology, &[]);
+    record.measured = Some(Box::new(Measured {
+        levels: vec![MeasuredLevel {
+            kind: kind.to_owned().into(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            ..MeasuredLevel::default()
+        }],
+        ..Measured::default()
+    }));
+    pinwise_report::topology_xml(&topology, &record)
+}
+
+fn parsed(xml: &str) -> Document<'_> {
+    let options = ParsingOptions {
+        allow_dtd: true,
+        ..ParsingOptions::default()
+    };
+    Document::parse_with_options(xml, options).unwrap()
+}
+
+fn groups_of(xml: &str) -> Vec<String> {
+    let document = parsed(xml);
+    let groups = document
+        .descendants()
+        .filter(|n| n.attribute("type") == Some("Group"));
+    groups
+        .map(|group| {
+            let cpus = group.attribute("cpuset").unwrap();
+            let cpus = CpuSet::parse_mask(&cpus.replace("0x", "")).unwrap();
+            format!("{} {cpus}", group.attribute("subtype").unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn measured_groups_stand_where_the_system_reports_none() {
+    let found = regrouped("package:1 core:8 pu:1", "llc", &["0-3", "4-7"]);
+    assert_eq!(groups_of(&found), ["PinwiseLLC 0-3", "PinwiseLLC 4-7"]);
+    let known = regrouped("package:1 l3:2 core:4 pu:1", "llc", &["0-3", "4-7"]);
+    assert_eq!(groups_of(&known), Vec::<String>::new());
+    let siblings = regrouped("core:4 pu:1", "smt", &["0,2", "1,3"]);
+    assert_eq!(groups_of(&siblings), ["PinwiseCore 0,2", "PinwiseCore 1,3"]);
+    // Across reported cores, beyond the machine, not a list, and in itself
+    // contradictory: the first that fits stays.
+    let wrong = ["1-2", "6-9", "many", "0-3", "2-5"];
+    let wrong = regrouped("package:1 core:4 pu:2", "package", &wrong);
+    assert_eq!(groups_of(&wrong), ["PinwisePackage 0-3"]);
+    if has_hwloc("measured_groups_stand_where_the_system_reports_none") {
+        for (xml, groups) in [(&found, 2), (&known, 0), (&siblings, 2), (&wrong, 1)] {
+            let file = File::new(xml);
+            let shown = file.ask("lstopo-no-graphics", &["--of", "console"]);
+            assert_eq!(shown.matches("Pinwise").count(), groups, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn latencies_with_gaps_are_complete_where_they_are_known() {
+    let mut machine = fixture::desktop();
+    let measured = machine.record.measured.as_mut().unwrap();
+    for cpu in 0..16 {
+        measured.latency_ns[5][cpu] = None;
+        measured.latency_ns[cpu][5] = None;
+    }
+    measured.latency_ns[0][1] = Some(0.2);
+    measured.latency_ns[2].truncate(1);
+    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
+    let document = parsed(&xml);
+    let element = document
+        .descendants()
+        .find(|n| n.has_tag_name("distances2"))
+        .unwrap();
+    assert_eq!(element.attribute("nbobjs"), Some("15"));
+    let texts: Vec<&str> = element.children().filter_map(|n| n.text()).collect();
+    let rows: Vec<&str> = texts
+        .into_iter()
+        .filter(|text| !text.trim().is_empty())
+        .collect();
+    assert_eq!(rows[0], "0 1 2 3 4 6 7 8 9 10 11 12 13 14 15 ");
+    assert!(rows[1].starts_with("0 1 22 "), "{}", rows[1]);
+    assert!(
+        rows[1..]
+            .iter()
+            .all(|row| row.split_whitespace().count() == 15)
+    );
+    measured_nothing();
+}
+
+fn measured_nothing() {
+    let mut machine = fixture::desktop();
+    machine.record.measured.as_mut().unwrap().latency_ns.clear();
+    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
+    assert!(!xml.contains("distances2 "));
+}
+
+#[test]
+fn contradictions_travel_with_the_file() {
+    let machine = fixture::drifting();
+    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
+    assert!(xml.contains("name=\"PinwiseContradiction\" value=\"CPUs 0-1 share an L3 cache"));
+    assert!(xml.contains("name=\"PinwiseLatencyUnit\""));
+    if has_hwloc("contradictions_travel_with_the_file") {
+        let shown = File::new(&xml).ask("lstopo-no-graphics", &["-v", "--of", "console"]);
+        assert!(shown.contains("PinwiseContradiction"), "{shown}");
+    }
+}
+
+#[test]
+fn the_file_comes_from_the_command_line() {
+    let machine = [
+        "--machine",
+        "sim:package:2 [numa(memory=1GB)] l3:2 core:2 pu:2",
+    ];
+    let format = |name| [&machine[..], &["topology", "--format", name]].concat();
+    let file = File::new(&texts(&run(&format("xml"))).0);
+    let read = json(&[
+        "topology",
+        "--from",
+        file.path.to_str().unwrap(),
+        "--format",
+        "json",
+    ]);
+    let own = json(&format("json"));
+    for key in [
+        "counts",
+        "shape_hash",
+        "cpus",
+        "caches",
+        "numa_nodes",
+        "machine",
+    ] {
+        assert_eq!(read[key], own[key], "{key}");
+    }
+}

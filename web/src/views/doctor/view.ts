@@ -1,0 +1,51 @@
+// What doctor found on a machine: what distorts measurements first, what is fine folded.
+
+import { h, visible } from '../../dom';
+import { count } from '../../format';
+import type { Doctor } from '../../records';
+import type { AnyRecord } from '../../source';
+import type { View } from '../../view';
+import { stack } from '../../view';
+import { facts, findingList, section } from '../../words';
+
+const words = (check: string): string => visible(check.replaceAll('_', ' '));
+
+/** Draws a `pinwise.doctor/1`. */
+export function doctorView(record: AnyRecord): View {
+  const { findings, passed, unavailable } = record as Doctor;
+  const [worst, ...others] = findings ?? [];
+  const unchecked = Object.entries(unavailable ?? {});
+  return stack('article', '', [
+    h(
+      'p',
+      { class: 'verdict' },
+      visible(worst?.sentence ?? 'Nothing here distorts measurements.'),
+    ),
+    worst?.advice
+      ? h('p', { class: 'advice-line' }, `→ ${visible(worst.advice)}`)
+      : null,
+    others.length > 0
+      ? section('Further findings', findingList(others, ''))
+      : null,
+    passed?.length
+      ? h(
+          'details',
+          {},
+          h('summary', {}, `${count(passed.length, 'check')} passed`),
+          h('p', {}, passed.map(words).join(', ')),
+        )
+      : null,
+    unchecked.length > 0
+      ? h(
+          'details',
+          {},
+          h(
+            'summary',
+            {},
+            `${count(unchecked.length, 'check')} not possible here`,
+          ),
+          facts(unchecked.map(([check, reason]) => [words(check), reason])),
+        )
+      : null,
+  ]);
+}

@@ -1,0 +1,65 @@
+// What a scan of binaries found, in a sentence and in groups of equal loops.
+
+import { list } from '../../fields';
+import { count, quantity } from '../../format';
+import { finite } from '../../numbers';
+import type { SpinScan } from '../../records';
+
+type Loop = NonNullable<SpinScan['loops']>[number];
+
+/** The longest time between two checks on any chip, and where. */
+function longest(loop: Loop): { ns: number; chip: string } | null {
+  const gaps = list(loop.gaps).flatMap(({ ns, chip }) =>
+    finite(ns) ? [{ ns, chip: chip ?? '' }] : [],
+  );
+  return gaps.sort((a, b) => b.ns - a.ns)[0] ?? null;
+}
+
+const byGap = (a: Loop, b: Loop): number =>
+  (longest(b)?.ns ?? -1) - (longest(a)?.ns ?? -1);
+
+/** "12 loops with spin hints in 2 binaries. main checks least often: 51.0 ns apart on meteor-lake-p." */
+export function scanSentence(scan: SpinScan): string {
+  const [loops, binaries] = [list(scan.loops), list(scan.binaries)];
+  const where =
+    binaries.length === 1
+      ? (binaries[0]!.path ?? 'the binary')
+      : count(binaries.length, 'binary', 'binaries');
+  const [worst] = [...loops].sort(byGap);
+  const gap = worst ? longest(worst) : null;
+  const fails = loops.filter((loop) => loop.fails === true).length;
+  const limit = quantity(scan.max_blind_gap_ns ?? 0, 'ns');
+  return [
+    `${count(loops.length, 'loop')} with spin hints in ${where}.`,
+    gap
+      ? `${worst!.function ?? worst!.address} checks least often: every ${quantity(gap.ns, 'ns')} on ${gap.chip}.`
+      : '',
+    scan.passed === true ? `All check within the limit of ${limit}.` : '',
+    scan.passed === false
+      ? `${count(fails, 'loop')} beyond the limit of ${limit}.`
+      : '',
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
+/** Loops that differ by nothing but their address, together; those that check least often first. */
+export function equalLoops(scan: SpinScan): [Loop, ...Loop[]][] {
+  const groups = new Map<string, [Loop, ...Loop[]]>();
+  for (const loop of [...list(scan.loops)].sort(byGap)) {
+    const { function: name, kind, gap_hints, gaps, algorithms, binary } = loop;
+    const key = JSON.stringify([
+      name,
+      kind,
+      gap_hints,
+      gaps,
+      algorithms,
+      binary,
+      loop.fails,
+    ]);
+    const group = groups.get(key);
+    if (group) group.push(loop);
+    else groups.set(key, [loop]);
+  }
+  return [...groups.values()];
+}

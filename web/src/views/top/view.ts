@@ -1,0 +1,135 @@
+// A moment of the live view: how busy the CPUs are, and which threads keep them so.
+
+import type { ChartPlan } from '../../chart';
+import { chart } from '../../chart';
+import { h, visible } from '../../dom';
+import { list } from '../../fields';
+import { count, percent, quantity, seconds } from '../../format';
+import { finite } from '../../numbers';
+import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
+import type { Cell } from '../../sortable';
+import { sortableTable } from '../../sortable';
+import type { AnyRecord } from '../../source';
+import type { Page, View } from '../../view';
+import { stack } from '../../view';
+import { facts, section } from '../../words';
+
+const share = (value: Maybe<number>): Cell =>
+  finite(value)
+    ? { text: percent(value / 100), sort: value }
+    : { text: '–', sort: null };
+
+/** Draws a `pinwise.top/1`. */
+export function topView(record: AnyRecord, _page: Page): View {
+  const top = record as TopRecord;
+  const cpus = list(top.cpus).filter((cpu) => finite(cpu.busy_percent));
+  const sharing = top.smt_sharing;
+  return stack('article', '', [
+    h('p', { class: 'verdict' }, visible(sentence(top, cpus))),
+    cpus.length > 0 ? chart(busyPlan(cpus)) : null,
+    section('Threads', threadTable(list(top.threads))),
+    section(
+      'How it was watched',
+      facts([
+        ['Host', top.host],
+        ['Over', finite(top.interval_s) ? seconds(top.interval_s) : null],
+        ['By', top.tier],
+        [
+          'Overhead per context switch',
+          finite(top.cost_ns_per_switch)
+            ? quantity(top.cost_ns_per_switch, 'ns')
+            : null,
+        ],
+        [
+          'Cores shared by SMT siblings while others idled',
+          finite(sharing?.avoidable) ? sharing.avoidable.toFixed(1) : null,
+        ],
+        ['Threads not listed', top.threads_left_out],
+      ]),
+      ...list(top.notes).map((note) =>
+        h('p', { class: 'muted' }, visible(note)),
+      ),
+    ),
+  ]);
+}
+
+/** "2 of 2 CPUs are busy; rustc (21601) uses the most: 99.1 % of a CPU." */
+function sentence(top: TopRecord, cpus: readonly TopCpu[]): string {
+  const busy = cpus.reduce((sum, cpu) => sum + cpu.busy_percent! / 100, 0);
+  const [most] = list(top.threads)
+    .filter((thread) => finite(thread.cpu_percent))
+    .sort((a, b) => b.cpu_percent! - a.cpu_percent!);
+  const whole =
+    cpus.length > 0
+      ? `${busy.toFixed(1)} of ${count(cpus.length, 'CPU')} busy`
+      : `${count(top.threads_running ?? 0, 'thread')} running`;
+  if (!most) return `${whole}.`;
+  return `${whole}; ${most.name ?? 'thread'} (${most.thread}) uses the most: ${percent(most.cpu_percent! / 100)} of a CPU.`;
+}
+
+function busyPlan(cpus: readonly TopCpu[]): ChartPlan {
+  const words = (cpu: TopCpu): string =>
+    `${percent(cpu.busy_percent! / 100)}${cpu.busiest?.name ? `  ${cpu.busiest.name}` : ''}`;
+  return {
+    name: 'How busy the CPUs were',
+    summary: 'At the right: the thread that ran there longest.',
+    panels: () => [
+      {
+        height: 22 * cpus.length,
+        x: {
+          title: 'share of the time',
+          ends: [0, 1],
+          label: (value) => percent(value, 0),
+        },
+        y: {
+          title: 'CPU',
+          names: cpus.map((cpu) => String(cpu.cpu ?? '–')),
+          words: cpus.map((cpu) => [words(cpu), words(cpu)]),
+        },
+        series: [
+          {
+            box: 'bar',
+            points: cpus.map((cpu, y) => ({
+              x: cpu.busy_percent! / 100,
+              y,
+              tooltip: `CPU ${cpu.cpu}: ${words(cpu)}`,
+            })),
+          },
+        ],
+      },
+    ],
+  };
+}
+
+const threadTable = (threads: readonly TopThread[]): HTMLElement =>
+  sortableTable({
+    caption: 'Threads; shares are of one CPU over the interval',
+    columns: [
+      { name: 'Name' },
+      { name: 'Thread', isNumber: true },
+      { name: 'State' },
+      { name: 'CPU', isNumber: true },
+      { name: 'CPU time', isNumber: true },
+      { name: 'Queued', isNumber: true },
+      { name: 'Migrations/s', isNumber: true },
+      { name: 'Switches/s', isNumber: true },
+      { name: 'Allowed CPUs' },
+    ],
+    rows: threads.map((thread) => {
+      const figure = (value: Maybe<number>, digits = 0): Cell =>
+        finite(value)
+          ? { text: value.toFixed(digits), sort: value }
+          : { text: '–', sort: null };
+      return [
+        { text: thread.name ?? '–' },
+        figure(thread.thread),
+        { text: thread.state ?? '–' },
+        figure(thread.cpu),
+        share(thread.cpu_percent),
+        share(thread.wait_percent),
+        figure(thread.migrations_per_s, 1),
+        figure(thread.switches_per_s, 1),
+        { text: thread.allowed ?? '–' },
+      ];
+    }),
+  }).element;
