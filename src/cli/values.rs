@@ -11,13 +11,28 @@ use pinwise_topology::{CpuSet, Topology};
 
 /// Reads `500ms`, `1.5s`, `2m`, `1h30m`.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let duration = humantime::parse_duration(text)
+    let duration = humantime::parse_duration(&shorten_fractions(text))
         .ok()
         .ok_or("write a time with its unit, such as 500ms, 30s or 2m")?;
     if duration.is_zero() {
         return Err("the time must be above 0".to_owned());
     }
     Ok(duration)
+}
+
+/// The text without the digits of each fraction that come after the ninth: a script prints
+/// `0.7086614173228347s`, whose fraction is more than the parser takes.
+fn shorten_fractions(text: &str) -> String {
+    let mut digits = None;
+    let is_kept = |letter: &char| {
+        digits = match (letter, digits) {
+            ('.', _) => Some(0),
+            ('0'..='9', Some(before)) => Some(before + 1),
+            _ => None,
+        };
+        digits <= Some(9)
+    };
+    text.chars().filter(is_kept).collect()
 }
 
 /// Reads a limit on CPU time: `2`, `0.5/20ms`.
@@ -166,6 +181,15 @@ mod tests {
             (parse_share(text).unwrap() - expected).abs() < 1e-12,
             "{text}"
         );
+    }
+
+    #[test]
+    fn times_may_have_the_digits_that_a_script_prints() {
+        let seconds = parse_duration("0.7086614173228347s").unwrap();
+        assert_eq!(seconds, Duration::from_nanos(708_661_417));
+        let both = parse_duration("1h 1.00000000000000005m").unwrap();
+        assert_eq!(both, Duration::from_secs(3660));
+        assert!(parse_duration("0.00000000000000001s").is_err());
     }
 
     #[test]
