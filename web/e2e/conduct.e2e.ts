@@ -44,8 +44,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   test('is shown with hostile CPU lists', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    for (const list of ['0-9999999', '5-1,,-3,0x7', '1e9', '0-3,<b>,\u202e7'])
-      await drawn(reportOf([withCpuLists(record, list) as Fields]));
+    await drawn(reportOf([withCpuLists(record) as Fields]));
   });
 
   test('fits 360 px with long words in every field', async (context) => {
@@ -101,18 +100,16 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   });
 });
 
-/** The record with other lists wherever it has CPUs as text. */
-function withCpuLists(value: unknown, list: string): unknown {
-  if (Array.isArray(value))
-    return value.map((item) => withCpuLists(item, list));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [
-      name,
-      typeof item === 'string' && /^\d+([-,]\d+)*$/.test(item)
-        ? list
-        : withCpuLists(item, list),
-    ]),
+const LISTS = ['0-9999999', '5-1,,-3,0x7', '1e9', '0-3,<b>,\u202e7'];
+
+/** The record with one list after the other wherever it has CPUs as text. */
+function withCpuLists(record: Fields): unknown {
+  let lists = 0;
+  return replaced(
+    record,
+    (text) =>
+      /^\d+([-,]\d+)*$/.test(text) ? LISTS[lists++ % LISTS.length] : text,
+    (number) => number,
   );
 }
 

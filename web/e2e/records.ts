@@ -2,7 +2,7 @@
 // they can make it, else on the machine at hand where that permits it. Those of
 // fleets are made up.
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -60,14 +60,14 @@ run = "broken"
 const MACHINE = ['--machine', 'sim:package:1 l3:2 core:2 pu:2'];
 const LOOP = 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done';
 
-/** How each kind is made; `needsHost` where the machine at hand may refuse, `status` where it ends with another than 0. */
-const MAKERS: Readonly<
-  Record<
-    string,
-    | { words: readonly string[]; needsHost?: boolean; status?: number }
-    | { made: () => Fields }
-  >
-> = {
+/** How the program makes a record; `needsHost` where the machine at hand may refuse, `status` where it ends with another than 0. */
+interface Made {
+  words: readonly string[];
+  needsHost?: boolean;
+  status?: number;
+}
+
+const MAKERS: Readonly<Record<string, Made | { made: () => Fields }>> = {
   comparison: {
     words: [
       ...MACHINE,
@@ -146,7 +146,7 @@ const MAKERS: Readonly<
   },
   profile: { words: ['profile', '--', 'sh', '-c', LOOP], needsHost: true },
   'profile-diff': {
-    words: ['profile', 'diff', 'last', 'last'],
+    words: ['profile', 'diff', 'profile.json', 'profile.json'],
     needsHost: true,
   },
   fleet: { made: madePlan },
@@ -157,7 +157,6 @@ const MAKERS: Readonly<
 
 export const KINDS = Object.keys(MAKERS);
 
-const made = new Map<string, Fields | null>();
 let bench: Bench | undefined;
 
 /** The bench on which records are made and reports written. */
@@ -172,17 +171,31 @@ export function recordBench(): Bench {
   return bench;
 }
 
-/** A record of a kind; null where the machine at hand cannot make it. */
+/** A record of a kind; null where the machine at hand cannot make it. Files of tests run side by side, and share what one of them has made. */
 export function recordOf(kind: string): Fields | null {
-  const known = made.get(kind);
-  if (known !== undefined) return known;
   const maker = MAKERS[kind]!;
   if ('made' in maker) return maker.made();
-  if (kind === 'profile-diff' && recordOf('profile') === null) return null;
-  let record: Fields | null = null;
+  const folder = process.env['PINWISE_E2E'] ?? recordBench().folder;
+  const known = path.join(folder, `${kind}.json`);
+  if (!existsSync(known)) {
+    const unfinished = path.join(recordBench().folder, `${kind}.json`);
+    writeFileSync(unfinished, JSON.stringify(make(kind, maker)));
+    renameSync(unfinished, known);
+  }
+  return JSON.parse(readFileSync(known, 'utf8')) as Fields | null;
+}
+
+/** Makes a record; null where the machine at hand refuses. */
+function make(kind: string, maker: Made): Fields | null {
+  if (kind === 'profile-diff') {
+    const profile = recordOf('profile');
+    if (profile === null) return null;
+    recordBench().file('profile.json', JSON.stringify(profile));
+  }
   try {
-    record = JSON.parse(printed(maker.words, maker.status)) as Fields;
+    const record = JSON.parse(printed(maker.words, maker.status)) as Fields;
     if (kind === 'spin-pause') addLevels(record);
+    return record;
   } catch (error) {
     // Refused by the machine, not failed to start or killed.
     if (
@@ -190,9 +203,8 @@ export function recordOf(kind: string): Fields | null {
       typeof (error as { status?: unknown }).status !== 'number'
     )
       throw error;
+    return null;
   }
-  made.set(kind, record);
-  return record;
 }
 
 /** What the program prints as JSON, where it ends with that status. */

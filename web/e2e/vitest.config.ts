@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
-// One browser and one store, shared by all tests: one file after the other.
+// Two files at once, each with a browser of its own: they mostly wait for it.
 export default defineConfig({
   test: {
     include: ['e2e/**/*.e2e.ts'],
     environment: 'node',
     globalSetup: 'e2e/scratch.ts',
-    fileParallelism: false,
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     retry: 0,
