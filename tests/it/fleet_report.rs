@@ -34,7 +34,7 @@ fn a_simulated_fleet_is_reported_stored_and_shown() {
     }
     assert_eq!(site.line("record show sim-200-7.report"), report);
     let plan = site.line("record show sim-200-7");
-    let start = "Fleet sim-200-7: 200 nodes asked, by simulated\n";
+    let start = "Fleet sim-200-7: 200 nodes requested via simulated\n";
     assert!(plan.starts_with(start), "{plan}");
     assert!(plan.contains("  smt-off: "), "{plan}");
     let node = site.line("record show sim-200-7.n017");

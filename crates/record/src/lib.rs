@@ -101,9 +101,10 @@ pub use device_paths::{DevicePathRecord, PathClass};
 pub use diff::{Difference, TopologyDiff};
 pub use finding::{Doctor, Finding, Severity};
 pub use fleet::{
-    FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange, FleetGroup, FleetJob,
-    FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus,
-    FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
+    CLOCK_TOLERANCE_S, FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange,
+    FleetGroup, FleetJob, FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange,
+    FleetSide, FleetStatus, FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind,
+    PlantedFault, StepState,
 };
 pub use gate::{
     BuildRecord, GateBenchmark, GateCpuTime, GateDecision, GateLink, GatePair, GatePlanRecord,

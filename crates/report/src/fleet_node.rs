@@ -5,18 +5,16 @@ use std::collections::BTreeMap;
 use super::Palette;
 use super::style::{paragraph, quantity, table};
 use pinwise_format::{count, grouped, seconds};
-use pinwise_record::{FleetNode, FleetRecord, NodeStep, StepState};
+use pinwise_record::{CLOCK_TOLERANCE_S, FleetNode, FleetRecord, NodeStep, StepState};
 
 /// Nodes that are named in one line.
 const MOST_NAMED: usize = 8;
-/// Clocks nearer than that are alike, seconds.
-const SAME_CLOCK_S: f64 = 1.0;
 
 /// What was asked of a fleet.
 #[must_use]
 pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
     let asked = format!(
-        "Fleet {}: {} asked, by {}",
+        "Fleet {}: {} requested via {}",
         record.id,
         count(record.asked, "node"),
         record.launcher
@@ -90,7 +88,10 @@ pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
     };
     let began = format!("Started {} by its own clock{attempts}.", record.started);
     out += &line("  ", &began);
-    if let Some(ahead) = record.clock_ahead_s.filter(|s| s.abs() >= SAME_CLOCK_S) {
+    if let Some(ahead) = record
+        .clock_ahead_s
+        .filter(|s| s.abs() >= CLOCK_TOLERANCE_S)
+    {
         let way = if ahead > 0.0 { "ahead" } else { "behind" };
         out += &line(
             "  ",
@@ -100,7 +101,7 @@ pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
     if !record.steps.is_empty() {
         out += "\nSteps\n";
         out += &table(
-            &["step", "state", "took", "record, or why none"],
+            &["step", "state", "took", "record or reason"],
             steps(&record.steps),
         );
     }
@@ -239,7 +240,7 @@ mod tests {
     fn a_plan_is_reported() {
         let text = fleet_plan(&plan(), Palette::default());
         for words in [
-            "Fleet f: 12,000 nodes asked, by slurm",
+            "Fleet f: 12,000 nodes requested via slurm",
             "Nodes: n1, n2, n3, n4, n5, n6, n7, n8 and 4 more",
             "Not included: n13: drained",
             "wiring: pinwise topology --measure (at most 600 s)",

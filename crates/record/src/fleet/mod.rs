@@ -9,7 +9,7 @@ mod status;
 use serde::{Deserialize, Serialize};
 
 pub use diff::{FleetAttribution, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
-pub use node::{FleetNode, NodeFigure, NodeStep, StepState};
+pub use node::{CLOCK_TOLERANCE_S, FleetNode, NodeFigure, NodeStep, StepState};
 pub use report::{FleetCommon, FleetFigure, FleetGroup, FleetOutlier, FleetReport, OutlierKind};
 pub use status::{FleetStatus, NodeState, NodeStatus};
 
@@ -95,7 +95,7 @@ impl StoredRecord for FleetRecord {
         self.header.line::<Self>(
             self.host.clone(),
             format!("fleet: {}", names.join(", ")),
-            format!("{} nodes asked, by {}", self.asked, self.launcher),
+            format!("{} nodes requested via {}", self.asked, self.launcher),
         )
     }
 }

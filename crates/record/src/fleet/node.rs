@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Entry, Header, HostRecord, StoredRecord, Summary};
 
+/// From this on the difference between a node's clock and the submitter's is reported,
+/// seconds.
+pub const CLOCK_TOLERANCE_S: f64 = 2.0;
+
 /// A node of a fleet. There is one record a node and fleet, whatever the number
 /// of attempts: its id is `FLEET.NODE`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
