@@ -75,7 +75,7 @@ impl Folder {
             .opened(".", OFlags::empty())
             .map_err(|error| FolderError::file(path, error))?;
         folder.path = path.to_owned();
-        folder.refuse(users.fault(&folder.metadata()?))?;
+        folder.refuse(users.reason_untrusted(&folder.metadata()?))?;
         folder.users = Some(users.clone());
         Ok(folder)
     }
@@ -84,7 +84,7 @@ impl Folder {
     /// it is made where it is missing. It can be looked up and made in only.
     pub(super) fn above(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let folder = Self::descend(path, users, true)?;
-        folder.refuse(users.parent_fault(&folder.metadata()?, owner_of_root()?))?;
+        folder.refuse(users.reason_replaceable(&folder.metadata()?, owner_of_root()?))?;
         Ok(folder)
     }
 
@@ -103,7 +103,7 @@ impl Folder {
             let name = name.ok_or_else(|| {
                 FolderError::damaged(&inner, "paths with '..', or not in UTF-8, are refused")
             })?;
-            at.refuse(users.parent_fault(&at.metadata()?, owner))?;
+            at.refuse(users.reason_replaceable(&at.metadata()?, owner))?;
             let next = match at.opened(name, OFlags::PATH) {
                 Err(error) if is_made && error.kind() == io::ErrorKind::NotFound => {
                     rustix::fs::mkdirat(&at.file, name, ABOVE)
@@ -156,7 +156,7 @@ impl Folder {
             .open_in(name)
             .map_err(|error| FolderError::file(&path, error))?;
         if let Some(users) = &self.users {
-            folder.refuse(users.fault(&folder.metadata()?))?;
+            folder.refuse(users.reason_untrusted(&folder.metadata()?))?;
         }
         Ok(folder)
     }
@@ -257,7 +257,11 @@ impl Folder {
         if !found.is_file() {
             return Err(FolderError::damaged(&path, "it is not a regular file"));
         }
-        match self.users.as_ref().and_then(|users| users.fault(&found)) {
+        match self
+            .users
+            .as_ref()
+            .and_then(|users| users.reason_untrusted(&found))
+        {
             Some(reason) => Err(FolderError::untrusted(&path, reason)),
             None => Ok(file),
         }

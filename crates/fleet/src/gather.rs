@@ -44,15 +44,15 @@ pub enum GatherError {
     },
 }
 
-/// Takes in all that a folder has. `words`: what the scheduler says of nodes
-/// that lack something, by node.
+/// Takes in all that a folder has. `reasons`: why nodes lack something, by node, as
+/// the scheduler says it.
 ///
 /// # Errors
 /// [`GatherError`]; what was taken in before stays.
 pub fn gather(
     folder: &FleetFolder,
     fleet: &FleetRecord,
-    words: &BTreeMap<String, String>,
+    reasons: &BTreeMap<String, String>,
     store: &mut Store,
 ) -> Result<Gathered, GatherError> {
     keep_fleet(fleet, store)?;
@@ -69,16 +69,16 @@ pub fn gather(
             continue;
         }
         gathered.nodes += 1;
-        explain(&mut snapshot, words.get(node.name()));
+        explain(&mut snapshot, reasons.get(node.name()));
         take_in(&node, &snapshot, store, &mut gathered)?;
     }
     Ok(gathered)
 }
 
-/// Says of steps that are missing what the scheduler says of the node.
-fn explain(snapshot: &mut NodeSnapshot, words: Option<&String>) {
+/// Gives missing steps the scheduler's reason, or that with which the node ended.
+fn explain(snapshot: &mut NodeSnapshot, reason: Option<&String>) {
     let ended = snapshot.ended.as_ref().and_then(|ended| ended.why.as_ref());
-    let why = words.or(ended);
+    let why = reason.or(ended);
     let steps = snapshot.record.steps.iter_mut();
     for step in steps.filter(|step| step.state == StepState::Missing) {
         step.why = why.cloned();

@@ -43,7 +43,7 @@ pub mod submission;
 pub mod template;
 pub mod trust;
 
-/// Longest id of a fleet: with its prefix it is a tag.
+/// Longest id of a fleet: with its prefix it must fit into a tag.
 const LONGEST_ID: usize = 50;
 
 /// Is this the id of a fleet: of letters, digits, `-` and `_`? A dot stands
@@ -64,8 +64,8 @@ pub fn check_id(id: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The id of the record of a step: whoever makes it, and however often, it is
-/// the same record.
+/// The id of the record of a step. It is the same for every attempt, so that a record
+/// that is delivered twice is stored once.
 #[must_use]
 pub fn record_id(fleet: &str, node: &str, step: &str) -> String {
     format!("{fleet}.{node}~{step}")

@@ -1,10 +1,9 @@
 //! What runs on a node: the steps that have no record yet, one after the
 //! other.
 //!
-//! A step is a process of its own, started by a [`Runner`]. Its record counts
-//! from the moment at which it has its name in the folder; whatever ends the
-//! node before or after that, a step has one record or none. A step that fails
-//! does not stop those behind it.
+//! A step is a process of its own, started by a [`Runner`]. Its record is renamed
+//! into place, so that a crash leaves one record or none. A step that fails does not
+//! stop those after it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -85,14 +84,14 @@ pub fn run(
         number: begun.attempt,
         known: BTreeMap::new(),
     };
-    // Of a node that is lost in its first step the machine is known, too.
+    // Before the first step, so that the machine of a node that is lost then is known.
     let mut is_whole = attempt.write_node(runner)?;
     let mut interrupted = None;
     for step in &fleet.steps {
         if place.record(&fleet.id, &step.name)?.is_some() {
             continue;
         }
-        // A folder that is gone is not made anew.
+        // It may have vanished, or somebody else may write to it now.
         FleetFolder::own(folder.path(), users)?;
         interrupted = attempt.step(step, runner)?;
         is_whole = attempt.write_node(runner)?;
@@ -126,7 +125,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Runs a step; why the node is to end, where it is.
+    /// Runs a step; returns the reason if the node must stop.
     fn step(
         &self,
         step: &FleetStep,

@@ -23,7 +23,7 @@ mod tests;
 const LONGEST_FILE: u64 = 16 * 1024;
 /// Longest value, characters.
 const LONGEST: usize = 400;
-/// Values of CPUs that are named where they are mixed.
+/// How many distinct values are listed if CPUs differ.
 const MOST_MIXED: usize = 4;
 /// Names in a folder that are looked at.
 const MOST_NAMES: usize = 65_536;
@@ -97,7 +97,7 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// A file's content without its ends; `None` where it is empty or missing.
+    /// A file's trimmed content; `None` if it is empty or missing.
     fn text(&self, path: &str) -> Option<String> {
         let file = OpenOptions::new()
             .read(true)
@@ -145,10 +145,11 @@ impl Node<'_> {
 
     /// What all online CPUs have in a file of theirs.
     fn of_cpus(&self, file: &str) -> Option<String> {
-        self.agreed(|cpu| self.text(&format!("{CPU}/cpu{cpu}/{file}")))
+        self.one_or_mixed(|cpu| self.text(&format!("{CPU}/cpu{cpu}/{file}")))
     }
 
-    fn agreed(&self, of: impl Fn(usize) -> Option<String>) -> Option<String> {
+    /// The value that all online CPUs share, or `mixed: A (12), B (4)`.
+    fn one_or_mixed(&self, of: impl Fn(usize) -> Option<String>) -> Option<String> {
         let mut values: BTreeMap<String, usize> = BTreeMap::new();
         for value in self.topology.online.iter().filter_map(of) {
             *values.entry(value).or_default() += 1;
@@ -238,11 +239,11 @@ impl Node<'_> {
         };
         switch("intel_pstate/no_turbo", "0")
             .or_else(|| switch("cpufreq/boost", "1"))
-            .or_else(|| self.agreed(|cpu| switch(&format!("cpu{cpu}/cpufreq/boost"), "1")))
+            .or_else(|| self.one_or_mixed(|cpu| switch(&format!("cpu{cpu}/cpufreq/boost"), "1")))
     }
 
     fn idle_state(&self) -> Option<String> {
-        self.agreed(|cpu| {
+        self.one_or_mixed(|cpu| {
             let state = |number: usize, file: &str| {
                 self.text(&format!("{CPU}/cpu{cpu}/cpuidle/state{number}/{file}"))
             };
@@ -352,8 +353,8 @@ fn round_memory(bytes: u64) -> u64 {
     bytes.div_ceil(step).saturating_mul(step)
 }
 
-/// A value in one line, without control characters, not too long; `None` of
-/// nothing.
+/// A value in one line, without control characters, not too long; `None` if it is
+/// empty.
 fn plain(text: &str) -> Option<String> {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");

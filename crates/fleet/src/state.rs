@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use super::launcher::{JobState, Stage};
 use super::node_folder::NodeSnapshot;
-use pinwise_record::{FleetRecord, FleetStatus, NodeState, NodeStatus, StepState};
+use pinwise_record::{
+    CLOCK_TOLERANCE_S, FleetRecord, FleetStatus, NodeState, NodeStatus, StepState,
+};
 
-/// Clocks that differ by more than this are reported, seconds.
-const CLOCK_TOLERANCE_S: f64 = 2.0;
-
-/// What a fleet is at. `jobs`: what the scheduler says; `None` where it cannot
-/// be asked.
+/// How far a fleet is. `jobs`: what the scheduler says; `None` if it cannot be
+/// asked.
 #[must_use]
 pub fn status(
     fleet: &FleetRecord,
@@ -64,9 +63,9 @@ pub fn status(
     }
 }
 
-/// Is a folder that of a node of the fleet? Where nodes were asked for by name
-/// no others are, and where the scheduler chose, those that have begun: the
-/// nodes of a status are submitted again, and anything may be called a folder.
+/// Was a folder made by a node of the fleet that is not in its list? Only if the
+/// scheduler chose the nodes, and one that has begun a step: anything may lie there
+/// under any name, and the nodes of a status may be submitted again.
 fn is_of(fleet: &FleetRecord, snapshot: &NodeSnapshot) -> bool {
     fleet.nodes.is_empty() && (snapshot.newest.is_some() || !snapshot.done.is_empty())
 }
@@ -75,7 +74,7 @@ fn one(
     node: &str,
     snapshot: Option<&NodeSnapshot>,
     jobs: &[&JobState],
-    is_asked: bool,
+    scheduler_answers: bool,
 ) -> NodeStatus {
     let steps = snapshot.map(|snapshot| snapshot.record.steps.as_slice());
     let steps = steps.unwrap_or_default();
@@ -106,7 +105,7 @@ fn one(
     } else if stage == Some(Stage::Running) && newest.is_none() {
         status.state = NodeState::Queued;
         status.why = Some("its job has started, but pinwise has not started there".to_owned());
-    } else if stage == Some(Stage::Running) || (!is_asked && runs_by_folder) {
+    } else if stage == Some(Stage::Running) || (!scheduler_answers && runs_by_folder) {
         status.state = NodeState::Running;
         status.step = missing.or(failed).map(|step| step.name.clone());
     } else if stage == Some(Stage::Queued) {
@@ -114,7 +113,7 @@ fn one(
         status.why = job.map(|job| job.words.clone());
     } else if newest.is_none() && !job.is_some_and(|job| job.stage == Stage::Failed) {
         status.state = NodeState::Missing;
-        // That it ended is not reported where it never began.
+        // The job's end is no news if pinwise never started on the node.
         let unknown_job = job.filter(|job| job.stage == Stage::Unknown);
         status.why = unknown_job
             .map(|job| job.words.clone())

@@ -16,15 +16,15 @@ pub struct Submission {
     pub count: Option<usize>,
     /// Nodes by name, as the user wrote them.
     pub list: Option<String>,
-    /// The partition.
+    /// Partitions, separated by commas.
     pub partition: Option<String>,
-    /// Features.
+    /// Features that nodes must have, in Slurm's notation.
     pub constraint: Option<String>,
     /// One array job.
     pub array: bool,
     /// Time limit, seconds.
     pub time_s: Option<u64>,
-    /// The account.
+    /// The account that is charged.
     pub account: Option<String>,
     /// The launcher's name, or the file of its template.
     pub launcher: String,
@@ -32,8 +32,8 @@ pub struct Submission {
     pub template: Option<String>,
     /// The store that nodes deliver to.
     pub store: Option<String>,
-    /// The folder from which it was submitted, where steps find relative paths
-    /// of a launcher that starts nodes there.
+    /// The folder from which it was submitted. Launchers that start nodes there let
+    /// steps use paths relative to it.
     pub from: Option<PathBuf>,
 }
 

@@ -21,15 +21,15 @@ impl Users {
         Self(vec![0, user])
     }
 
-    /// One more.
+    /// Trusts one more user.
     #[must_use]
-    pub fn and(mut self, user: Option<u32>) -> Self {
+    pub fn with_user(mut self, user: Option<u32>) -> Self {
         self.0.extend(user);
         self
     }
 
     /// Why a file or folder of a fleet must not say what is run.
-    pub(super) fn fault(&self, found: &Metadata) -> Option<String> {
+    pub(super) fn reason_untrusted(&self, found: &Metadata) -> Option<String> {
         let (owner, mode) = (found.uid(), found.mode());
         if !self.0.contains(&owner) {
             return Some(format!(
@@ -46,7 +46,7 @@ impl Users {
 
     /// Why somebody else could replace what lies in a folder. `root`: the owner
     /// of `/`, which is root, or what a user namespace shows in its place.
-    pub(super) fn parent_fault(&self, found: &Metadata, root: u32) -> Option<String> {
+    pub(super) fn reason_replaceable(&self, found: &Metadata, root: u32) -> Option<String> {
         let (owner, mode) = (found.uid(), found.mode());
         let hint = "choose a folder of your own with --dir";
         if owner != root && !self.0.contains(&owner) {
@@ -78,19 +78,26 @@ mod tests {
             std::fs::set_permissions(folder.path(), mode).unwrap();
             let found = folder.path().metadata().unwrap();
             let own = Users::trusted_by(found.uid());
-            assert_eq!(own.fault(&found).is_none(), is_file, "{found:?}");
-            let above = own.parent_fault(&found, 0);
+            assert_eq!(own.reason_untrusted(&found).is_none(), is_file, "{found:?}");
+            let above = own.reason_replaceable(&found, 0);
             assert_eq!(above.is_none(), is_above, "{found:?}");
             if found.uid() == 0 {
                 // Root's is everybody's.
                 let other = Users::trusted_by(1);
-                assert_eq!(other.fault(&found).is_none(), is_file);
+                assert_eq!(other.reason_untrusted(&found).is_none(), is_file);
                 return;
             }
             let other = Users::trusted_by(found.uid() + 1);
-            assert!(other.fault(&found).is_some());
-            assert!(other.parent_fault(&found, 0).is_some());
-            assert!(other.clone().and(Some(found.uid())).fault(&found).is_none() == is_file);
+            assert!(other.reason_untrusted(&found).is_some());
+            assert!(other.reason_replaceable(&found, 0).is_some());
+            assert!(
+                other
+                    .clone()
+                    .with_user(Some(found.uid()))
+                    .reason_untrusted(&found)
+                    .is_none()
+                    == is_file
+            );
         };
         check(0o700, true, true);
         check(0o755, true, true);

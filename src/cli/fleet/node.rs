@@ -28,7 +28,7 @@ pub(super) fn node(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     // The steps of others are not run.
-    let users = launch::users().and(args.owner);
+    let users = launch::users().with_user(args.owner);
     let (folder, fleet) = FleetFolder::own(&args.folder, &users)?;
     // Held until this process ends; signals end it while it waits.
     let _turn = args.turn.then(|| folder.turn()).transpose()?;

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use crate::launcher::{self, LaunchError};
 
 /// Variables by which a user's or a site's shell changes what the commands do.
-/// What pinwise says on the command line wins over most; these filter, wait, or
-/// take CPUs away, and have no counterpart there. Defaults that charge or choose
-/// (account, partition, QOS, reservation …) stay. From sbatch(1), squeue(1),
+/// Options on the command line override most of them; these filter, wait, or take
+/// CPUs away, and no option overrides them. Defaults that charge or choose (account,
+/// partition, QOS, reservation …) stay. From sbatch(1), squeue(1),
 /// sinfo(1), scancel(1) and sacct(1).
 const UNWANTED: [&str; 36] = [
     "SBATCH_ARRAY_INX",
@@ -49,9 +49,9 @@ const UNWANTED: [&str; 36] = [
     "SCANCEL_WCKEY",
 ];
 
-/// What a command said.
+/// What a command printed.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct Printed {
     /// Its standard output.
     pub(super) out: String,
     /// Its standard error, in one line.
@@ -60,7 +60,7 @@ pub(super) struct Said {
     pub(super) is_success: bool,
 }
 
-impl Said {
+impl Printed {
     /// The standard output of a command that did what it was asked.
     pub(super) fn output(self, program: &str) -> Result<String, LaunchError> {
         if self.is_success {
@@ -74,7 +74,7 @@ impl Said {
 }
 
 /// Starts a command of Slurm and waits for it.
-pub(super) fn call(program: &str, arguments: &[String]) -> Result<Said, LaunchError> {
+pub(super) fn call(program: &str, arguments: &[String]) -> Result<Printed, LaunchError> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the Edge starts Slurm's commands"
@@ -101,7 +101,7 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<Said, LaunchEr
         true => format!("{}, without output", ended.status),
         false => words,
     };
-    Ok(Said {
+    Ok(Printed {
         out: String::from_utf8_lossy(&ended.stdout).into_owned(),
         words,
         is_success: ended.status.success(),

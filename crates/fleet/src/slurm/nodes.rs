@@ -104,11 +104,11 @@ pub(super) fn choose(wanted: &Wanted, nodes: &[Node]) -> Result<Choice, LaunchEr
                     all with a --constraint, or let Slurm choose with --nodes N";
         return Err(LaunchError::Wanted(hint.to_owned()));
     }
-    let fitting = fitting(wanted, nodes)?;
+    let fitting = matching(wanted, nodes.iter())?;
     if fitting.is_empty() {
         return Err(none_fits(wanted, nodes));
     }
-    sorted_out(fitting)
+    split_usable(fitting)
 }
 
 /// Nodes by name: all must be known.
@@ -125,12 +125,12 @@ fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, Launch
         })?;
         chosen.push(*node);
     }
-    let fitting = fitting_of(wanted, &chosen)?;
+    let fitting = matching(wanted, chosen.into_iter())?;
     let fits: BTreeSet<&str> = fitting.iter().map(|node| node.name.as_str()).collect();
     let others = names.iter().filter(|name| !fits.contains(name.as_str()));
     let why = "not in the requested partition, or without the requested features";
     let others: Vec<String> = others.map(|name| format!("{name}: {why}")).collect();
-    let mut named = sorted_out(fitting)?;
+    let mut named = split_usable(fitting)?;
     named.left_out.extend(others);
     Ok(named)
 }
@@ -144,9 +144,9 @@ fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, Lau
     if alternatives(wanted.constraint.as_deref().unwrap_or_default()).is_none() {
         return Ok(choice);
     }
-    let fitting = fitting(wanted, nodes)?;
+    let fitting = matching(wanted, nodes.iter())?;
     if fitting.is_empty() {
-        // Slurm says better than we why.
+        // sbatch says the reason more precisely.
         return Ok(choice);
     }
     if fitting.len() < count {
@@ -158,13 +158,11 @@ fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, Lau
     Ok(choice)
 }
 
-/// Nodes of the partition, with the features.
-fn fitting<'a>(wanted: &Wanted, nodes: &'a [Node]) -> Result<Vec<&'a Node>, LaunchError> {
-    let all: Vec<&Node> = nodes.iter().collect();
-    fitting_of(wanted, &all)
-}
-
-fn fitting_of<'a>(wanted: &Wanted, nodes: &[&'a Node]) -> Result<Vec<&'a Node>, LaunchError> {
+/// Those nodes that are in the partition and have the features.
+fn matching<'a>(
+    wanted: &Wanted,
+    nodes: impl Iterator<Item = &'a Node>,
+) -> Result<Vec<&'a Node>, LaunchError> {
     let constraint = wanted.constraint.as_deref().unwrap_or_default();
     let groups = alternatives(constraint).ok_or_else(|| {
         LaunchError::Wanted(format!(
@@ -188,10 +186,7 @@ fn fitting_of<'a>(wanted: &Wanted, nodes: &[&'a Node]) -> Result<Vec<&'a Node>, 
         groups.iter().any(of)
     };
     let is_excluded = |node: &Node| wanted.exclude.contains(&node.name);
-    let fitting = nodes
-        .iter()
-        .copied()
-        .filter(|node| is_in(node) && has(node) && !is_excluded(node));
+    let fitting = nodes.filter(|node| is_in(node) && has(node) && !is_excluded(node));
     Ok(fitting.collect())
 }
 
@@ -217,8 +212,8 @@ fn alternatives(constraint: &str) -> Option<Vec<Vec<&str>>> {
     Some(groups)
 }
 
-/// Those that can be asked, and the others with their reasons.
-fn sorted_out(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
+/// The usable nodes, and why the others are not.
+fn split_usable(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
     let mut choice = Choice::default();
     for node in nodes {
         match node.refusal() {

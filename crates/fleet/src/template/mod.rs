@@ -197,7 +197,7 @@ impl Launcher for Template {
         submitted: &str,
         on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
-        refuse_odd(choice.nodes.iter())?;
+        require_host_names(choice.nodes.iter())?;
         let orders: Vec<Order> = { choice.nodes.iter() }
             .map(|node| self.order(task, wanted, node))
             .collect();
@@ -221,7 +221,7 @@ impl Launcher for Template {
         let Some(status) = &self.status else {
             return Ok(states);
         };
-        refuse_odd(jobs.iter().filter_map(|job| job.node.as_ref()))?;
+        require_host_names(jobs.iter().filter_map(|job| job.node.as_ref()))?;
         run::each(
             jobs,
             self.parallel,
@@ -251,15 +251,16 @@ impl Launcher for Template {
                 self.name
             )));
         };
-        refuse_odd(jobs.iter().filter_map(|job| job.node.as_ref()))?;
+        require_host_names(jobs.iter().filter_map(|job| job.node.as_ref()))?;
         let states = self.states(task, jobs)?;
-        let ended = |job: &&FleetJob| {
+        let has_ended = |job: &FleetJob| {
             let state = states.iter().find(|state| state.job == job.id);
-            !state.is_some_and(|s| matches!(s.stage, Stage::Ended | Stage::Failed))
+            state.is_some_and(|s| matches!(s.stage, Stage::Ended | Stage::Failed))
         };
-        let alive: Vec<FleetJob> = jobs.iter().filter(ended).cloned().collect();
+        let may_run = jobs.iter().filter(|job| !has_ended(job));
+        let may_run: Vec<FleetJob> = may_run.cloned().collect();
         run::each(
-            &alive,
+            &may_run,
             self.parallel,
             |job| {
                 let done = run::shell(&self.name, &self.of_job(cancel, task, job))?;
@@ -325,9 +326,9 @@ fn unwritten(error: FolderError) -> LaunchError {
     LaunchError::Wanted(error.to_string())
 }
 
-/// Whatever wrote them down, only names of nodes get into commands: ssh takes
-/// a host that begins with `-` for an option.
-fn refuse_odd<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
+/// Refuses what is not the name of a host, before it becomes part of a command:
+/// ssh takes a host that begins with `-` for an option.
+fn require_host_names<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
     match nodes.find(|node| !hostlist::is_plain(node)) {
         Some(odd) => Err(LaunchError::Wanted(format!(
             "'{odd}' is not the name of a node"
@@ -342,8 +343,9 @@ fn clock_time(seconds: u64) -> String {
     format!("{:02}:{:02}:{seconds:02}", minutes / 60, minutes % 60)
 }
 
-/// A name as RFC 1123 has labels: lower case, digits and `-`, at most 63; names
-/// that become alike so are distinguished by a number made from them.
+/// The name as a label of RFC 1123: lower case, digits and `-`, at most 63
+/// characters. A name that had to be changed gets a hash of it appended, so that two
+/// names never become one label.
 fn dns_label(name: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,
