@@ -13,13 +13,13 @@ pub(super) fn memory(word: u32, operation: &mut Operation) {
         0b111 => single(word, operation),
         _ => {
             let loads = field(word, 22, 1) == 1;
-            touch(operation, base, loads, !loads);
+            note_access(operation, base, loads, !loads);
         }
     }
 }
 
 /// Notes an access through a base register.
-fn touch(operation: &mut Operation, base: u8, reads: bool, writes: bool) {
+fn note_access(operation: &mut Operation, base: u8, reads: bool, writes: bool) {
     let owner = match base {
         SP_OR_ZERO | FRAME => Owner::Stack,
         _ => Owner::Shared,
@@ -32,14 +32,14 @@ fn touch(operation: &mut Operation, base: u8, reads: bool, writes: bool) {
     });
 }
 
-/// Exclusives, CAS, and loads and stores with an order.
+/// Exclusives, CAS, and loads and stores with acquire or release semantics.
 fn exclusive(word: u32, operation: &mut Operation) {
     let (value, second, status) = (register(word, 0), register(word, 10), register(word, 16));
     let loads = field(word, 22, 1) == 1;
     let (is_ordered, is_pair) = (field(word, 23, 1) == 1, field(word, 21, 1) == 1);
     let is_swap = is_pair && (is_ordered || field(word, 31, 1) == 0);
     operation.is_locked = is_swap || !is_ordered;
-    touch(
+    note_access(
         operation,
         register(word, 5),
         loads || is_swap,
@@ -85,7 +85,7 @@ fn pair(word: u32, operation: &mut Operation) {
     let base = register(word, 5);
     let both = loaded(word, register(word, 0)).with(loaded(word, register(word, 10)));
     let loads = field(word, 22, 1) == 1;
-    touch(operation, base, loads, !loads);
+    note_access(operation, base, loads, !loads);
     if loads {
         operation.written = both;
     } else {
@@ -102,7 +102,7 @@ fn single(word: u32, operation: &mut Operation) {
     let by_register = !is_scaled && field(word, 21, 1) == 1;
     match field(word, 10, 2) {
         0b00 if by_register => return atomic(word, operation),
-        _ if by_register => return plain(word, operation, None),
+        _ if by_register => return single_register(word, operation, None),
         _ => {}
     }
     let offset = if is_scaled {
@@ -110,7 +110,7 @@ fn single(word: u32, operation: &mut Operation) {
     } else {
         signed(word, 12, 9)
     };
-    plain(word, operation, Some(offset));
+    single_register(word, operation, Some(offset));
     let moves_base = !is_scaled && field(word, 10, 1) == 1;
     if moves_base {
         operation.written = operation.written.with(Registers::one(base));
@@ -119,7 +119,7 @@ fn single(word: u32, operation: &mut Operation) {
 }
 
 /// A load or store of one register.
-fn plain(word: u32, operation: &mut Operation, offset: Option<i64>) {
+fn single_register(word: u32, operation: &mut Operation, offset: Option<i64>) {
     let (number, base) = (register(word, 0), register(word, 5));
     let is_vector = field(word, 26, 1) == 1;
     let kind = field(word, 22, 2);
@@ -128,14 +128,14 @@ fn plain(word: u32, operation: &mut Operation, offset: Option<i64>) {
     if !is_vector && kind == 0b10 && field(word, 30, 2) == 0b11 {
         return;
     }
-    touch(operation, base, loads, !loads);
+    note_access(operation, base, loads, !loads);
     if loads {
         operation.written = loaded(word, number);
     } else {
         operation.read = loaded(word, number);
     }
     if offset.is_none() {
-        add_index(operation, register(word, 16));
+        note_index(operation, register(word, 16));
     }
     operation.step = slot(word, base, offset)
         .filter(|_| kind <= 1)
@@ -145,8 +145,8 @@ fn plain(word: u32, operation: &mut Operation, offset: Option<i64>) {
         });
 }
 
-/// The register that an address is added to.
-fn add_index(operation: &mut Operation, index: u8) {
+/// Notes the index register, which is added to the base address.
+fn note_index(operation: &mut Operation, index: u8) {
     if let Some(access) = &mut operation.access {
         access.address = access.address.with(unless_zero(index));
     }
@@ -185,7 +185,7 @@ fn moved(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
 fn atomic(word: u32, operation: &mut Operation) {
     let is_plain_load = field(word, 12, 4) == 0b1100;
     operation.is_locked = !is_plain_load;
-    touch(operation, register(word, 5), true, !is_plain_load);
+    note_access(operation, register(word, 5), true, !is_plain_load);
     operation.written = unless_zero(register(word, 0));
     if !is_plain_load {
         operation.read = unless_zero(register(word, 16));

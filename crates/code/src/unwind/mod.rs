@@ -7,7 +7,7 @@
 
 mod tables;
 
-pub use tables::{CallFrames, Read, Rule, Work};
+pub use tables::{CallFrames, ParseBudget, Read, Rule};
 
 use gimli::{
     CfaRule, EvaluationResult, Expression, LittleEndian, RegisterRule, UnwindExpression, Value,

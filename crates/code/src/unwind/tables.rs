@@ -2,7 +2,7 @@
 //! looked up by address, run down to the row of an instruction.
 //!
 //! No length that a file states is believed: each part that is read has a bound,
-//! and going through entries uses up [`Work`], which all files share.
+//! and parsing entries uses up a [`ParseBudget`] that all files share.
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, Encoding, Expression, LittleEndian, Register,
@@ -34,16 +34,16 @@ const LONGEST_ENTRY: usize = 64 << 10;
 /// Reads this many bytes of a file at an offset; `None` where they are not there.
 pub type Read<'a> = &'a mut dyn FnMut(u64, usize) -> Option<Vec<u8>>;
 
-/// What may still be gone through of entries, bytes: tables may be made to take
+/// Bytes of entries that may still be parsed. A hostile file's tables could take
 /// for ever.
 #[derive(Debug)]
-pub struct Work {
+pub struct ParseBudget {
     left: usize,
     context: Box<UnwindContext<usize>>,
 }
 
-impl Work {
-    /// This many bytes of entries.
+impl ParseBudget {
+    /// A budget of this many bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Work {
         }
     }
 
-    /// `None` where nothing is left.
+    /// `None` if nothing is left.
     fn spend(&mut self, bytes: usize) -> Option<()> {
         self.left = self.left.saturating_sub(bytes.max(1));
         (self.left > 0).then_some(())
@@ -123,9 +123,9 @@ pub struct CallFrames {
 }
 
 impl CallFrames {
-    /// Of an ELF file; `None` where it has none, or it is damaged.
+    /// Reads the call frames of an ELF file; `None` if it has none, or is damaged.
     #[must_use]
-    pub fn read(read: Read<'_>, work: &mut Work) -> Option<Self> {
+    pub fn read(read: Read<'_>, work: &mut ParseBudget) -> Option<Self> {
         let headers = Headers::read(read)?;
         let mut found = match headers.index {
             Some(index) => headers.with_index(index, read)?,
@@ -160,7 +160,7 @@ impl CallFrames {
 
     /// The rule for an address, as tables have it.
     #[must_use]
-    pub fn rule(&self, address: u64, work: &mut Work) -> Option<Rule> {
+    pub fn rule(&self, address: u64, work: &mut ParseBudget) -> Option<Rule> {
         let section = self.section();
         let offset = self.entry_of(address)?;
         work.spend(1)?;
@@ -186,10 +186,10 @@ impl CallFrames {
         })
     }
 
-    /// Of the functions here, the part that keeps a frame pointer, by some
-    /// hundred of them; `None` of none.
+    /// The share of functions that keep a frame pointer, from a sample of
+    /// `MOST_LOOKED_AT`; `None` if there are none.
     #[must_use]
-    pub fn share_with_frame_pointer(&self, work: &mut Work) -> Option<f64> {
+    pub fn share_with_frame_pointer(&self, work: &mut ParseBudget) -> Option<f64> {
         let many = match &self.index {
             Index::Made(rows) => rows.len(),
             Index::File { rows, .. } => rows.len() / 8,
@@ -206,7 +206,7 @@ impl CallFrames {
     }
 
     /// The rule far within an entry, where functions have their frame.
-    fn rule_within(&self, at: usize, work: &mut Work) -> Option<Rule> {
+    fn rule_within(&self, at: usize, work: &mut ParseBudget) -> Option<Rule> {
         let start = match &self.index {
             Index::Made(rows) => rows.get(at)?.0,
             Index::File { address, rows } => {
@@ -281,7 +281,7 @@ impl CallFrames {
     }
 
     /// Goes through all entries.
-    fn entries(&self, work: &mut Work) -> Option<Vec<(u64, usize)>> {
+    fn entries(&self, work: &mut ParseBudget) -> Option<Vec<(u64, usize)>> {
         let section = self.section();
         let mut found = Vec::new();
         let mut entries = section.entries(&self.bases);
@@ -338,7 +338,7 @@ impl Headers {
             _ => return None,
         };
         let count = usize::from(header.e_phnum.get(ENDIAN));
-        let programs: Vec<Program> = table(read, header.e_phoff(ENDIAN), count)?;
+        let programs: Vec<Program> = read_headers(read, header.e_phoff(ENDIAN), count)?;
         let of_type = |kind| programs.iter().filter(move |p| p.p_type(ENDIAN) == kind);
         let place = |p: &Program| (p.p_offset(ENDIAN), p.p_filesz(ENDIAN), p.p_vaddr(ENDIAN));
         Some(Self {
@@ -397,7 +397,7 @@ impl Headers {
     /// By the section's name.
     fn without_index(self, read: Read<'_>) -> Option<CallFrames> {
         let count = usize::from(self.header.e_shnum.get(ENDIAN));
-        let sections: Vec<Section> = table(read, self.header.e_shoff(ENDIAN), count)?;
+        let sections: Vec<Section> = read_headers(read, self.header.e_shoff(ENDIAN), count)?;
         let names = sections.get(usize::from(self.header.e_shstrndx.get(ENDIAN).0))?;
         let names = names.sh_size(ENDIAN).min(LONGEST_NAMES);
         let at = sections
@@ -429,8 +429,8 @@ impl Headers {
     }
 }
 
-/// This many headers.
-fn table<T: pod::Pod>(read: Read<'_>, offset: u64, count: usize) -> Option<Vec<T>> {
+/// Reads `count` headers at an offset of the file.
+fn read_headers<T: pod::Pod>(read: Read<'_>, offset: u64, count: usize) -> Option<Vec<T>> {
     if count > MOST_HEADERS {
         return None;
     }

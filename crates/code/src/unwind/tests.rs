@@ -66,7 +66,7 @@ fn framed(mut entry: Vec<u8>) -> Vec<u8> {
     [&length.to_le_bytes()[..], &entry].concat()
 }
 
-fn tables(file: &[u8], work: &mut Work) -> Option<CallFrames> {
+fn tables(file: &[u8], work: &mut ParseBudget) -> Option<CallFrames> {
     let read = &mut |offset: u64, length: usize| {
         let from = usize::try_from(offset).ok()?;
         Some(file.get(from..from.checked_add(length)?)?.to_vec())
@@ -79,7 +79,7 @@ const USUAL: [u8; 5] = [0x0c, 7, 8, 0x90, 1];
 
 /// Who called code at this address, with this stack; RBX is 3.
 fn called(common: &[u8], own: &[u8], address: u64, stack: &[u64]) -> Option<Caller> {
-    let mut work = Work::new(1 << 20);
+    let mut work = ParseBudget::new(1 << 20);
     let tables = tables(&elf(&entries(common, own)), &mut work).unwrap();
     let rule = tables.rule(address, &mut work)?;
     let bytes: Vec<u8> = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -178,7 +178,7 @@ fn frame_pointers_lead_upwards_only() {
 #[test]
 fn frame_pointers_are_recognised() {
     let share = |own: &[u8]| {
-        let mut work = Work::new(1 << 20);
+        let mut work = ParseBudget::new(1 << 20);
         let tables = tables(&elf(&entries(&USUAL, own)), &mut work).unwrap();
         tables.share_with_frame_pointer(&mut work)
     };
@@ -192,8 +192,8 @@ fn frame_pointers_are_recognised() {
 #[test]
 fn work_ends() {
     let file = elf(&entries(&USUAL, &[]));
-    assert!(tables(&file, &mut Work::new(8)).is_none());
-    let mut work = Work::new(1 << 10);
+    assert!(tables(&file, &mut ParseBudget::new(8)).is_none());
+    let mut work = ParseBudget::new(1 << 10);
     let tables = tables(&file, &mut work).unwrap();
     let rules = (0..1_000).map_while(|_| tables.rule(CODE, &mut work));
     assert!(rules.count() < 1_000);
@@ -209,7 +209,7 @@ proptest! {
     ) {
         let _ = called(&common, &own, CODE + 4, &stack);
         let file = elf(&entries(&common, &own));
-        let mut work = Work::new(1 << 16);
+        let mut work = ParseBudget::new(1 << 16);
         if let Some(found) = tables(&file[..cut.min(file.len())], &mut work) {
             let _ = found.rule(CODE, &mut work);
             let _ = found.share_with_frame_pointer(&mut work);
@@ -218,7 +218,7 @@ proptest! {
 
     #[test]
     fn any_section_ends(section in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut work = Work::new(1 << 16);
+        let mut work = ParseBudget::new(1 << 16);
         if let Some(found) = tables(&elf(&section), &mut work) {
             let _ = found.rule(CODE, &mut work);
         }

@@ -16,7 +16,7 @@ use super::files::program_of;
 use super::maps::Maps;
 use super::symbols::VDSO;
 use pinwise_code::unwind::{
-    CallFrames, Caller, Registers, Rule, StackCopy, Work, caller, caller_by_frame_pointer,
+    CallFrames, Caller, ParseBudget, Registers, Rule, StackCopy, caller, caller_by_frame_pointer,
 };
 use pinwise_profile::Module;
 
@@ -70,7 +70,7 @@ pub(super) enum Lead {
 /// Finds callers.
 #[derive(Debug)]
 pub(super) struct Unwinder {
-    work: Work,
+    work: ParseBudget,
     bytes: usize,
     tables: Vec<CallFrames>,
     /// Indices into `tables`; `None` of files without.
@@ -85,7 +85,7 @@ pub(super) struct Unwinder {
 impl Unwinder {
     pub(super) fn new() -> Self {
         Self {
-            work: Work::new(MOST_WORK),
+            work: ParseBudget::new(MOST_WORK),
             bytes: 0,
             tables: Vec::new(),
             files: BTreeMap::new(),
@@ -268,7 +268,7 @@ fn steps(from: Option<u64>, to: Option<u64>, stack: &StackCopy<'_>) -> Option<us
 }
 
 /// The tables of a file.
-pub(super) fn tables(file: &File, work: &mut Work) -> Option<CallFrames> {
+pub(super) fn tables(file: &File, work: &mut ParseBudget) -> Option<CallFrames> {
     let length = file.metadata().ok()?.len();
     let read = &mut |offset: u64, bytes: usize| {
         let end = offset.checked_add(bytes as u64)?;

@@ -10,7 +10,7 @@ use super::super::spawn::find_program;
 use super::callers::tables;
 use super::files::{open_regular, program_of};
 use crate::Subject;
-use pinwise_code::unwind::Work;
+use pinwise_code::unwind::ParseBudget;
 use pinwise_profile::Stacks;
 
 /// Part of a program's functions that keep a frame pointer where it was built
@@ -51,7 +51,7 @@ fn program(subject: &Subject<'_>, search: &str) -> Option<File> {
 fn keeps_frame_pointers(file: &File) -> bool {
     let mut magic = [0; 4];
     let is_elf = file.read_exact_at(&mut magic, 0).is_ok() && magic == object::elf::ELFMAG;
-    let mut work = Work::new(WORK);
+    let mut work = ParseBudget::new(WORK);
     match tables(file, &mut work) {
         Some(tables) => tables
             .share_with_frame_pointer(&mut work)
