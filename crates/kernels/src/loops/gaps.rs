@@ -2,8 +2,8 @@
 //! was kept from doing so.
 //!
 //! It allocates nothing and calls nothing while it runs: gaps go into a buffer
-//! that was touched before, which another thread empties now and then. It refuses
-//! to say what took the time.
+//! that was touched before, which another thread empties now and then. It does
+//! not say what took the time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ pub struct Gap {
     pub length_ns: u64,
 }
 
-/// Gaps on their way from the loop to who reads them: one thread on each side.
+/// A ring of gaps: the loop writes, one other thread reads.
 #[derive(Debug)]
 pub struct GapBuffer {
     slots: Box<[[AtomicU64; 2]]>,
@@ -89,17 +89,17 @@ pub struct Watched {
 }
 
 /// Reads the clock until a moment of `CLOCK_MONOTONIC` or until it is stopped.
-/// What is longer than `longer_than_ns` between two readings is a gap.
+/// Two readings that are more than `threshold_ns` apart are a gap.
 pub fn watch(
     clock: &Clock,
-    longer_than_ns: u64,
+    threshold_ns: u64,
     until_ns: u64,
     stop: &AtomicBool,
     buffer: &GapBuffer,
 ) -> Watched {
     let from_ns = system_ns();
     let start = clock.ticks();
-    let longest = clock.ticks_in(longer_than_ns as f64).max(1);
+    let threshold = clock.ticks_in(threshold_ns as f64).max(1);
     let time = clock.ticks_in(until_ns.saturating_sub(from_ns) as f64);
     let mut watched = Watched {
         from_ns,
@@ -112,7 +112,7 @@ pub fn watch(
         last = now;
         watched.readings += 1;
         // A counter that went back by a little is no gap of centuries.
-        if step > longest && step < u64::MAX / 2 {
+        if step > threshold && step < u64::MAX / 2 {
             let gap = Gap {
                 end_ns: clock.system_ns_at(now),
                 length_ns: whole(clock.ns(step)),

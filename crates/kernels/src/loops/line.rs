@@ -24,9 +24,9 @@ const LEAD_IN: u64 = 8;
 const LAPS: usize = 8;
 /// Round trips of a lap.
 const TRIPS: u64 = 16;
-/// Distance between the first numbers of two batches, beyond what one counts.
+/// Batch n starts at n times this number, which is more than a batch counts.
 const BATCH: u64 = 1 << 12;
-/// The leader wants no more.
+/// On the line: the leader has ended.
 const OVER: u64 = u64::MAX;
 /// Swaps that are tried before the clock is looked at.
 const TRIES: u32 = 512;
@@ -43,20 +43,20 @@ pub fn one_way_ns(trips: &Trips, clock: &Clock) -> f64 {
 /// What the follower found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Followed {
-    /// The leader wants no more.
+    /// The leader has ended.
     Over,
     /// Nothing came for as long as its patience lasts.
     Alone,
 }
 
 impl Line {
-    /// Makes the line new, and its memory the calling CPU's where nobody has
-    /// touched it yet.
+    /// Resets the counter. The first touch puts the line into memory of the calling CPU's
+    /// NUMA node.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Release);
     }
 
-    /// The follower may go.
+    /// Tells the follower to stop.
     pub fn end(&self) {
         self.0.store(OVER, Ordering::Release);
     }

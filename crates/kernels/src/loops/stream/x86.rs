@@ -1,8 +1,9 @@
 //! Vector loops of x86-64, for CPUs that have the instructions.
 //!
 //! `AHEAD` is how far ahead lines are prefetched, in bytes; 0 for not at all.
-//! Prefetching beyond an array's end does nothing. `WAYS` arrays parts are gone
-//! through side by side, so that the hardware follows several streams.
+//! Prefetching beyond an array's end does nothing. An array is split
+//! into `WAYS` parts that are read side by side, so that the hardware prefetcher follows
+//! several streams.
 //!
 //! No loop calls anything that takes a closure (`array::map`): such a function
 //! lacks the instructions, so that whether it is inlined depends on the level of
@@ -35,7 +36,7 @@ fn fence() {
     }
 }
 
-/// The ways beyond the plain one.
+/// The vectorised variants that this CPU supports.
 pub(super) fn variants(pattern: Pattern) -> Vec<Variant> {
     let mut found = match pattern {
         Pattern::Sum => Vec::new(),

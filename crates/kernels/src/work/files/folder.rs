@@ -45,7 +45,7 @@ impl Folder {
     }
 
     /// Opens a file for reading.
-    pub(super) fn read(&self, name: &CStr) -> io::Result<File> {
+    pub(super) fn open_to_read(&self, name: &CStr) -> io::Result<File> {
         self.file(name, libc::O_RDONLY)
     }
 
@@ -55,7 +55,7 @@ impl Folder {
     }
 
     /// Opens a file to write over what it holds.
-    pub(super) fn write(&self, name: &CStr) -> io::Result<File> {
+    pub(super) fn open_to_overwrite(&self, name: &CStr) -> io::Result<File> {
         self.file(name, libc::O_WRONLY)
     }
 

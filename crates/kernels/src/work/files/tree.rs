@@ -210,7 +210,7 @@ impl Tree {
         let mut buffer = vec![0; BUFFER];
         let mut digest = Digest::default();
         for planned in &self.plan.files {
-            let file = folder.read(&planned.name)?;
+            let file = folder.open_to_read(&planned.name)?;
             each_chunk(file, &mut buffer, |chunk| {
                 digest.add(chunk);
                 Ok(())
@@ -327,7 +327,7 @@ impl Copier<'_> {
         let mut digest = Digest::default();
         for planned in &plan.files {
             stop_where_ending()?;
-            let from = source.read(&planned.name)?;
+            let from = source.open_to_read(&planned.name)?;
             let mut to = open(&self.target, &planned.name)?;
             each_chunk(from, &mut self.buffer, |chunk| {
                 digest.add(chunk);
@@ -346,13 +346,15 @@ impl Worker for Copier<'_> {
     fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
         let part = unit % self.parts.len() as u64;
         let part = usize::try_from(part).unwrap_or(0);
-        let digest = self.copy(part, Folder::write).map_err(|error| {
-            let explained = self.tree.explained(&error);
-            if let Ok(mut failure) = self.tree.failure.lock() {
-                failure.get_or_insert(explained);
-            }
-            STOPPED
-        })?;
+        let digest = self
+            .copy(part, Folder::open_to_overwrite)
+            .map_err(|error| {
+                let explained = self.tree.explained(&error);
+                if let Ok(mut failure) = self.tree.failure.lock() {
+                    failure.get_or_insert(explained);
+                }
+                STOPPED
+            })?;
         if digest == self.tree.digests[part] {
             return Ok(digest);
         }
