@@ -186,7 +186,7 @@ impl Host {
         let host = Self::from_topology(topology)?;
         Ok(Self {
             warnings,
-            files: files.opened(),
+            files: files.attempts(),
             root: Some(root.to_owned()),
             ..host
         })

@@ -24,9 +24,9 @@
 //!                      └────► workers(), locate(cpu)                 └──► confine()
 //! ```
 //!
-//! What a machine is comes from `/sys`, what of it this process may use from
-//! its affinity mask, its cpuset and the quota of its cgroups, those above
-//! included. Nothing is guessed, nothing is written but the mask of the calling
+//! The hardware is read from `/sys`; what of it this process may use, from its affinity
+//! mask, its cpuset, and the CPU quotas of its cgroup and of those above. Nothing is
+//! guessed, nothing is written but the mask of the calling
 //! thread, and a mask that was set is given back when [`Bound`] is dropped. Where
 //! threads run best is not known here: that is measured by `pinwise compare`,
 //! whose answer is a name that [`Host::place_as`] takes.

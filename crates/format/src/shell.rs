@@ -1,13 +1,13 @@
-//! Words as a shell reads them, in a form that can be pasted.
+//! Quotes words for a shell, so that they can be pasted.
 
-/// Words as a shell takes them, in one line.
+/// Quotes the words of a command line, in one line.
 #[must_use]
 pub fn line(words: impl IntoIterator<Item: AsRef<str>>) -> String {
     let words = words.into_iter().map(|word| self::word(word.as_ref()));
     words.collect::<Vec<String>>().join(" ")
 }
 
-/// A word as a shell takes it.
+/// Quotes a word.
 #[must_use]
 pub fn word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
@@ -17,9 +17,9 @@ pub fn word(word: &str) -> String {
     if !word.chars().any(is_unprintable) {
         return format!("'{}'", word.replace('\'', "'\\''"));
     }
-    // Of a word with a line feed in it a terminal could run the first line
-    // when it is pasted. A substitution loses line feeds at its end: bash and
-    // zsh know another form.
+    // A terminal could run what stands before a line feed as soon as it is pasted,
+    // so printf makes it. `$(…)` strips line feeds at the end: `$'…'`, which bash and
+    // zsh know, keeps them.
     let (open, close) = match word.ends_with('\n') {
         false => ("\"$(printf '", "')\""),
         true => ("$'", "'"),

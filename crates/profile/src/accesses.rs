@@ -1,10 +1,10 @@
 //! Time at memory: seen at an instruction that reads or writes memory, or at the
 //! one after it.
 //!
-//! An interrupt is taken between instructions, and one that waits for memory
-//! delays it to its own end, as a spin hint does. So all waiting for memory is
-//! there, and some of what never waited, too: it is where memory can cost, not
-//! what it costs. The stack and thread-local variables are left out.
+//! The sampling interrupt is taken between instructions, so an instruction that is
+//! stalled on memory delays it until it retires, as a spin hint does. So all waiting
+//! for memory is there, and some of what never waited, too: it is where memory can
+//! cost, not what it costs. The stack and thread-local variables are left out.
 
 use super::Frame;
 use pinwise_code::{Arch, Code, Owner, length_at, operation_at};
@@ -50,7 +50,8 @@ fn instruction_before(code: &Code, address: u64, beginning: Option<u64>) -> Opti
     votes.iter().copied().max_by_key(|vote| count(*vote))
 }
 
-/// Decodes from `from` on; the last instruction where they end at `to`.
+/// Decodes from `from`; the address of the last instruction if it ends exactly at
+/// `to`.
 fn last_step(code: &Code, from: u64, to: u64) -> Option<u64> {
     let mut at = from;
     loop {
