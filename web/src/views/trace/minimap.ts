@@ -16,7 +16,7 @@ import { press } from './state';
 
 const HEIGHT = 34;
 
-/** Busy CPUs, as a share of all, and queued threads for each, in columns of the trace. */
+/** Busy CPUs, as a share of all, and queued threads for each CPU: a value for each pixel column. */
 export function overview(
   scene: Scene,
   width: number,
@@ -49,7 +49,7 @@ export function overview(
   return { busy, queued };
 }
 
-/** The strip; `draw` shows another window. */
+/** The strip; `draw` paints it again after the window changed. */
 export function minimap(handle: Handle): {
   element: HTMLElement;
   draw(): void;
@@ -152,7 +152,7 @@ function listen(handle: Handle, canvas: HTMLCanvasElement): void {
     canvas.setPointerCapture(event.pointerId);
     const { from, to } = state.window;
     const time = timeAt(event);
-    // What is seen is moved by where it is held; from elsewhere its middle comes.
+    // Dragging inside the window keeps the offset; a click outside centres it there.
     grip = time >= from && time <= to ? time - from : (to - from) / 2;
     move(event);
   });

@@ -7,7 +7,7 @@ import { AXIS, rowCount } from './frame';
 import type { Window } from './scene';
 import { panned, zoomed } from './scene';
 import type { Handle } from './state';
-import { press, reveal, selectionOf, toggle } from './state';
+import { press, reveal, selectionOf, toggleFollow } from './state';
 
 /** Width of the rows' names. */
 export const gutterOf = (width: number): number => (width < 500 ? 84 : 150);
@@ -148,7 +148,7 @@ function listenToPointer(
     if (!held) return;
     const { isDragged, moves } = held;
     held = null;
-    if (!isDragged && event.type === 'pointerup') toggle(handle);
+    if (!isDragged && event.type === 'pointerup') toggleFollow(handle);
     if (isDragged && !moves) handle.select();
     handle.refresh();
   };

@@ -21,23 +21,23 @@ export interface Handle {
   scroller: HTMLElement;
   /** Height of a row now. */
   row(): number;
-  /** Something is shown otherwise: draw, say so, and keep it in the address. */
+  /** Draws again, updates the text for screen readers, and keeps the state in the address. */
   refresh(): void;
-  /** The pointer went elsewhere: nothing to keep. */
+  /** Draws again after the pointer moved; the address stays. */
   point(): void;
-  /** The selection is another one, or none. */
+  /** Shows the new selection, or that there is none. */
   select(): void;
-  /** The rows are others, or as high as others. */
+  /** Lays the rows out again: others are shown, or their height changed. */
   layout(): void;
-  /** The controls say what the state says. */
+  /** Sets the controls to the state. */
   sync(): void;
 }
 
-/** What colours: what was chosen, else what rows do not show already. */
+/** What colours stand for: what was chosen, else what rows do not show already. */
 export const colourOf = (state: Pick<State, 'rows' | 'colourBy'>): ColourBy =>
   state.colourBy ?? (state.rows === 'cpus' ? 'thread' : 'cpu');
 
-/** Threads that stand out, by place: the followed one, and those found; null where all do. */
+/** Indices of the highlighted threads: the followed one, and those found; null if all are shown alike. */
 export function markedOf(
   scene: Scene,
   { thread, find }: Pick<Shown, 'thread' | 'find'>,
@@ -66,7 +66,7 @@ function seek({ scene, state }: Handle): void {
   state.window = within({ from: time - half, to: time + half }, scene.span);
 }
 
-/** The thread below the cursor, by place; null where none is. */
+/** Index of the thread below the cursor; null if there is none. */
 export function threadAt({ scene, state }: Handle): number | null {
   const { row, time } = state.cursor;
   if (!scene.slices) return null;
@@ -78,14 +78,14 @@ export function threadAt({ scene, state }: Handle): number | null {
     : null;
 }
 
-/** Follows a thread: it stands out, and its way is drawn; null follows none. */
+/** Follows a thread: it is highlighted, and its path over the CPUs is drawn; null follows none. */
 export function follow(handle: Handle, place: number | null): void {
   const number = place === null ? null : handle.scene.slices!.threads[place]!;
   handle.state.thread = number;
   handle.sync();
 }
 
-/** Puts the cursor on a thread, at its next slice that is seen, or the next at all. */
+/** Moves the cursor to the first slice of a thread that ends after the window begins, else to its last. */
 export function goToThread(handle: Handle, place: number): void {
   const { scene, state } = handle;
   const lanes = scene.lanes('threads');
@@ -156,8 +156,8 @@ export function press(handle: Handle, key: string, isShift: boolean): boolean {
     ',': () => step(handle, -1),
     '.': () => step(handle, 1),
     z: () => zoomToSelection(handle),
-    Enter: () => toggle(handle),
-    Escape: () => clear(handle),
+    Enter: () => toggleFollow(handle),
+    Escape: () => clearSelectionOrHighlight(handle),
   };
   const act = acts[key];
   if (!act || last < 0) return false;
@@ -165,16 +165,16 @@ export function press(handle: Handle, key: string, isShift: boolean): boolean {
   return true;
 }
 
-/** Follows the thread below the cursor, or no longer. */
-export function toggle(handle: Handle): void {
+/** Follows the thread below the cursor, or stops following it. */
+export function toggleFollow(handle: Handle): void {
   const place = threadAt(handle);
   if (place === null) return;
   const number = handle.scene.slices!.threads[place]!;
   follow(handle, handle.state.thread === number ? null : place);
 }
 
-/** The selection goes first, then what stands out. */
-function clear(handle: Handle): void {
+/** Clears the selection; if there is none, what is highlighted. */
+function clearSelectionOrHighlight(handle: Handle): void {
   const { state } = handle;
   if (state.selection) {
     state.selection = null;
