@@ -39,12 +39,12 @@ fn advice(row: &AdviceRecord, palette: Palette) -> String {
     out += &format!("{}\n", paragraph("    ", "      ", &setting));
     let value = match &row.suggested {
         Some(suggested) => format!(
-            "usually {}{}; suggested: {suggested}{}",
+            "default {}{}; suggested: {suggested}{}",
             row.usual,
             time(row.usual_ns),
             time(row.suggested_ns)
         ),
-        None => format!("usually {}{}; leave it", row.usual, time(row.usual_ns)),
+        None => format!("keep the default, {}{}", row.usual, time(row.usual_ns)),
     };
     out += &format!("{}\n", paragraph("    ", "      ", &value));
     out += &format!("{}\n", paragraph("    ", "    ", &row.reasoning));
