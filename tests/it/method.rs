@@ -3,12 +3,12 @@
 //! where not all are asked for, seeds fixed and limits wide enough for chance;
 //! `cargo lab method` makes the full table.
 
-use pinwise_record::{SearchAnswer, SearchRecord};
+use pinwise_record::{ContrastVerdict, SearchAnswer, SearchRecord};
 use pinwise_sim::world::{self, World, WorldNoise};
 use pinwise_stats::describe::quantile;
 use pinwise_stats::judge::Judge;
 
-use crate::replay::{Cell, Tally, independent, recorded, replay};
+use crate::replay::{Cell, Tally, independent, recorded, replay, replay_each};
 use crate::search_worlds;
 use crate::support::replays;
 
@@ -275,6 +275,25 @@ fn cpu_time_decides_what_others_hide() {
         at_most(0.05, &equal, equal.false_claims);
         covers(&equal);
     }
+}
+
+/// CPU time shows a change in fewer runs, but who compares wall-clock time is told how
+/// much of that there is.
+#[test]
+fn cpu_time_does_not_end_a_comparison_before_wall_clock_time_tells_something() {
+    let cell = Cell {
+        with_cpu: true,
+        ..Cell::new(&recorded("aa_bg.csv.xz"), 2, 2.0, 80)
+    };
+    let mut open = Vec::new();
+    replay_each(&cell, 50, 1, |record| {
+        let contrast = &record.contrasts[0];
+        let low = contrast.low.unwrap_or_default();
+        if contrast.verdict == ContrastVerdict::Undecided && low < 0.5 {
+            open.push(contrast.sentence.clone());
+        }
+    });
+    assert!(open.is_empty(), "{} of 50: {}", open.len(), open[0]);
 }
 
 #[test]

@@ -223,7 +223,7 @@ impl Engine<'_> {
         if !contrasts.iter().all(is_precise) {
             return false;
         }
-        self.is_decided_by_cpu_time()
+        self.is_ended_by_cpu_time()
             || contrasts.iter().all(is_judged) && (look.is_settled || !self.asks_which_is_best())
     }
 
@@ -242,6 +242,9 @@ impl Engine<'_> {
         let Some(look) = self.look.as_ref().filter(|_| is_asked) else {
             return;
         };
+        if self.is_decided_by_cpu_time() {
+            return;
+        }
         let now = look
             .contrasts
             .iter()

@@ -4,9 +4,14 @@ use super::confirmation::ConfirmationRun;
 use super::{Engine, WholeBlock};
 use pinwise_stats::Responses;
 use pinwise_stats::beside::{self, CPU_BOUND};
-use pinwise_stats::confirm::{Confirmation, Look, Question};
+use pinwise_stats::confirm::{Confirmation, Contrast, Look, Question};
 use pinwise_stats::resolution::Figure;
 use pinwise_stats::sequential::Depth;
+
+/// CPU time ends a comparison once the interval of wall-clock time reaches no further than
+/// this to either side, `ln(ratio)`, or than the change of CPU time: who compares
+/// wall-clock time wants to know how much of that there is.
+const TELLING: f64 = 0.2;
 
 /// What is known of the CPU time of both arms.
 pub(super) struct CpuTime {
@@ -97,16 +102,24 @@ impl Engine<'_> {
 
     /// Does CPU time decide what wall-clock time leaves open?
     pub(super) fn is_decided_by_cpu_time(&self) -> bool {
-        let both = self
-            .look
-            .as_ref()
-            .zip(self.cpu.as_ref().and_then(CpuTime::look));
-        both.is_some_and(|(wall, cpu)| {
-            let (wall, cpu) = (&wall.contrasts[0], &cpu.contrasts[0]);
-            match self.plan.tuning.log_limit() {
-                Some(limit) => beside::exceeds(wall, cpu, limit),
-                None => beside::decides(wall, cpu),
-            }
+        self.with_cpu_contrast(|wall, cpu| match self.plan.tuning.log_limit() {
+            Some(limit) => beside::exceeds(wall, cpu, limit),
+            None => beside::decides(wall, cpu),
         })
+    }
+
+    /// Does it, and does wall-clock time tell something, too?
+    pub(super) fn is_ended_by_cpu_time(&self) -> bool {
+        let tells = |wall: &Contrast, cpu: &Contrast| {
+            wall.interval.half_width() <= cpu.estimate.abs().max(TELLING)
+        };
+        self.is_decided_by_cpu_time() && self.with_cpu_contrast(tells)
+    }
+
+    /// Is it true of wall-clock time and CPU time, where both are judged?
+    fn with_cpu_contrast(&self, is_true: impl Fn(&Contrast, &Contrast) -> bool) -> bool {
+        let cpu = self.cpu.as_ref().and_then(CpuTime::look);
+        let both = self.look.as_ref().zip(cpu);
+        both.is_some_and(|(wall, cpu)| is_true(&wall.contrasts[0], &cpu.contrasts[0]))
     }
 }
