@@ -59,7 +59,7 @@ pub(super) fn compare(
         }
     };
     match recipes::open(args, machine.as_mut(), terminal) {
-        Err(error) if is_interrupt(&error) => Ok(interrupted(terminal)),
+        Err(error) if is_interrupt(&error) => Ok(report_interrupt(terminal)),
         Err(error) => Err(error),
         Ok(recipe) => {
             let exit = compare_arms(
@@ -80,7 +80,7 @@ pub(super) fn compare(
     }
 }
 
-fn interrupted(terminal: &Terminal) -> Exit {
+fn report_interrupt(terminal: &Terminal) -> Exit {
     terminal.warn("interrupted before the first counted run; nothing was stored");
     Exit::Interrupted
 }
@@ -97,7 +97,7 @@ fn compare_arms(
     let spec = machine.label();
     let known = |topology: &Topology| measured_before(global, topology, &spec);
     let mut plan = match plan::compare(args, seed, recipe, machine, known, terminal) {
-        Err(error) if is_interrupt(&error) => return Ok(interrupted(terminal)),
+        Err(error) if is_interrupt(&error) => return Ok(report_interrupt(terminal)),
         planned => planned?,
     };
     plan.argv.clone_from(&global.argv);
@@ -188,7 +188,7 @@ fn conduct(
     if args.trace {
         compare::trace_arms(&mut record, plan, machine, &mut watch);
     }
-    let (record, is_stored) = concluded(record, plan, watch);
+    let (record, is_stored) = conclude_and_store(record, plan, watch);
     finish(&record, &args.experiment.results, terminal)?;
     let exit = match exit_of(&record) {
         Exit::Done if !is_stored => Exit::Error,
@@ -209,12 +209,16 @@ pub(super) fn carry_out(
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, bool)> {
     let (record, watch) = carried_out(global, plan, machine, terminal)?;
-    Ok(concluded(record, plan, watch))
+    Ok(conclude_and_store(record, plan, watch))
 }
 
 /// Adds what the study concludes, and stores it all; says whether it could be
 /// stored.
-fn concluded(record: Comparison, plan: &ComparePlan, watch: Watch<'_>) -> (Comparison, bool) {
+fn conclude_and_store(
+    record: Comparison,
+    plan: &ComparePlan,
+    watch: Watch<'_>,
+) -> (Comparison, bool) {
     let mut record = if plan.study == ComparisonStudy::Noise {
         noise::conclude(record)
     } else {

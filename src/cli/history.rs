@@ -169,7 +169,7 @@ fn gates(store: &Store, filter: &Filter) -> Result<(Vec<GateRecord>, usize), Sto
 }
 
 /// The gates of a benchmark, chained, as JSON for the local site.
-pub(super) fn chained(
+pub(super) fn write_chain(
     store: &Store,
     filter: &Filter,
     benchmark: &str,

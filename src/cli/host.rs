@@ -48,8 +48,8 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
     let command = Command::from_argv(args.argv.clone())?;
     let placement: Placement = args.place.parse().context("--place")?;
     let (topology, _) = linux::discover()?;
-    if let Some(ranks) = args.per.zip(args.ranks) {
-        return ranks::start(global, args, ranks, &topology);
+    if let (Some(per), Some(ranks)) = (args.per, args.ranks) {
+        return ranks::start(global, args, per, ranks, &topology);
     }
     let (place, own) = match args.per {
         Some(per) => ranks::place(per, &placement, &topology, terminal)?,

@@ -267,7 +267,7 @@ fn command_of(arguments: &[OsString]) -> Command {
 }
 
 /// The command below another one that is called so, as it is typed.
-fn nested(word: &str) -> Option<String> {
+fn find_nested(word: &str) -> Option<String> {
     let command = args::command(HelpExtent::Brief);
     // What is done with records comes before what only some kinds have.
     let record = command.find_subcommand("record").into_iter();
@@ -301,7 +301,7 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
             let word = word(ContextKind::InvalidSubcommand)?;
             let instead = COMMANDS.iter().find(|(words, _)| words.contains(&word));
             let instead = instead.map(|(_, instead)| (*instead).to_owned());
-            let instead = instead.or_else(|| nested(word)).or_else(|| near(word));
+            let instead = instead.or_else(|| find_nested(word)).or_else(|| near(word));
             Some(match instead {
                 Some(instead) => format!("no such command: '{word}'; try {instead}"),
                 None => format!(

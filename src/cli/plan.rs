@@ -29,7 +29,7 @@ use pinwise_placement::{Placement, Realised, defaults, merge_equivalent};
 use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
 use pinwise_study::compare::{ArmPlan, ComparePlan, Tuning};
-use pinwise_study::probe::advised;
+use pinwise_study::probe::advise_placements;
 use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload, thread_variables};
 use surroundings::with_options;
@@ -37,7 +37,7 @@ use surroundings::with_options;
 pub(super) use candidates::{is_program, one_command, parse_line, warn_of_shell_syntax};
 pub(super) use host::{interrupt_ledger, ledger, own_options};
 pub(super) use interrupts::{
-    moved as moved_interrupts, together as interrupts_together, with_interrupts,
+    find_moved as find_moved_interrupts, together as interrupts_together, with_interrupts,
 };
 pub(super) use surroundings::{busy, output, workload};
 
@@ -65,7 +65,7 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<ComparePlan> {
     let began = machine.now();
-    let kernel = kernel::asked(args, !machine.is_simulated())?;
+    let kernel = kernel::parse_kernel(args, !machine.is_simulated())?;
     let metric = metric(args, recipe, kernel.is_some())?;
     let (candidates, mut workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
     let tuning = tuning_of(args);
@@ -92,7 +92,7 @@ pub(super) fn compare(
             terminal,
         )?,
     };
-    let wanted = memory::crossed(wanted, &args.memory_policies, &topology)?;
+    let wanted = memory::combine_placements(wanted, &args.memory_policies, &topology)?;
     let placements = realised(&wanted, &topology, terminal)?;
     memory::check(&placements, machine.is_simulated())?;
     let smaller = what_if::smaller(&args.what_if, &topology)?;
@@ -120,7 +120,7 @@ pub(super) fn compare(
         known: found
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
-            .chain(interrupts::moved(&arms))
+            .chain(interrupts::find_moved(&arms))
             .chain(groups::describe(args, &arms))
             .collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
@@ -133,7 +133,7 @@ pub(super) fn compare(
         seed,
         output,
         tags: args.experiment.results.tags.clone(),
-        ..named()
+        ..begin_plan()
     })
 }
 
@@ -172,7 +172,7 @@ fn what_runs(
                 let candidate = Candidate {
                     name: chosen.label.clone(),
                     command: workload.command.clone(),
-                    options: options.for_command((0, 1), &chosen.choice())?,
+                    options: options.for_command(0, 1, &chosen.choice())?,
                 };
                 let workload = with_options(workload, &candidate.options)?;
                 Ok((candidate, workload))
@@ -238,12 +238,12 @@ pub(super) fn with_itself(
         output,
         study: ComparisonStudy::Noise,
         tags: args.experiment.results.tags.clone(),
-        ..named()
+        ..begin_plan()
     })
 }
 
 /// A plan with a name and the time, and nothing else yet.
-fn named() -> ComparePlan {
+fn begin_plan() -> ComparePlan {
     let (id, started) = name_and_time();
     ComparePlan {
         id,
@@ -304,7 +304,7 @@ pub(super) fn tuning(effort: &EffortArgs) -> Tuning {
     }
 }
 
-fn parsed(names: &[String]) -> anyhow::Result<Vec<Placement>> {
+fn parse_placements(names: &[String]) -> anyhow::Result<Vec<Placement>> {
     names
         .iter()
         .map(|name| name.parse().context("--place"))
@@ -352,7 +352,7 @@ fn chosen_placements(
     let Some(known) = known else {
         return defaults(topology, threads);
     };
-    let advice = advised(topology, threads, known);
+    let advice = advise_placements(topology, threads, known);
     for note in &advice.notes {
         terminal.note(note);
     }

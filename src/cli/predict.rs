@@ -6,7 +6,7 @@ use super::Exit;
 use super::args::{Global, PredictArgs};
 use super::machine::open_machine;
 use super::opening::needed_store;
-use super::search::{begun, beyond, default_threads, workload_of};
+use super::search::{beyond, default_threads, read_search, workload_of};
 use super::terminal::Terminal;
 use pinwise_machine::{Machine, Request, Simulation};
 use pinwise_placement::space::Space;
@@ -22,7 +22,7 @@ pub(super) fn predict(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let record = match &args.id {
-        Some(id) => begun(global, id)?,
+        Some(id) => read_search(global, id)?,
         None => newest(global)?,
     };
     let mut machine = machine_asked_about(global, &record)?;

@@ -35,7 +35,7 @@ pub(super) fn prune(
         .iter()
         .map(|id| Ok(store.load(id)?.entry.id))
         .collect::<anyhow::Result<_>>()?;
-    let going = chosen(found.lines, args, &named)?;
+    let going = choose_records(found.lines, args, &named)?;
     let mut size: u64 = 0;
     for listed in &going {
         size += store.bytes_of(&listed.entry.id)?;
@@ -72,7 +72,11 @@ pub(super) fn prune(
 }
 
 /// The records that all conditions fit, newest first as they come.
-fn chosen(lines: Vec<Listed>, args: &PruneArgs, named: &[String]) -> anyhow::Result<Vec<Listed>> {
+fn choose_records(
+    lines: Vec<Listed>,
+    args: &PruneArgs,
+    named: &[String],
+) -> anyhow::Result<Vec<Listed>> {
     let before = args.older_than.map(time_before).transpose()?;
     let spared = args.keep.unwrap_or(0);
     let fits = lines

@@ -35,7 +35,8 @@ const VISIBLE: [(u16, &str); 3] = [
 pub(super) fn start(
     global: &Global,
     args: &RunArgs,
-    (per, ranks): (Per, u16),
+    per: Per,
+    ranks: u16,
     topology: &Topology,
 ) -> anyhow::Result<Exit> {
     // What cannot be placed is refused before anything runs, and once.

@@ -48,7 +48,7 @@ pub(super) fn serve(
         secret: secret.clone(),
         ticket: ticket.clone(),
         differ: Box::new(|a, b| super::diff::of_stored(a, b).map_err(|e| format!("{e:#}"))),
-        chain: Box::new(super::history::chained),
+        chain: Box::new(super::history::write_chain),
         user: own_user(),
         owner_of_peer: Box::new(owner_of_peer),
         warn: Arc::new(move |sentence| teller.warn(sentence)),

@@ -30,7 +30,7 @@ pub(crate) fn check(commit: &str) -> Result<()> {
         table.run("tests of the page", web::unit);
     }
     table.run("format", || step(&mut cargo(&["fmt", "--all", "--check"])));
-    let packages = concerned(&packages()?, &files);
+    let packages = find_affected(&packages()?, &files);
     if let Some(built) = table.run("lints, and building the tests", Tests::build) {
         let of_packages = built.of_packages(&packages);
         table.run("unit tests", || of_packages.run_units(Extent::Change));
@@ -79,7 +79,10 @@ fn packages() -> Result<BTreeMap<String, Package>> {
 /// The packages that files belong to, and all that depend on them. What stands in
 /// no package's folder (documents, recipes, the page) the root's own tests read; the
 /// workspace's manifest and lock file concern everybody.
-fn concerned(packages: &BTreeMap<String, Package>, files: &BTreeSet<String>) -> BTreeSet<String> {
+fn find_affected(
+    packages: &BTreeMap<String, Package>,
+    files: &BTreeSet<String>,
+) -> BTreeSet<String> {
     if files.contains("Cargo.toml") || files.contains("Cargo.lock") {
         return packages.keys().cloned().collect();
     }
@@ -121,7 +124,7 @@ mod tests {
 
     fn of(files: &[&str]) -> Vec<String> {
         let files = files.iter().map(ToString::to_string).collect();
-        concerned(&workspace(), &files).into_iter().collect()
+        find_affected(&workspace(), &files).into_iter().collect()
     }
 
     #[test]

@@ -32,7 +32,10 @@ pub enum DiscoverError {
         reason: std::io::Error,
     },
     /// Affinity mask and cpuset have no CPU in common that is online.
-    #[error("this process may use no CPU: online are {online}{}", forbidden(by))]
+    #[error(
+        "this process may use no CPU: online are {online}{}",
+        describe_limits(by)
+    )]
     NothingAllowed {
         /// CPUs that are switched on.
         online: CpuSet,
@@ -41,7 +44,7 @@ pub enum DiscoverError {
     },
 }
 
-fn forbidden(by: &[(String, CpuSet)]) -> String {
+fn describe_limits(by: &[(String, CpuSet)]) -> String {
     let leaves = by
         .iter()
         .map(|(by, leaves)| format!(", the {by} leaves {leaves}"));

@@ -102,7 +102,7 @@ impl Binary {
 /// [`ElfError`] where the bytes are no ELF file that can be decoded.
 pub fn read(bytes: &[u8]) -> Result<Binary, ElfError> {
     let arch = architecture(bytes)?;
-    let file = Elf::parse(bytes).map_err(|error| damaged(&error))?;
+    let file = Elf::parse(bytes).map_err(|error| report_damage(&error))?;
     let (sections, layout) = sections(&file, arch)?;
     if sections.is_empty() {
         return Err(ElfError::NoCode);
@@ -115,7 +115,7 @@ pub fn read(bytes: &[u8]) -> Result<Binary, ElfError> {
     })
 }
 
-fn damaged(error: &object::read::Error) -> ElfError {
+fn report_damage(error: &object::read::Error) -> ElfError {
     ElfError::Damaged(error.to_string())
 }
 
@@ -132,8 +132,8 @@ fn architecture(bytes: &[u8]) -> Result<Arch, ElfError> {
         Some(_) => {}
         None => return Err(ElfError::Damaged("its header is cut off".to_owned())),
     }
-    let head = FileHeader64::<Endianness>::parse(bytes).map_err(|error| damaged(&error))?;
-    let endian = head.endian().map_err(|error| damaged(&error))?;
+    let head = FileHeader64::<Endianness>::parse(bytes).map_err(|error| report_damage(&error))?;
+    let endian = head.endian().map_err(|error| report_damage(&error))?;
     let machine = head.e_machine(endian);
     match machine {
         EM_X86_64 => Ok(Arch::X86_64),
@@ -203,7 +203,7 @@ fn sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError>
         };
         let is_code = sh_flags.0 & SHF_EXECINSTR.0 != 0 && sh_type != SHT_NOBITS;
         if is_code {
-            let bytes = section.data().map_err(|error| damaged(&error))?;
+            let bytes = section.data().map_err(|error| report_damage(&error))?;
             room = room
                 .checked_sub(bytes.len())
                 .ok_or(ElfError::Repeated("code"))?;

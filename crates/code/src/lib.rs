@@ -24,7 +24,7 @@ pub mod unwind;
 mod x86;
 
 pub use decode::{Flow, Instruction, decode_one, disassemble, length_at, operation_at};
-pub use name::demangled;
+pub use name::demangle;
 pub use operation::{
     Access, Condition, Operand, Operation, Owner, Place, Question, Registers, Step, Verb,
 };

@@ -5,7 +5,7 @@ const LONGEST: usize = 4096;
 
 /// A symbol of Rust or C++ as it stands in the source, any other as it is.
 #[must_use]
-pub fn demangled(symbol: &str) -> String {
+pub fn demangle(symbol: &str) -> String {
     if symbol.len() > LONGEST {
         return symbol.to_owned();
     }
@@ -22,7 +22,7 @@ pub fn demangled(symbol: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::demangled;
+    use super::demangle;
 
     #[test]
     fn names_are_those_of_the_source() {
@@ -40,7 +40,7 @@ mod tests {
             ("", ""),
         ];
         for (symbol, name) in names {
-            assert_eq!(demangled(symbol), name);
+            assert_eq!(demangle(symbol), name);
         }
     }
 }

@@ -214,7 +214,7 @@ fn condition(one: &Instruction) -> Option<Condition> {
 fn constants(one: &Instruction) -> Vec<u64> {
     let immediates = (0..one.op_count()).filter(|&index| is_immediate(one.op_kind(index)));
     let mut found: Vec<u64> = immediates
-        .map(|index| cut(one.immediate(index), width(one)))
+        .map(|index| keep_low_bits(one.immediate(index), width(one)))
         .collect();
     if let Some(Step {
         verb: Verb::Multiply,
@@ -252,7 +252,7 @@ fn width(one: &Instruction) -> u32 {
 }
 
 /// The low bits of a number.
-const fn cut(value: u64, bits: u32) -> u64 {
+const fn keep_low_bits(value: u64, bits: u32) -> u64 {
     if bits >= 64 {
         value
     } else {
@@ -377,7 +377,7 @@ fn operand(one: &Instruction, index: u32, bits: u32) -> Operand {
         return Operand::Unknown;
     }
     if is_immediate(one.op_kind(index)) {
-        return Operand::Constant(cut(one.immediate(index), bits));
+        return Operand::Constant(keep_low_bits(one.immediate(index), bits));
     }
     place(one, index).map_or(Operand::Unknown, Operand::At)
 }

@@ -66,7 +66,8 @@ pub enum StepOutcome {
 /// # Errors
 /// [`FolderError`] where the folder cannot be written.
 pub fn run(
-    (folder, users): (&FleetFolder, &Users),
+    folder: &FleetFolder,
+    users: &Users,
     fleet: &FleetRecord,
     node: &str,
     begun: Begun,

@@ -357,7 +357,7 @@ impl NodeFolder {
             figures,
             clock_ahead_s: newest.as_ref().and_then(|b| b.clock_ahead_s),
         };
-        let ended = ended(folder, newest.as_ref(), &mut unusable);
+        let ended = read_ended(folder, newest.as_ref(), &mut unusable);
         Ok(NodeSnapshot {
             record,
             done,
@@ -418,7 +418,11 @@ fn read_attempts(
     found
 }
 
-fn ended(folder: &Folder, newest: Option<&Begun>, unusable: &mut Vec<String>) -> Option<Ended> {
+fn read_ended(
+    folder: &Folder,
+    newest: Option<&Begun>,
+    unusable: &mut Vec<String>,
+) -> Option<Ended> {
     let name = format!("ended-{}.json", newest?.attempt);
     ok_or_note(folder.read_json(&name), unusable)
 }

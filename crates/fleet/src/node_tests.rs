@@ -77,7 +77,7 @@ fn users(place: &tempfile::TempDir) -> Users {
 
 fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> StepOutcome {
     let users = Users::trusted_by(folder.owner().unwrap());
-    run((folder, &users), record, "n1", Begun::default(), script).unwrap()
+    run(folder, &users, record, "n1", Begun::default(), script).unwrap()
 }
 
 fn snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {

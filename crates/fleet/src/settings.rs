@@ -70,7 +70,7 @@ pub fn read(root: &Path, topology: &Topology) -> BTreeMap<String, String> {
         ("deepest-idle-state", node.idle_state()),
         (
             "transparent-hugepages",
-            node.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
+            node.read_bracketed("sys/kernel/mm/transparent_hugepage/enabled"),
         ),
         ("numa-balancing", node.numa_balancing()),
         (
@@ -261,7 +261,7 @@ impl Node<'_> {
     }
 
     /// The word in brackets of `always [madvise] never`.
-    fn chosen(&self, path: &str) -> Option<String> {
+    fn read_bracketed(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;
         let (_, rest) = text.split_once('[')?;
         let (word, _) = rest.split_once(']')?;

@@ -101,18 +101,18 @@ impl Placement {
             Wish::OnePerNuma => self.one_per(topology, Level::Numa, &orders),
             Wish::PCores => self.kind(topology, "P", &orders),
             Wish::ECores => self.kind(topology, "E", &orders),
-            Wish::Isolated => self.isolated(topology),
+            Wish::Isolated => self.find_isolated(topology),
             Wish::LargestLlc => self.largest_llc(topology, &orders),
             Wish::BestCore => self.best_cores(topology, &orders),
             Wish::One(level, index) => self.one(topology, *level, *index, &orders),
-            Wish::Cpus(set) | Wish::Mask(set) => self.listed(topology, set),
+            Wish::Cpus(set) | Wish::Mask(set) => self.check_listed(topology, set),
             Wish::Shape(shape) => match shape.cpus {
                 Some(cpus) => self.even_shape(topology, shape, cpus),
                 None => self.shape(topology, *shape, &orders),
             },
             Wish::Tree(branches) => {
                 let found = Space::from_topology(topology).realise(branches);
-                self.found(found)
+                self.order_found(found)
             }
         }
     }
@@ -254,7 +254,7 @@ impl Placement {
         Ok(with_memory.iter().collect())
     }
 
-    fn isolated(&self, topology: &Topology) -> Result<Vec<usize>, RealiseError> {
+    fn find_isolated(&self, topology: &Topology) -> Result<Vec<usize>, RealiseError> {
         let cpus = topology.isolated.intersection(&topology.reachable());
         match cpus.is_empty() {
             false => Ok(cpus.iter().collect()),
@@ -265,7 +265,7 @@ impl Placement {
         }
     }
 
-    fn listed(&self, topology: &Topology, set: &CpuSet) -> Result<Vec<usize>, RealiseError> {
+    fn check_listed(&self, topology: &Topology, set: &CpuSet) -> Result<Vec<usize>, RealiseError> {
         let placement = self.to_string();
         let present: CpuSet = topology.cpus.iter().map(|cpu| cpu.id).collect();
         let absent = set.difference(&present);
@@ -307,10 +307,10 @@ impl Placement {
         if cpus > available {
             return Err(self.too_many("CPUs", cpus, available));
         }
-        self.found(Space::from_topology(topology).spread_evenly(shape, cpus))
+        self.order_found(Space::from_topology(topology).spread_evenly(shape, cpus))
     }
 
-    fn found(&self, found: Result<CpuSet, Lacking>) -> Result<Vec<usize>, RealiseError> {
+    fn order_found(&self, found: Result<CpuSet, Lacking>) -> Result<Vec<usize>, RealiseError> {
         let lacking = |Lacking { wanted, from }| RealiseError::Impossible {
             placement: self.to_string(),
             wanted,

@@ -228,16 +228,19 @@ impl Model {
                 true => (b.other / a.other).ln(),
                 false => clock,
             };
-            let along = along((a.accesses, b.accesses), control, goes_along);
+            let along = split_change(a.accesses, b.accesses, control, goes_along);
             let weight = logarithmic_mean_of(a.accesses, b.accesses);
             let memory = b.accesses - a.accesses - along.time;
-            let unread = self::along((a.unread, b.unread), clock, goes_along).time;
+            let unread = split_change(a.unread, b.unread, clock, goes_along).time;
             let other = logarithmic_mean_of(a.other, b.other);
             let frequency = (along.share * weight + other) * clock + unread;
             (if self.known.memory() { memory } else { 0.0 }, frequency)
         } else {
             let code = |times: &Times| times.accesses + times.other + times.unread;
-            (0.0, along((code(&a), code(&b)), clock, goes_along).time)
+            (
+                0.0,
+                split_change(code(&a), code(&b), clock, goes_along).time,
+            )
         };
         let waiting = sides[1][IDLE] - sides[0][IDLE];
         let whole = sides[1][CPU] - sides[0][CPU] + waiting;
@@ -366,7 +369,7 @@ impl Model {
     }
 }
 
-/// What goes along with everything else.
+/// The part of a change that goes along with everything else.
 struct Along {
     /// Of the change, s.
     time: f64,
@@ -377,7 +380,7 @@ struct Along {
 /// How much of a change goes along with a factor, given as its logarithm, where
 /// any share of the time may: that share, or what leaves the least of the
 /// change over.
-fn along((before, after): (f64, f64), factor: f64, share: Option<f64>) -> Along {
+fn split_change(before: f64, after: f64, factor: f64, share: Option<f64>) -> Along {
     let most = logarithmic_mean_of(before, after) * factor;
     let time = match share {
         Some(share) => share * most,

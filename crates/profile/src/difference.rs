@@ -170,7 +170,7 @@ struct Both<'a> {
 fn functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
     let mut all: BTreeMap<Identity, Both<'_>> = BTreeMap::new();
     let amounts = |time: &super::FunctionTime| [time.own, time.total, time.waits];
-    let moved = moved(before, after);
+    let moved = find_moved(before, after);
     for time in &before.profile.functions {
         let mut identity = Identity::from_function(&time.function, before);
         if let Some(module) = moved.get(&(identity.kind, identity.name.clone())) {
@@ -178,14 +178,14 @@ fn functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
         }
         let both = all.entry(identity).or_default();
         both.function = Some(&time.function);
-        both.before = added(both.before, amounts(time));
+        both.before = add_amounts(both.before, amounts(time));
     }
     for time in &after.profile.functions {
         let both = all
             .entry(Identity::from_function(&time.function, after))
             .or_default();
         both.function = Some(&time.function);
-        both.after = added(both.after, amounts(time));
+        both.after = add_amounts(both.after, amounts(time));
     }
     let units = (before.units, after.units);
     let mut changes: Vec<FunctionChange> = all
@@ -208,7 +208,7 @@ fn functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
     changes
 }
 
-fn added(sum: [Amount; 3], more: [Amount; 3]) -> [Amount; 3] {
+fn add_amounts(sum: [Amount; 3], more: [Amount; 3]) -> [Amount; 3] {
     let mut all = sum;
     all.iter_mut()
         .zip(more)
@@ -219,7 +219,7 @@ fn added(sum: [Amount; 3], more: [Amount; 3]) -> [Amount; 3] {
 /// Functions that are in another module after than before: their name is on
 /// each side only once, and in modules that the other side has not. The value
 /// is their module after.
-fn moved(before: Side<'_>, after: Side<'_>) -> BTreeMap<(Kind, String), String> {
+fn find_moved(before: Side<'_>, after: Side<'_>) -> BTreeMap<(Kind, String), String> {
     let unmatched = |side: Side<'_>, other: Side<'_>| {
         let known: BTreeSet<Identity> = identities(other).collect();
         let mut found: BTreeMap<(Kind, String), Vec<String>> = BTreeMap::new();

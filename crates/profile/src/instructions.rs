@@ -188,7 +188,7 @@ fn rebased(code: &Code, address: u64, file_address: u64) -> Option<Code> {
 /// The instructions around an address.
 fn lines(code: &Code, address: u64, beginning: Option<u64>, known: &[u64]) -> Vec<Line> {
     let end = code.end().min(address.saturating_add(AFTER_BYTES));
-    let all = aligned(code, address, beginning, end, known);
+    let all = disassemble_aligned(code, address, beginning, end, known);
     let Some(middle) = all.iter().position(|found| found.address == address) else {
         return Vec::new();
     };
@@ -213,7 +213,7 @@ fn lines(code: &Code, address: u64, beginning: Option<u64>, known: &[u64]) -> Ve
 /// beginning where that is near, else from whatever place makes most of the
 /// addresses begin an instruction that were seen executing (x86 falls into
 /// step within a few instructions wherever decoding begins).
-fn aligned(
+fn disassemble_aligned(
     code: &Code,
     address: u64,
     beginning: Option<u64>,

@@ -80,7 +80,7 @@ impl Tree {
     /// Only the nodes with the largest totals, this many; what the others have
     /// is counted at their caller's as left out. The second: how much that is.
     #[must_use]
-    pub fn bounded(&self, most: usize) -> (Self, Amount) {
+    pub fn keep_largest(&self, most: usize) -> (Self, Amount) {
         let mut by_size: Vec<usize> = (0..self.nodes.len()).collect();
         // Callers have no less than callees and come first: none is kept
         // without its caller.
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(tree.nodes().len(), 3);
         assert_eq!(tree.nodes()[0].total.samples, 8);
         assert_eq!(tree.nodes()[0].own.samples, 1);
-        let (bounded, left_out) = tree.bounded(2);
+        let (bounded, left_out) = tree.keep_largest(2);
         assert_eq!(left_out.samples, 3);
         let names: Vec<&str> = bounded
             .nodes()
@@ -224,7 +224,7 @@ mod tests {
             let truth: u64 = stacks.iter().map(|(_, samples)| samples).sum();
             let tree = tree(&stacks);
             prop_assert_eq!(tree.total().samples, truth);
-            let (bounded, left_out) = tree.bounded(most);
+            let (bounded, left_out) = tree.keep_largest(most);
             prop_assert_eq!(bounded.total().samples, truth);
             prop_assert!(left_out.samples <= truth);
             let roots = |tree: &Tree| -> u64 {

@@ -88,7 +88,7 @@ impl Comparison {
     #[must_use]
     pub fn commands_of(&self, arm: &Arm) -> Vec<CommandRecord> {
         if let Some(service) = &self.service {
-            return applied(service, arm).into_iter().collect();
+            return write_apply_command(service, arm).into_iter().collect();
         }
         // Only tools that make cgroups apply it.
         if arm.setting.has_group() {
@@ -99,7 +99,7 @@ impl Comparison {
         if is_recipe && (arm.placement.name == "os-default" || !launcher.is_empty()) {
             return Vec::new();
         }
-        let mut commands = placed(arm, |placed| placed.commands());
+        let mut commands = with_placed(arm, |placed| placed.commands());
         if let ([only], [tool, ..]) = (commands.as_mut_slice(), launcher.as_slice()) {
             only.what = format!("with {tool}");
         }
@@ -112,12 +112,12 @@ impl Comparison {
     #[must_use]
     pub fn program_of(&self, arm: &Arm, given: impl Fn(&str) -> String) -> Option<String> {
         let is_started = self.service.is_none();
-        is_started.then(|| placed(arm, |placed| placed.program_of(given)))
+        is_started.then(|| with_placed(arm, |placed| placed.program_of(given)))
     }
 }
 
 /// Hands on what an arm runs, and where.
-fn placed<T>(arm: &Arm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
+fn with_placed<T>(arm: &Arm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
     let placement = &arm.placement;
     let memory = placement.memory.as_ref().map(PlacementMemory::as_str);
     let mut command = arm.setting.launcher();
@@ -135,7 +135,7 @@ fn placed<T>(arm: &Arm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
 }
 
 /// A placement is applied to a service that runs, not to a command.
-fn applied(service: &ServiceRecord, arm: &Arm) -> Option<CommandRecord> {
+fn write_apply_command(service: &ServiceRecord, arm: &Arm) -> Option<CommandRecord> {
     let pid = service.pid.map(|pid| pid.to_string());
     let (option, value) = match (&service.unit, &service.cgroup, &pid) {
         (Some(unit), _, _) => ("--unit", unit),

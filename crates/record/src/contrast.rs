@@ -209,14 +209,14 @@ pub struct ComponentRecord {
 impl ComponentRecord {
     /// A ratio within these ends.
     #[must_use]
-    pub fn new(ratio: f64, (low, high): (Option<f64>, Option<f64>)) -> Self {
+    pub fn new(ratio: f64, low: Option<f64>, high: Option<f64>) -> Self {
         let percent = |ratio: f64| 100.0 * (ratio - 1.0);
         Self {
             ratio,
             low,
             high,
             decides: false,
-            effect: EffectRecord::of_percent(percent(ratio), (low.map(percent), high.map(percent))),
+            effect: EffectRecord::from_percent(percent(ratio), low.map(percent), high.map(percent)),
         }
     }
 

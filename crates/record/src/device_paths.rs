@@ -124,7 +124,11 @@ fn describe(devices: &mut [DeviceRecord], paths: &[DevicePathRecord]) {
         let alike = own.chunk_by(|a, b| a.abbreviation() == b.abbreviation());
         let ways = alike.map(|paths| {
             let names: Vec<String> = paths.iter().map(|path| name(&path.to)).collect();
-            format!("{} {}", paths[0].abbreviation(), folded(&names).join(" "))
+            format!(
+                "{} {}",
+                paths[0].abbreviation(),
+                fold_names(&names).join(" ")
+            )
         });
         let ways: Vec<String> = ways.collect();
         device.ways = (!ways.is_empty()).then(|| ways.join(", "));
@@ -132,7 +136,7 @@ fn describe(devices: &mut [DeviceRecord], paths: &[DevicePathRecord]) {
 }
 
 /// Names with numbers in a row as one: `gpu4-7`.
-fn folded(names: &[String]) -> Vec<String> {
+fn fold_names(names: &[String]) -> Vec<String> {
     let numbered = |name: &String| {
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
         Some((stem.to_owned(), name[stem.len()..].parse::<u64>().ok()?))

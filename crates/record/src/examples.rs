@@ -259,7 +259,7 @@ fn model() -> SearchModelRecord {
     }
 }
 
-fn planned() -> SearchPlanRecord {
+fn example_plan() -> SearchPlanRecord {
     SearchPlanRecord {
         threads: vec![128],
         default_threads: Some(128),
@@ -363,7 +363,7 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         again: None,
         metric: MetricRecord::new(&pinwise_workload::Metric::wall(), ""),
         seed: 1,
-        plan: planned(),
+        plan: example_plan(),
         space: vec![SpaceRecord {
             threads: 128,
             placements: "282429536481000000".to_owned(),

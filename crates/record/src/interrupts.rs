@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::jitter::{GapCause, called};
+use super::jitter::{GapCause, name_cause};
 
 /// What interrupts and softirqs took while a trace ran.
 ///
@@ -78,6 +78,6 @@ impl InterruptCauseRecord {
     /// What it is called: `eth0-rx-1 (IRQ 38)`, `softirq NET_RX`.
     #[must_use]
     pub fn label(&self) -> String {
-        called(&self.kind, &self.name, self.irq)
+        name_cause(&self.kind, &self.name, self.irq)
     }
 }

@@ -181,7 +181,7 @@ pub struct IsolationRecord {
 }
 
 /// What a cause is called: `local_timer`, `virtio2-rx (IRQ 38)`, `softirq RCU`.
-pub(crate) fn called(kind: &GapCause, name: &str, irq: Option<u32>) -> String {
+pub(crate) fn name_cause(kind: &GapCause, name: &str, irq: Option<u32>) -> String {
     let name = match irq {
         Some(irq) if name.is_empty() => format!("IRQ {irq}"),
         Some(irq) => format!("{name} (IRQ {irq})"),
@@ -198,7 +198,7 @@ impl JitterCauseRecord {
     /// What it is called.
     #[must_use]
     pub fn label(&self) -> String {
-        called(&self.kind, &self.name, self.irq)
+        name_cause(&self.kind, &self.name, self.irq)
     }
 }
 

@@ -64,7 +64,7 @@ impl MetricRecord {
         let percent = |ratio: f64| 100.0 * (if is_rate { 1.0 / ratio } else { ratio } - 1.0);
         let (value, low, high) = (percent(ratio), low.map(percent), high.map(percent));
         let (low, high) = if is_rate { (high, low) } else { (low, high) };
-        EffectRecord::of_percent(value, (low, high))
+        EffectRecord::from_percent(value, low, high)
     }
 
     /// A bound of the ratio of costs from above, as a change: `≤ +0.9 %`, of rates `≥ −0.9 %`.
@@ -90,7 +90,7 @@ impl MetricRecord {
 impl EffectRecord {
     /// A change of `value` per cent, within these ends.
     #[must_use]
-    pub fn of_percent(value: f64, (low, high): (Option<f64>, Option<f64>)) -> Self {
+    pub fn from_percent(value: f64, low: Option<f64>, high: Option<f64>) -> Self {
         Self {
             unit: "%".to_owned(),
             value,

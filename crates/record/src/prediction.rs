@@ -45,7 +45,6 @@ pub struct PredictedPlacement {
     pub place: String,
     /// What people call it, such as `8 cores in one LLC`; the placement, where that
     /// is a word.
-    #[serde(default)]
     pub label: String,
     /// Threads.
     pub threads: usize,

@@ -185,7 +185,7 @@ fn figures(name: &str, record: &Value) -> Vec<Figure> {
         "pinwise.comparison" => comparison(record),
         "pinwise.gate" => gate(record),
         "pinwise.bench" => bench(record),
-        "pinwise.topology" => measured(&record["measured"]),
+        "pinwise.topology" => list_figures(&record["measured"]),
         "pinwise.spin-pause" => spin_pause(record),
         "pinwise.jitter" => jitter(record),
         "pinwise.trace" => trace(record),
@@ -246,7 +246,7 @@ fn bench(record: &Value) -> Vec<Figure> {
 }
 
 /// Latency within each level, memory latency, bandwidth, the spin-wait hint.
-fn measured(measured: &Value) -> Vec<Figure> {
+fn list_figures(measured: &Value) -> Vec<Figure> {
     let level = |level: &Value| {
         let kind = text(level, "kind")?;
         Some(single(

@@ -288,7 +288,6 @@ pub struct WaitCauses {
     pub throttled_s: f64,
     /// The thread's scheduling class held it back: the budget of `SCHED_DEADLINE`, the
     /// limit of real-time classes, the rank of `SCHED_IDLE`.
-    #[serde(default)]
     pub scheduling_class_s: f64,
 }
 

@@ -39,7 +39,7 @@ pub fn record_diff(record: &DiffRecord, palette: Palette) -> String {
     text.push('\n');
     if record.figures.len() > 1 {
         for figure in &record.figures {
-            text.push_str(&format!("{}\n", coloured(figure, palette)));
+            text.push_str(&format!("{}\n", colour_figure(figure, palette)));
         }
     }
     for caveat in &record.caveats {
@@ -94,7 +94,7 @@ const fn word(verdict: ChangeVerdict) -> &'static str {
 
 /// Colour says that something changed, not that it is good: that depends on
 /// the metric.
-fn coloured(figure: &FigureChange, palette: Palette) -> String {
+fn colour_figure(figure: &FigureChange, palette: Palette) -> String {
     let line = paragraph("  • ", "    ", &figure.sentence);
     match figure.verdict {
         ChangeVerdict::Lower | ChangeVerdict::Higher => palette.strong(&line),

@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_change_of_cpu_time_is_marked() {
-        let effect = |percent: f64| EffectRecord::of_percent(percent, (Some(1.0), Some(9.0)));
+        let effect = |percent: f64| EffectRecord::from_percent(percent, Some(1.0), Some(9.0));
         let benchmark = |decides: bool| -> GateBenchmark {
             serde_json::from_value(serde_json::json!({
                 "name": "b", "command": ["b"], "metric": {
@@ -313,7 +313,7 @@ mod tests {
                 },
                 "min_effect": 0.01, "outcome": "passed", "standing": "", "sentence": "",
                 "change": "", "interval": "", "pairs": [], "ratio": 0.95, "high_alone": high,
-                "effect": EffectRecord::of_percent(-5.0, (Some(-9.0), Some(4.0))),
+                "effect": EffectRecord::from_percent(-5.0, Some(-9.0), Some(4.0)),
             }))
             .unwrap()
         };

@@ -1,6 +1,6 @@
 //! Predictions of a search as text.
 
-use super::search::{SHAPE, called, narrow_table, shape_beside};
+use super::search::{SHAPE, narrow_table, shape_beside};
 use super::style::{Palette, columns, paragraph, quantity, shortened, visible};
 use pinwise_format::shell;
 use pinwise_format::{count, percent, three_digits};
@@ -45,7 +45,6 @@ pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
 }
 
 fn row(record: &PlacementPrediction, it: &PredictedPlacement, is_checked: bool) -> Vec<String> {
-    let label = called(&it.label, &it.place);
     // The inverse of a rate has no unit that people know.
     let unit = match record.better {
         Direction::Higher => "",
@@ -53,7 +52,7 @@ fn row(record: &PlacementPrediction, it: &PredictedPlacement, is_checked: bool) 
     };
     let dash = || "–".to_owned();
     let mut cells = vec![
-        label.to_owned(),
+        it.label.clone(),
         it.threads.to_string(),
         it.cost.map_or_else(dash, |cost| quantity(cost, unit)),
         format!("{:.3}", it.ratio),
@@ -68,7 +67,7 @@ fn row(record: &PlacementPrediction, it: &PredictedPlacement, is_checked: bool) 
         let error = it.error.map(|error| pinwise_format::change(1.0 + error));
         cells.push(error.unwrap_or_else(dash));
     }
-    cells.push(shape_beside(&it.place, label));
+    cells.push(shape_beside(&it.place, &it.label));
     cells
 }
 

@@ -97,7 +97,7 @@ pub fn partly(entry: &Entry, summary: &Summary) -> String {
 }
 
 /// Memory that was moved: how much, and what stayed where it was.
-fn moved(memory: &AppliedMemory) -> String {
+fn describe_moved(memory: &AppliedMemory) -> String {
     let (moved, left) = memory.moved_and_left();
     let nodes: Vec<String> = memory.asked_nodes.iter().map(usize::to_string).collect();
     let nodes = nodes.join(",");
@@ -144,7 +144,10 @@ pub fn applied(record: &Applied) -> String {
         ),
     };
     let threads = count(record.threads, "thread");
-    let memory = record.memory.as_ref().map_or_else(String::new, moved);
+    let memory = record
+        .memory
+        .as_ref()
+        .map_or_else(String::new, describe_moved);
     let interrupts = moved_interrupts(&record.interrupts);
     format!(
         "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {}\n{memory}{interrupts}",

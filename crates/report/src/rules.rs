@@ -22,7 +22,7 @@ pub fn rules(record: &RulesRecord, palette: Palette) -> String {
             text.push('\n');
         }
         let _ = writeln!(text, "  then  {}", actions(rule));
-        text += &paragraph("  now   ", "        ", &concerned(rule));
+        text += &paragraph("  now   ", "        ", &list_processes(rule));
         text.push_str("\n\n");
     }
     let processes: usize = record.rules.iter().map(|rule| rule.processes.len()).sum();
@@ -44,7 +44,7 @@ fn actions(rule: &RuleRecord) -> String {
     all.join(", ")
 }
 
-fn concerned(rule: &RuleRecord) -> String {
+fn list_processes(rule: &RuleRecord) -> String {
     if rule.processes.is_empty() {
         return "no process".to_owned();
     }

@@ -88,7 +88,7 @@ impl CpuMap {
 
     /// What a move from one CPU to another crosses.
     #[must_use]
-    pub fn crossed(&self, from: u32, to: u32) -> Crossed {
+    pub fn classify_move(&self, from: u32, to: u32) -> Crossed {
         let (Some(from), Some(to)) = (self.location(from), self.location(to)) else {
             return Crossed::Unknown;
         };
@@ -114,8 +114,8 @@ mod tests {
     fn check(description: &str, from: u32, to: u32, expected: Crossed) {
         let topology = Topology::from_synthetic(description).unwrap();
         let cpu_map = CpuMap::new(&topology);
-        assert_eq!(cpu_map.crossed(from, to), expected);
-        assert_eq!(cpu_map.crossed(to, from), expected);
+        assert_eq!(cpu_map.classify_move(from, to), expected);
+        assert_eq!(cpu_map.classify_move(to, from), expected);
     }
 
     #[test]

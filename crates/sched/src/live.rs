@@ -211,7 +211,7 @@ impl Live {
         if let Some(from) = from.filter(|from| *from != cpu) {
             thread.tally.migrations = thread.tally.migrations.saturating_add(1);
             if self.is_own(tid) {
-                self.moves.add(self.cpu_map.crossed(from, cpu), 1);
+                self.moves.add(self.cpu_map.classify_move(from, cpu), 1);
             }
         }
     }
@@ -290,7 +290,7 @@ impl Live {
             Some(from) if from != sample.cpu && moved > 0 => {
                 // Of several moves only the sum is known.
                 let crossed = match moved {
-                    1 => self.cpu_map.crossed(from, sample.cpu),
+                    1 => self.cpu_map.classify_move(from, sample.cpu),
                     _ => Crossed::Unknown,
                 };
                 self.moves.add(crossed, moved);

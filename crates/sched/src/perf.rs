@@ -343,7 +343,7 @@ pub fn next<'a, T>(
     read: impl Fn(u32, u16, &'a [u8]) -> Option<Option<(u64, T)>>,
 ) -> Option<(u64, T)> {
     while !rest.is_empty() {
-        match cut(rest).and_then(|(kind, flags, body)| read(kind, flags, body)) {
+        match take_record(rest).and_then(|(kind, flags, body)| read(kind, flags, body)) {
             Some(Some((time_ns, record))) => {
                 *last_ns = time_ns;
                 return Some((time_ns, record));
@@ -360,7 +360,7 @@ pub fn next<'a, T>(
 
 /// Type, flags and body of the next record, which is taken off; `None` where it
 /// makes no sense.
-fn cut<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
+fn take_record<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
     let mut header = Bytes::new(rest, Native);
     let (kind, flags) = (header.u32()?, header.u16()?);
     let size = usize::from(header.u16()?);

@@ -64,7 +64,7 @@ pub(super) fn check(
             checker.within(&part("sd"), behaviour.sd, 0.0, 10.0)?;
             checker.within(&part("exponential"), behaviour.exponential, 0.0, 10.0)?;
             checker.within(&part("slow_share"), behaviour.slow_share, 0.0, 1.0)?;
-            Ok((checker.placed(&key, &name, topology)?, behaviour))
+            Ok((checker.realise_placement(&key, &name, topology)?, behaviour))
         })
         .collect()
 }

@@ -71,13 +71,13 @@ impl Checker<'_> {
             .map(|(name, &effect)| {
                 let key = format!("{key}.\"{name}\"");
                 self.positive(&key, effect)?;
-                Ok((self.placed(&key, name, topology)?, effect))
+                Ok((self.realise_placement(&key, name, topology)?, effect))
             })
             .collect()
     }
 
     /// The CPUs of a placement.
-    pub(super) fn placed(
+    pub(super) fn realise_placement(
         &self,
         key: &str,
         name: &str,

@@ -132,11 +132,11 @@ impl Description {
 
     /// What a program of this name means here.
     pub(super) fn workload(&self, name: &str) -> &SimWorkload {
-        self.described(name).unwrap_or(&self.fallback)
+        self.find_workload(name).unwrap_or(&self.fallback)
     }
 
     /// The same, where the description says it.
-    pub(super) fn described(&self, name: &str) -> Option<&SimWorkload> {
+    pub(super) fn find_workload(&self, name: &str) -> Option<&SimWorkload> {
         self.workloads.get(name)
     }
 

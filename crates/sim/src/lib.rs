@@ -259,7 +259,8 @@ impl SimulatedMachine {
             &self.description.topology,
             self.description.scheduler.as_ref().unwrap_or(&usual),
             &prepared.workload,
-            (cpus, environment),
+            cpus,
+            environment,
             &mut self.chance,
             witness,
         ))
@@ -278,7 +279,7 @@ impl SimulatedMachine {
         folder
             .and_then(|folder| {
                 let both = format!("{}/{name}", folder.to_string_lossy());
-                self.description.described(&both)
+                self.description.find_workload(&both)
             })
             .unwrap_or_else(|| self.description.workload(name))
     }
@@ -287,7 +288,7 @@ impl SimulatedMachine {
     fn meaning(&self, request: &Request<'_>) -> (Option<Kernel>, SimWorkload) {
         let kernel = self.kernel_of(request);
         let mut workload = match &kernel {
-            Some(kernel) => kernel.workload(self.description.described(&kernel.name)),
+            Some(kernel) => kernel.workload(self.description.find_workload(&kernel.name)),
             None => self.described(request).clone(),
         };
         if kernel.is_none() && self.description.performance.is_some() {
@@ -344,7 +345,7 @@ impl SimulatedMachine {
         let user_share = noise.user_share.unwrap_or(0.98 * cpu_share);
         let sys_share = noise.sys_share.unwrap_or(0.02 * cpu_share);
         let printed = match kernel {
-            Some(kernel) => kernel.printed(wall_s),
+            Some(kernel) => kernel.print_json(wall_s),
             None => format!("simulated {name}: {wall_s:.9} s\n"),
         };
         let played_foreign = played

@@ -159,7 +159,7 @@ fn perform(
     let length_ns = cut_ns.unwrap_or(nanoseconds(followed_s));
     let run = scene.request.map(|request| {
         let run = machine.finish(prepared, request, played);
-        cut_ns.map_or(run.clone(), |cut_ns| cut(run, cut_ns))
+        cut_ns.map_or(run.clone(), |cut_ns| cut_run(run, cut_ns))
     });
     if run.is_none() {
         machine.now_s += Duration::from_nanos(length_ns).as_secs_f64();
@@ -184,7 +184,7 @@ fn perform(
 }
 
 /// A run that was ended early: what it would have used is not what it used.
-fn cut(run: Run, cut_ns: u64) -> Run {
+fn cut_run(run: Run, cut_ns: u64) -> Run {
     Run {
         wall: Duration::from_nanos(cut_ns),
         user: None,
@@ -276,7 +276,7 @@ impl EventWriter<'_> {
     fn open(&mut self, cpus: &CpuSet) {
         if self.scope.has_all_cpus {
             for cpu in cpus.iter() {
-                self.switch(0, cpu, (IDLE, Left::Preempted), IDLE);
+                self.switch(0, cpu, IDLE, Left::Preempted, IDLE);
             }
         }
     }
@@ -318,7 +318,7 @@ impl EventWriter<'_> {
         }) = self.leaving.take()
         {
             let prev = self.threads.all[thread].tid;
-            self.switch(time_ns, cpu, (prev, left), IDLE);
+            self.switch(time_ns, cpu, prev, left, IDLE);
         }
     }
 
@@ -391,14 +391,14 @@ impl EventWriter<'_> {
             Some(leaving) if leaving.thread == thread => {}
             Some(leaving) => {
                 let prev = self.threads.all[leaving.thread].tid;
-                self.switch(time_ns, cpu, (prev, leaving.left), next);
+                self.switch(time_ns, cpu, prev, leaving.left, next);
             }
-            None => self.switch(time_ns, cpu, (IDLE, Left::Preempted), next),
+            None => self.switch(time_ns, cpu, IDLE, Left::Preempted, next),
         }
     }
 
     /// Emits a switch, or the halves of it that a poorer tier sees.
-    fn switch(&mut self, time_ns: u64, cpu: usize, (prev, left): (Tid, Left), next: Tid) {
+    fn switch(&mut self, time_ns: u64, cpu: usize, prev: Tid, left: Left, next: Tid) {
         if self.scope.has_all_cpus {
             self.emit(time_ns, cpu, EventKind::Switch { prev, left, next });
             return;

@@ -46,7 +46,8 @@ fn played_s(machine: &SimulatedMachine, workload: &SimWorkload, request: &Reques
                 &machine.description.topology,
                 machine.description.scheduler.as_ref().unwrap_or(&usual),
                 workload,
-                (request.cpus, &request.workload.environment),
+                request.cpus,
+                &request.workload.environment,
                 &mut chance,
                 &mut Nobody,
             );

@@ -317,10 +317,10 @@ impl Call<'_> {
                 memory::batch(probe, truth, figures)
             }
         };
-        self.disturbed(batch)
+        self.disturb(batch)
     }
 
-    fn disturbed(&self, batch: Batch) -> Batch {
+    fn disturb(&self, batch: Batch) -> Batch {
         let factor = if batch.is_latency {
             self.disturbance
         } else {
@@ -339,7 +339,7 @@ impl Call<'_> {
         let lasting = (figures.pair_sd * lasting_deviation(a, b, self.probing.salt)).exp();
         let ns = truth.transfer_ns(a, b, home, figures) * lasting;
         let is_stacked = shared == Shared::Thread;
-        self.disturbed(Batch {
+        self.disturb(Batch {
             is_latency: !is_stacked,
             stolen: if is_stacked { STACKED_STOLEN } else { 0.0 },
             ..Batch::timed(ns, TRANSFERS)

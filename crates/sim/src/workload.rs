@@ -138,7 +138,7 @@ impl SimWorkload {
         self.failing = self
             .fails
             .iter()
-            .map(|name| checker.placed(&format!("{key}.fails"), name, topology))
+            .map(|name| checker.realise_placement(&format!("{key}.fails"), name, topology))
             .collect::<Result<_, _>>()?;
         Ok(())
     }

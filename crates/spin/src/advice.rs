@@ -71,9 +71,9 @@ pub struct Advice {
 pub fn advise(costs: &Costs) -> Vec<Advice> {
     vec![
         own_loop(costs),
-        counted(costs, &GOMP),
-        counted(costs, &GLIBC),
-        counted(costs, &JEMALLOC),
+        advise_count(costs, &GOMP),
+        advise_count(costs, &GLIBC),
+        advise_count(costs, &JEMALLOC),
         innodb(costs),
         mariadb(costs),
         netfx(costs),
@@ -150,7 +150,7 @@ fn own_loop(costs: &Costs) -> Advice {
     }
 }
 
-fn counted(costs: &Costs, row: &Counted) -> Advice {
+fn advise_count(costs: &Costs, row: &Counted) -> Advice {
     let suggested = costs.budget_pauses().min(row.most);
     let usual_ns = row.usual.1 as f64 * costs.pause_ns;
     let compared = compare_with_budget(usual_ns, costs.budget_ns());
@@ -266,37 +266,37 @@ fn netfx(costs: &Costs) -> Advice {
 }
 
 fn coreclr() -> Advice {
-    immune(
-        ("CoreCLR Monitor", ".NET 6 and later"),
-        "coreclr_monitor",
-        (
-            "DOTNET_Monitor_SpinCount",
-            "environment variable (internal)",
-            "0x1e",
-        ),
-        Some(196.0 * 37.0),
-        "It measures PAUSE at its start and spins about as long on any chip.",
-    )
+    Advice {
+        runtime: "CoreCLR Monitor",
+        algorithm: Some("coreclr_monitor"),
+        versions: Some(".NET 6 and later"),
+        setting: "DOTNET_Monitor_SpinCount",
+        how: "environment variable (internal)",
+        usual: "0x1e",
+        usual_ns: Some(196.0 * 37.0),
+        suggested: None,
+        suggested_ns: None,
+        reasoning: "It measures PAUSE at its start and spins about as long on any chip.".to_owned(),
+        verify: None,
+    }
 }
 
 fn thread_pool() -> Advice {
-    let row = immune(
-        (".NET thread pool", ".NET 6 and later"),
-        "dotnet_threadpool",
-        (
-            "DOTNET_ThreadPool_UnfairSemaphoreSpinLimit",
-            "environment variable, hexadecimal",
-            "0x46",
-        ),
-        Some(70.0 * 37.0),
-        "It measures PAUSE, too. Where an idle service burns CPU (seen on arm64: 46 % against 3 %), 0 ends that at the price of a wake-up per burst.",
-    );
     Advice {
+        runtime: ".NET thread pool",
+        algorithm: Some("dotnet_threadpool"),
+        versions: Some(".NET 6 and later"),
+        setting: "DOTNET_ThreadPool_UnfairSemaphoreSpinLimit",
+        how: "environment variable, hexadecimal",
+        usual: "0x46",
+        usual_ns: Some(70.0 * 37.0),
+        suggested: None,
+        suggested_ns: None,
+        reasoning: "It measures PAUSE, too. Where an idle service burns CPU (seen on arm64: 46 % against 3 %), 0 ends that at the price of a wake-up per burst.".to_owned(),
         verify: Some(sweep(
             &["46", "0"],
             "env DOTNET_ThreadPool_UnfairSemaphoreSpinLimit={spins}",
         )),
-        ..row
     }
 }
 
@@ -366,37 +366,17 @@ fn onnx(costs: &Costs) -> Advice {
 }
 
 fn hotspot(costs: &Costs) -> Advice {
-    immune(
-        ("HotSpot's monitors (JVM)", "JDK 9 and later"),
-        "hotspot_objectmonitor",
-        (
-            "none on x86; -XX:OnSpinWaitInst on arm64",
-            "JVM option",
-            "none",
-        ),
-        Some(30.0 * costs.pause_ns),
-        "It hints 30 times among 5000 loads, and adapts by success: no setting is needed, and -XX:PreBlockSpin is gone. A loop with Thread.onSpinWait is the program's own.",
-    )
-}
-
-fn immune(
-    (runtime, versions): (&'static str, &'static str),
-    id: &'static str,
-    (setting, how, usual): (&'static str, &'static str, &'static str),
-    usual_ns: Option<f64>,
-    reasoning: &str,
-) -> Advice {
     Advice {
-        runtime,
-        algorithm: Some(id),
-        versions: Some(versions),
-        setting,
-        how,
-        usual,
-        usual_ns,
+        runtime: "HotSpot's monitors (JVM)",
+        algorithm: Some("hotspot_objectmonitor"),
+        versions: Some("JDK 9 and later"),
+        setting: "none on x86; -XX:OnSpinWaitInst on arm64",
+        how: "JVM option",
+        usual: "none",
+        usual_ns: Some(30.0 * costs.pause_ns),
         suggested: None,
         suggested_ns: None,
-        reasoning: reasoning.to_owned(),
+        reasoning: "It hints 30 times among 5000 loads, and adapts by success: no setting is needed, and -XX:PreBlockSpin is gone. A loop with Thread.onSpinWait is the program's own.".to_owned(),
         verify: None,
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::identify::{Candidate, Evidence, identify};
 use super::loops::{LoopKind, SpinLoop, begins_at, is_hint_function, loops_at};
 use pinwise_code::elf::Binary;
-use pinwise_code::{Arch, Code, demangled, length_at, operation_at};
+use pinwise_code::{Arch, Code, demangle, length_at, operation_at};
 
 /// Bytes of the largest function that is decoded from its beginning.
 const LARGEST_FUNCTION: u64 = 1 << 20;
@@ -90,7 +90,7 @@ fn site(binary: &Binary, code: &Code, address: u64, module: &str) -> Option<Site
         .cloned();
     let joined = outer.as_ref().and_then(|outer| outer.gap);
     let function = binary.function_at(inner.start);
-    let named = function.map(|one| (demangled(&one.name), inner.start - one.start));
+    let named = function.map(|one| (demangle(&one.name), inner.start - one.start));
     let symbols: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
     let candidates = identify(&Evidence {
         found: Some(&inner),

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::algorithm::{Algorithm, Backoff, Bound, Case, Growth, Runs, Setting, Unit, Wait};
+use super::algorithm::{Algorithm, Backoff, Case, Growth, Runs, Setting, Unit, Wait};
 
 impl Algorithm {
     /// What a waiter does on a machine; `None` where the backoff is not known.
@@ -110,18 +110,17 @@ fn units(backoff: Backoff, setting: &Setting, case: Case, cap_units: u64) -> Opt
             first,
             growth,
             cap,
-        } => counted(
-            runs,
-            setting.cpus,
-            (first, growth, case),
-            cap.min(cap_units),
+        } => repeat_runs(
+            runs.on(setting.cpus),
+            growth,
+            lengths(first, growth, case, cap.min(cap_units)),
         ),
         Backoff::Budgeted {
             below,
             first,
             growth,
             cap,
-        } => budgeted(
+        } => fill_budget(
             below,
             lengths(first, growth, case, cap.min(cap_units)),
             case,
@@ -154,15 +153,9 @@ fn strictly_growing(lengths: impl Iterator<Item = u64>, limit: u64) -> Vec<u64> 
 }
 
 /// This many runs; those at the cap are not gone through one by one.
-fn counted(
-    runs: Bound,
-    cpus: u64,
-    (first, growth, case): (u64, Growth, Case),
-    cap: u64,
-) -> Vec<Runs> {
-    let count = runs.on(cpus);
+fn repeat_runs(count: u64, growth: Growth, mut lengths: impl Iterator<Item = u64>) -> Vec<Runs> {
     if let Growth::Constant | Growth::Random = growth {
-        let hints = lengths(first, growth, case, cap).next().unwrap_or(0);
+        let hints = lengths.next().unwrap_or(0);
         return vec![Runs {
             times: count,
             hints,
@@ -170,7 +163,6 @@ fn counted(
     }
     /// More doublings than a number has bits change nothing any more.
     const GROWING: u64 = 64;
-    let mut lengths = lengths(first, growth, case, cap);
     let growing = usize::try_from(count.min(GROWING)).unwrap_or(usize::MAX);
     let mut made = merge_equal(lengths.by_ref().take(growing));
     if let (true, Some(hints)) = (count > GROWING, lengths.next()) {
@@ -183,7 +175,7 @@ fn counted(
 }
 
 /// Runs while their sum stays below a budget; at the longest, draws fill it up.
-fn budgeted(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Vec<Runs> {
+fn fill_budget(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Vec<Runs> {
     let most = below.saturating_sub(1);
     let mut sum = 0u64;
     let mut runs = Vec::new();

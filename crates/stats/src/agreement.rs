@@ -32,7 +32,8 @@ const FARTHEST: f64 = 6.0;
 #[must_use]
 pub fn z(plain: &dyn Family, other: &dyn Family) -> Option<f64> {
     let scores_at = |shift: f64| (plain.scores(shift), other.scores(shift));
-    z_of(plain.range()?, inversion::estimate(plain), scores_at)
+    let (least, most) = plain.range()?;
+    compare_scores(least, most, inversion::estimate(plain), scores_at)
 }
 
 /// The same of scores of both at a shift, from the plain estimate.
@@ -40,8 +41,9 @@ pub fn z(plain: &dyn Family, other: &dyn Family) -> Option<f64> {
 /// The plain sum is 0 at its estimate. What the estimate is off moves the other
 /// sum, too: by the ratio of their slopes, taken over one standard deviation of
 /// the plain sum on either side.
-pub(super) fn z_of(
-    (least, most): (f64, f64),
+pub(super) fn compare_scores(
+    least: f64,
+    most: f64,
     centre: f64,
     scores_at: impl Fn(f64) -> (Vec<f64>, Vec<f64>),
 ) -> Option<f64> {

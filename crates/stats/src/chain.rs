@@ -72,7 +72,7 @@ impl Link {
     /// experiments it is known roughly, so that intervals are too narrow (of two 95 %
     /// hold in some 78 %, where its root is 2.5 times their own errors); of one it is 0.
     #[must_use]
-    pub fn pooled(links: &[Self]) -> Option<(Self, f64)> {
+    pub fn pool(links: &[Self]) -> Option<(Self, f64)> {
         let between = Self::between(links);
         let weight = |link: &Self| (link.variance() + between).recip();
         Some((Self::weighted(links, weight)?, between.sqrt()))
@@ -291,13 +291,13 @@ mod tests {
         // Sessions of ±0.2 % each that truly lie ±0.5 % apart around 2 %.
         let mut experiment = || Link::exact(0.02 + 0.005 * normal() + 0.002 * normal(), 0.002);
         let is_right = |links: &[Link]| {
-            let (low, high) = Link::pooled(links).unwrap().0.interval(0.05);
+            let (low, high) = Link::pool(links).unwrap().0.interval(0.05);
             low <= 0.02 && 0.02 <= high
         };
         let right = (0..400).filter(|_| is_right(&[(); 8].map(|()| experiment())));
         assert!(right.count() >= 352, "88 % of intervals hold");
         let far = [0.0206, 0.0166].map(|estimate| Link::exact(estimate, 0.0005));
-        let between = |links: &[Link]| Link::pooled(links).unwrap().1;
+        let between = |links: &[Link]| Link::pool(links).unwrap().1;
         assert!((between(&far) - 0.0028).abs() < 1e-4);
         assert!(between(&far[..1]) < 1e-12);
     }
@@ -305,12 +305,12 @@ mod tests {
     #[test]
     fn experiments_of_the_same_ratio_are_pooled() {
         let link = Link::exact;
-        let (pooled, _) = Link::pooled(&[link(0.019, 0.002), link(0.021, 0.002)]).unwrap();
+        let (pooled, _) = Link::pool(&[link(0.019, 0.002), link(0.021, 0.002)]).unwrap();
         assert!((pooled.estimate - 0.02).abs() < 1e-12);
         assert!((pooled.error - 0.002 / 2.0f64.sqrt()).abs() < 1e-12);
-        let (sure, _) = Link::pooled(&[link(0.01, 0.0001), link(0.05, 0.1)]).unwrap();
+        let (sure, _) = Link::pool(&[link(0.01, 0.0001), link(0.05, 0.1)]).unwrap();
         assert!((sure.estimate - 0.01).abs() < 1e-4);
-        assert_eq!(Link::pooled(&[]), None);
+        assert_eq!(Link::pool(&[]), None);
     }
 
     #[test]

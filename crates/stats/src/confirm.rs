@@ -122,6 +122,16 @@ pub struct Confirmation {
     scores_before: Vec<Vec<f64>>,
 }
 
+/// What the test of an arm gave at a look.
+struct ArmTest {
+    /// Column of the arm.
+    arm: usize,
+    p_value: f64,
+    /// Holm's step, from 1, and its nominal level.
+    step: usize,
+    level: f64,
+}
+
 /// The data of one look.
 struct Seen<'a> {
     /// As measured.
@@ -295,13 +305,13 @@ impl Confirmation {
         }
         let contrasts: Vec<Contrast> = (0..families.len())
             .map(|index| {
-                let judged = (p_values[index], steps[index], levels[steps[index] - 1]);
-                self.contrast(
-                    self.contrasted[index],
-                    families[index].as_ref(),
-                    judged,
-                    &seen,
-                )
+                let test = ArmTest {
+                    arm: self.contrasted[index],
+                    p_value: p_values[index],
+                    step: steps[index],
+                    level: levels[steps[index] - 1],
+                };
+                self.contrast(&test, families[index].as_ref(), &seen)
             })
             .collect();
         Some(self.summarise(&seen, contrasts, &levels))
@@ -324,13 +334,13 @@ impl Confirmation {
             .collect()
     }
 
-    fn contrast(
-        &self,
-        arm: usize,
-        family: &dyn Family,
-        (p_value, step, level): (f64, usize, f64),
-        seen: &Seen<'_>,
-    ) -> Contrast {
+    fn contrast(&self, test: &ArmTest, family: &dyn Family, seen: &Seen<'_>) -> Contrast {
+        let &ArmTest {
+            arm,
+            p_value,
+            step,
+            level,
+        } = test;
         let Question { alpha, delta, .. } = self.question;
         let estimate = inversion::estimate(family);
         let mut interval = seen.interval(family, estimate, level, arm, self.baseline);

@@ -23,7 +23,7 @@ pub fn simes(p: impl Iterator<Item = f64>) -> f64 {
 /// p-values adjusted by Benjamini and Hochberg: the rate of false discoveries
 /// at which each is just among those named. NaN stays NaN and does not count.
 #[must_use]
-pub fn adjusted(p: &[f64]) -> Vec<f64> {
+pub fn adjust_p_values(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).filter(|at| p[*at].is_finite()).collect();
     order.sort_unstable_by(|a, b| p[*b].total_cmp(&p[*a]));
     let count = order.len() as f64;
@@ -43,7 +43,7 @@ pub fn adjusted(p: &[f64]) -> Vec<f64> {
 #[must_use]
 pub fn adjusted_within(p: &[f64], selected: usize, members: usize) -> Vec<f64> {
     let factor = members as f64 / selected.max(1) as f64;
-    let within = adjusted(p);
+    let within = adjust_p_values(p);
     within.iter().map(|p| (p * factor).min(1.0)).collect()
 }
 
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn adjusted_as_in_r() {
         // p.adjust(c(0.01, 0.02, 0.03, 0.5), "BH")
-        let found = adjusted(&[0.03, 0.01, f64::NAN, 0.5, 0.02]);
+        let found = adjust_p_values(&[0.03, 0.01, f64::NAN, 0.5, 0.02]);
         for (at, expected) in [(0, 0.04), (1, 0.04), (3, 0.5), (4, 0.04)] {
             check(found[at], expected);
         }

@@ -36,7 +36,7 @@ pub fn z(differences: &[f64], covariate: &[f64]) -> Option<f64> {
         (plain, other)
     };
     let centre = hodges_lehmann(differences);
-    agreement::z_of((least, most), centre, scores_at)
+    agreement::compare_scores(least, most, centre, scores_at)
 }
 
 /// Signed ranks of the differences less `shift`, over their number.

@@ -87,7 +87,7 @@ pub fn estimate(family: &dyn Family) -> f64 {
         (scores.iter().sum(), 1e-9 * size)
     };
     let (low, high) = match family.guess() {
-        Some(guess) => bracket(&sums, guess, (low - beside, high + beside)),
+        Some(guess) => bracket(&sums, guess, low - beside, high + beside),
         None => (low - beside, high + beside),
     };
     let is_above = |theta: f64| {
@@ -156,7 +156,7 @@ fn last_accepted(is_rejected: &impl Fn(f64) -> bool, estimate: f64, outmost: f64
 }
 
 /// Two shifts around the guess between which the sum changes sign.
-fn bracket(sums: &impl Fn(f64) -> (f64, f64), guess: f64, (least, most): (f64, f64)) -> (f64, f64) {
+fn bracket(sums: &impl Fn(f64) -> (f64, f64), guess: f64, least: f64, most: f64) -> (f64, f64) {
     let mut step = 1e-3 * (most - least);
     let is_above = |theta: f64| sums(theta).0 > 0.0;
     let from = guess.clamp(least, most);

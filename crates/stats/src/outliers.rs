@@ -95,7 +95,7 @@ pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
         .iter()
         .map(|found| Some(sides(&found.as_ref()?.1, &is_loud)))
         .collect();
-    let lent = [0, 1].map(|side| lent(columns, &distances, &sides, side));
+    let lent = [0, 1].map(|side| pool_tails(columns, &distances, &sides, side));
     let all = [Side::all(&sides, 0), Side::all(&sides, 1)];
     let found = distances.into_iter().zip(columns).zip(sides);
     let figures = found
@@ -245,7 +245,7 @@ fn distances(column: &Column, apart: &[bool]) -> Option<(Bulk, Vec<f64>)> {
 
 /// What all figures show of tails on one side. Figures that hardly vary, or
 /// only in steps, show nothing.
-fn lent(
+fn pool_tails(
     columns: &[&Column],
     distances: &[Option<(Bulk, Vec<f64>)>],
     sides: &[Option<[Side; 2]>],

@@ -93,7 +93,7 @@ impl Regression {
         match self.schedule.due(data.blocks(), most)? {
             Depth::Claims => {
                 let look = self.shared.look(data, around, most as f64, Depth::Claims)?;
-                Some(self.judged(&look, None))
+                Some(self.judge_look(&look, None))
             }
             Depth::Verdicts => self.look(data, around, most),
         }
@@ -114,10 +114,10 @@ impl Regression {
         let most = most as f64;
         let shared = self.shared.look(data, around, most, Depth::Verdicts)?;
         let alone = self.alone.look(data, around, most, Depth::Verdicts)?;
-        Some(self.judged(&shared, alone.contrasts.into_iter().next()))
+        Some(self.judge_look(&shared, alone.contrasts.into_iter().next()))
     }
 
-    fn judged(&self, look: &Look, mut alone: Option<Contrast>) -> RegressionLook {
+    fn judge_look(&self, look: &Look, mut alone: Option<Contrast>) -> RegressionLook {
         let shared = look.contrasts[0].clone();
         if let Some(contrast) = alone.as_mut().filter(|c| c.interval.high <= self.delta) {
             contrast.caveats = contrast.caveats.of_slower(self.delta);

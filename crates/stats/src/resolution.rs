@@ -39,7 +39,8 @@ const SAME: f64 = 1e-12;
 const OFTEN: usize = 3;
 /// Digits of a value that are looked at.
 const DIGITS: i32 = 12;
-/// A last digit of this share of the value is why it never changes.
+/// Equal values whose last digit is coarser than this share of them need no other
+/// explanation.
 const PLAIN: f64 = 0.01;
 /// The smallest difference is taken for up to this many steps.
 const MOST_STEPS: u32 = 4;
@@ -173,8 +174,8 @@ fn last_digit(value: f64) -> f64 {
 }
 
 impl Resolution {
-    /// Did every run give the same value, so that the step is not known but for being
-    /// no longer than that?
+    /// Did every run give the same value? Then only an upper bound of the step is
+    /// known.
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.relative >= std::f64::consts::LN_2 - SAME

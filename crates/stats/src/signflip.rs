@@ -49,7 +49,7 @@ pub fn two_sided_p(signed: &[f64]) -> f64 {
     if is_exact {
         exact(&grid)
     } else if is_dominated(signed, largest) {
-        enumerated(signed)
+        enumerate_signs(signed)
     } else if signed.len() < MANY {
         saddlepoint(signed)
     } else {
@@ -124,7 +124,7 @@ fn is_dominated(signed: &[f64], largest: f64) -> bool {
 }
 
 /// Every sign of the largest scores, and the normal tail for the rest.
-fn enumerated(signed: &[f64]) -> f64 {
+fn enumerate_signs(signed: &[f64]) -> f64 {
     let sum = signed.iter().sum::<f64>().abs();
     let mut sizes: Vec<f64> = signed.iter().map(|s| s.abs()).collect();
     sizes.sort_unstable_by(|a, b| b.total_cmp(a));

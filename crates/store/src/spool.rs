@@ -194,7 +194,7 @@ impl Shelter {
     }
 
     /// How a record began, where that waits.
-    pub(super) fn begun(&self, id: &str) -> Option<Prepared> {
+    pub(super) fn read_begun(&self, id: &str) -> Option<Prepared> {
         #[expect(clippy::disallowed_methods, reason = "the store reads its own files")]
         let bytes = std::fs::read(self.path(id, BEGUN)).ok()?;
         read(&bytes).ok()

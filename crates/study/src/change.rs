@@ -339,9 +339,13 @@ fn sentence(figure: &FigureChange, delta: f64) -> String {
         };
     };
     let (Some(low), Some(high)) = (figure.low, figure.high) else {
-        return format!("{name}: {} in B.", moved(ratio));
+        return format!("{name}: {} in B.", describe_change(ratio));
     };
-    let between = format!("between {} and {}", moved(low), moved(high));
+    let between = format!(
+        "between {} and {}",
+        describe_change(low),
+        describe_change(high)
+    );
     match figure.verdict {
         ChangeVerdict::Same => {
             let within = percent(delta);
@@ -350,17 +354,17 @@ fn sentence(figure: &FigureChange, delta: f64) -> String {
         ChangeVerdict::CannotTell => {
             format!(
                 "{name}: inconclusive; {} in B, and {between} is possible.",
-                moved(ratio)
+                describe_change(ratio)
             )
         }
         ChangeVerdict::Lower | ChangeVerdict::Higher => {
-            format!("{name}: {} in B ({between}).", moved(ratio))
+            format!("{name}: {} in B ({between}).", describe_change(ratio))
         }
     }
 }
 
 /// `3.1 % lower`.
-fn moved(ratio: f64) -> String {
+fn describe_change(ratio: f64) -> String {
     let word = if ratio < 1.0 { "lower" } else { "higher" };
     format!("{} {word}", percent((ratio - 1.0).abs()))
 }

@@ -37,7 +37,7 @@ pub(crate) fn commands(
         ..Context::default()
     };
     let launched = LAUNCHERS.iter().filter_map(|&(tool, name)| {
-        if setting.is_exclusive && !tool.has_cpusets() {
+        if setting.is_exclusive && !tool.uses_cgroup() {
             return None;
         }
         let emission = emit(&Target::new(tool), place, topology, &context);

@@ -90,7 +90,7 @@ impl Excess {
     /// The partition that explains most, of those with clusters apart.
     fn best(&self, ways: impl Iterator<Item = Vec<Vec<usize>>>) -> Option<(f64, Vec<Vec<usize>>)> {
         ways.filter(|way| self.apart(way) >= APART.ln())
-            .map(|way| (self.explained(&way), way))
+            .map(|way| (self.explained_share(&way), way))
             .max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
@@ -218,7 +218,7 @@ impl Excess {
     }
 
     /// The share of the variance that lies between mates and others.
-    fn explained(&self, groups: &[Vec<usize>]) -> f64 {
+    fn explained_share(&self, groups: &[Vec<usize>]) -> f64 {
         let (mates, rest) = self.sides(groups);
         let all: Vec<f64> = mates.iter().chain(&rest).copied().collect();
         let spread = |values: &[f64]| -> f64 {

@@ -110,8 +110,8 @@ fn fit(logs: &Logs, near: &[usize], weights: &[usize]) -> Option<Home> {
     let mut across = pairs(logs, near, &far);
     let mut rest = pairs(logs, &far, &far);
     let beyond: Vec<f64> = across.iter().chain(&rest).copied().collect();
-    let explained = explained(&within, &beyond);
-    let ordered = ordered(&within, beyond);
+    let explained = explained_share(&within, &beyond);
+    let ordered = ordered_share(&within, beyond);
     let is_clear = quantile(&mut across, 0.1) - quantile(&mut within, 0.8) >= CLEAR.ln();
     let (inside, cross, other) = (median(&mut within), median(&mut across), median(&mut rest));
     let fits = is_clear
@@ -137,7 +137,7 @@ fn pairs(logs: &Logs, rows: &[usize], columns: &[usize]) -> Vec<f64> {
 }
 
 /// The variance between two sets over all variance.
-fn explained(near: &[f64], far: &[f64]) -> f64 {
+fn explained_share(near: &[f64], far: &[f64]) -> f64 {
     let (a, b) = (mean(near), mean(far));
     let all = (a * count(near.len()) + b * count(far.len())) / count(near.len() + far.len());
     let square = |values: &[f64], centre: f64| -> f64 {
@@ -148,7 +148,7 @@ fn explained(near: &[f64], far: &[f64]) -> f64 {
 }
 
 /// The share of pairs (near, far) with near < far (Mann & Whitney 1947).
-fn ordered(near: &[f64], mut far: Vec<f64>) -> f64 {
+fn ordered_share(near: &[f64], mut far: Vec<f64>) -> f64 {
     far.sort_by(f64::total_cmp);
     let above: f64 = near
         .iter()

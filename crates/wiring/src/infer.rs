@@ -109,7 +109,7 @@ fn levels(
     });
     let mut found = Vec::new();
     if let Some(threads) = threads {
-        let threads = leftovers::paired(logs, threads, may_be_siblings);
+        let threads = leftovers::pair_leftovers(logs, threads, may_be_siblings);
         items.clone_from(&threads.groups);
         found.push(threads);
     }

@@ -19,7 +19,7 @@ const ALIKE: f64 = 2.0;
 
 /// The level with those left over paired where that is the likelier machine;
 /// `may_be`: nothing else that was measured speaks against it.
-pub(super) fn paired(
+pub(super) fn pair_leftovers(
     logs: &Logs,
     mut level: Found,
     may_be: impl Fn(usize, usize) -> bool,
@@ -46,7 +46,7 @@ pub(super) fn paired(
         .map(|pair| logs.unlikeness(pair[0], pair[1]))
         .collect();
     let limit = ALIKE * quantile(&mut unlike, 0.9);
-    let pairs = matched(logs, &alone, may_be);
+    let pairs = match_pairs(logs, &alone, may_be);
     for (a, b) in pairs {
         if logs.unlikeness(a, b) <= limit {
             level.groups.retain(|group| *group != [a] && *group != [b]);
@@ -60,7 +60,7 @@ pub(super) fn paired(
 /// each other, then, of the rest, those that see all others most alike. Their
 /// own latency is what went wrong, so it cannot decide alone; cores of one cache
 /// see all others nearly as much alike as siblings do, so that it comes first.
-fn matched(
+fn match_pairs(
     logs: &Logs,
     alone: &[usize],
     may_be: impl Fn(usize, usize) -> bool,

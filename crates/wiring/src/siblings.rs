@@ -57,7 +57,7 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
     }
     let groups = Tree::from_logs(&distances).groups_below(0.0);
     let groups = rewired(trimmed(groups, &distances), &distances);
-    let groups = believed(groups, &witness);
+    let groups = drop_disturbances(groups, &witness);
     if groups.iter().all(|group| group.len() == 1) {
         return Siblings::None;
     }
@@ -118,7 +118,7 @@ fn rewired(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
 
 /// Groups, unless they look like disturbances: few, and of latencies that many
 /// pairs have.
-fn believed(groups: Vec<Vec<usize>>, witness: &Witness) -> Vec<Vec<usize>> {
+fn drop_disturbances(groups: Vec<Vec<usize>>, witness: &Witness) -> Vec<Vec<usize>> {
     let all: usize = groups.iter().map(Vec::len).sum();
     let alone = groups.iter().filter(|group| group.len() == 1).count();
     let is_rule = 2 * alone <= all;

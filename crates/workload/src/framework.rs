@@ -81,13 +81,13 @@ impl Framework {
     ///
     /// # Errors
     /// [`FrameworkError::NothingListed`] where no benchmark is in it.
-    pub fn listed(self, output: &str) -> Result<Vec<String>, FrameworkError> {
+    pub fn parse_list(self, output: &str) -> Result<Vec<String>, FrameworkError> {
         let names = match self {
-            Self::Criterion => criterion::listed(output),
-            Self::GoogleBenchmark => google::listed(output),
-            Self::Go => go::listed(output),
-            Self::Jmh => jmh::listed(output),
-            Self::Pytest => pytest::listed(output),
+            Self::Criterion => criterion::parse_list(output),
+            Self::GoogleBenchmark => google::parse_list(output),
+            Self::Go => go::parse_list(output),
+            Self::Jmh => jmh::parse_list(output),
+            Self::Pytest => pytest::parse_list(output),
         };
         let mut seen = BTreeSet::new();
         let names: Vec<String> = names
@@ -127,7 +127,7 @@ impl Framework {
     }
 
     /// Seconds per operation that the output gives for this benchmark; the
-    /// geometric mean where it combines several (see [`Self::listed`]).
+    /// geometric mean where it combines several (see [`Self::parse_list`]).
     /// Standard error may follow in the output.
     ///
     /// # Errors

@@ -228,7 +228,7 @@ fn pytest_gives_the_median_round() {
 #[test]
 fn benchmarks_are_listed_in_order_and_once() {
     let check = |framework: Framework, output: &str, expected: &[&str]| {
-        assert_eq!(framework.listed(output).unwrap(), expected);
+        assert_eq!(framework.parse_list(output).unwrap(), expected);
     };
     let criterion = "add: benchmark\n\nslow: benchmark: benchmark\n\nadd: benchmark\n: benchmark\n\
         method/w3!rd: bench\n0 tests, 0 benchmarks\n";
@@ -252,7 +252,7 @@ fn benchmarks_are_listed_in_order_and_once() {
     ];
     check(Framework::Pytest, PLAN, &ids);
     for framework in Framework::ALL {
-        let error = framework.listed("\n \n").unwrap_err().to_string();
+        let error = framework.parse_list("\n \n").unwrap_err().to_string();
         assert_eq!(
             error,
             format!("the command listed no benchmarks of {framework}")
@@ -402,7 +402,7 @@ proptest! {
             if let Ok(value) = framework.read(&name, &text) {
                 prop_assert!(value > 0.0 && value.is_normal());
             }
-            for listed in framework.listed(&text).unwrap_or_default() {
+            for listed in framework.parse_list(&text).unwrap_or_default() {
                 prop_assert!(!listed.is_empty() && !listed.contains('\n'));
                 prop_assert!(!framework.run_arguments(&listed).is_empty());
             }
@@ -415,7 +415,7 @@ proptest! {
             let cut: String = output.chars().take(at).collect();
             for framework in Framework::ALL {
                 let _ = framework.read("add", &cut);
-                let _ = framework.listed(&cut);
+                let _ = framework.parse_list(&cut);
             }
         }
     }

@@ -147,19 +147,19 @@ impl Query {
         match self.what {
             Aggregation::Value | Aggregation::Rate => {
                 let grown = self.growth(&self.name, first, second)?;
-                self.grown(grown / seconds)
+                self.check_growth(grown / seconds)
             }
             Aggregation::Mean => {
                 let sum = self.growth(&format!("{}_sum", self.name), first, second)?;
                 let count = self.growth(&format!("{}_count", self.name), first, second)?;
-                self.grown(count)?;
+                self.check_growth(count)?;
                 Ok(sum / count)
             }
             Aggregation::Quantile(share) => self.quantile(share, first, second),
         }
     }
 
-    fn grown(&self, value: f64) -> Result<f64, Missing> {
+    fn check_growth(&self, value: f64) -> Result<f64, Missing> {
         if value < 0.0 {
             return Err(Missing::Reset(self.selector()));
         }
@@ -216,7 +216,7 @@ impl Query {
             }
         }
         let total = buckets.last().map_or(0.0, |(_, count)| *count);
-        self.grown(total)?;
+        self.check_growth(total)?;
         let rank = share * total;
         let (mut below, mut begin) = (0.0, 0.0);
         for (end, count) in buckets {
@@ -352,7 +352,7 @@ fn labels(mut text: &str) -> Option<(Labels<'_>, &str)> {
         }
         let (label, rest) = name(text)?;
         let rest = rest.trim_start().strip_prefix('=')?.trim_start();
-        let (value, rest) = quoted(rest.strip_prefix('"')?)?;
+        let (value, rest) = take_quoted(rest.strip_prefix('"')?)?;
         found.push((label, value));
         let rest = rest.trim_start();
         text = rest.strip_prefix(',').unwrap_or(rest);
@@ -363,7 +363,7 @@ fn labels(mut text: &str) -> Option<(Labels<'_>, &str)> {
 }
 
 /// A label's value up to its closing quote, and what follows it.
-fn quoted(text: &str) -> Option<(String, &str)> {
+fn take_quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {

@@ -1,7 +1,7 @@
 //! ELF files: refused with a reason, or code no larger than the file, whose
 //! loops lie in it.
 
-use pinwise_code::{demangled, elf};
+use pinwise_code::{demangle, elf};
 use pinwise_spin::scan::scan;
 
 /// Reads any bytes.
@@ -20,7 +20,7 @@ pub(crate) fn run(bytes: &[u8]) {
             .all(|code| code.bytes.len() <= bytes.len())
     );
     for function in &binary.functions {
-        let _ = demangled(&function.name);
+        let _ = demangle(&function.name);
     }
     // Sections may name the same bytes many times over; what is scanned then is
     // no longer small.

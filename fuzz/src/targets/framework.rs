@@ -13,7 +13,7 @@ pub(crate) fn run(input: &[u8]) {
     };
     let framework = Framework::ALL[usize::from(*first) % Framework::ALL.len()];
     let text = String::from_utf8_lossy(text);
-    let names = match framework.listed(&text) {
+    let names = match framework.parse_list(&text) {
         Ok(names) => names,
         Err(error) => return assert!(!error.to_string().contains('\n')),
     };

@@ -251,7 +251,7 @@ fn keep(
     let lasts = wanted.lasts;
     let end = lasts.map(|lasts| host.now() + lasts);
     service.place(&wanted.wish)?;
-    applied.memory = moved(service, wanted.place)?;
+    applied.memory = move_memory(service, wanted.place)?;
     applied.interrupts = move_interrupts(service, &wanted.interrupts)?;
     let mut looks = 0;
     loop {
@@ -291,7 +291,7 @@ fn keep(
 }
 
 /// Moves memory, where the placement says so.
-fn moved(service: &mut Service, place: &Realised) -> anyhow::Result<Option<AppliedMemory>> {
+fn move_memory(service: &mut Service, place: &Realised) -> anyhow::Result<Option<AppliedMemory>> {
     let Some(memory) = &place.memory else {
         return Ok(None);
     };

@@ -88,11 +88,12 @@ impl WorkloadArgs {
         texts.chain(input).collect()
     }
 
-    /// What belongs to the command at a position among others, with a combination's
+    /// What belongs to the command at this position of this many, with a combination's
     /// values in place of parameters.
     pub(in crate::cli) fn for_command(
         &self,
-        (position, commands): (usize, usize),
+        position: usize,
+        commands: usize,
         choice: &[(&str, &str)],
     ) -> anyhow::Result<Self> {
         let fill = |option: &'static str, text: &str| Sweep::fill(text, choice).context(option);

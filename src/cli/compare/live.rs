@@ -10,7 +10,7 @@ use super::super::machine::live_host;
 use super::super::outputs::check_outputs;
 use super::super::terminal::Terminal;
 use super::super::{Exit, export, plan, restore};
-use super::{INTERRUPTS_MOVE, carried_out, exit_of, finish, gates, interrupted};
+use super::{INTERRUPTS_MOVE, carried_out, exit_of, finish, gates, report_interrupt};
 use pinwise_format::count;
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
 use pinwise_machine::linux::own_setting;
@@ -65,8 +65,8 @@ pub(super) fn compare(
     };
     let mut machine = LiveMachine::new(host, service, topology, warnings, order);
     let first = match machine.try_figure() {
-        Err(MachineError::Interrupted) => return Ok(interrupted(terminal)),
-        figure => figure?.map_err(|why| anyhow::anyhow!("{}", hinted(&why, args)))?,
+        Err(MachineError::Interrupted) => return Ok(report_interrupt(terminal)),
+        figure => figure?.map_err(|why| anyhow::anyhow!("{}", add_hint(&why, args)))?,
     };
     if let Some(share) = live.abort_if_worse {
         let baseline = &plan.arms[plan.baseline];
@@ -171,7 +171,7 @@ fn make_plan(
 ) -> anyhow::Result<ComparePlan> {
     let mut record = service_record(target.facts());
     let command = Command::from_argv(record.command.clone())?;
-    let options = args.experiment.workload.for_command((0, 1), &[])?;
+    let options = args.experiment.workload.for_command(0, 1, &[])?;
     // Environment, input and time-out are the metric command's.
     let of_service = plan::workload(&command, &options)?;
     let workload = Workload {
@@ -207,7 +207,7 @@ fn make_plan(
     let plan = ComparePlan {
         id,
         started,
-        known: plan::moved_interrupts(&arms).into_iter().collect(),
+        known: plan::find_moved_interrupts(&arms).into_iter().collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,
@@ -257,7 +257,7 @@ fn source(
 }
 
 /// What to do about a figure that cannot be read.
-fn hinted(why: &str, args: &CompareArgs) -> String {
+fn add_hint(why: &str, args: &CompareArgs) -> String {
     let hint = match &args.live.metric_command {
         Some(_) => "run the command by hand; --shell sh passes it to a shell",
         None => "look at the page: curl -s URL",

@@ -20,7 +20,7 @@ pub(super) fn cancel(
         Some(node) => format!("{} ({node})", job.id),
         None => job.id.clone(),
     });
-    terminal.print(&found.named(&format!(
+    terminal.print(&found.describe_action(&format!(
         "cancelling {} through {}: {}",
         count(record.jobs.len(), "job"),
         launcher.name(),

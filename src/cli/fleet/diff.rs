@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 
-use super::nodes::{Loaded, is_folder, loaded};
+use super::nodes::{Loaded, is_folder, load_fleet};
 use crate::cli::Exit;
 use crate::cli::args::{FleetDiffArgs, Global};
 use crate::cli::terminal::Terminal;
@@ -58,13 +58,13 @@ fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result
         Some((first, rest)) if group.is_some() && !is_folder(fleet) => (first, Some(rest)),
         _ => (fleet, group),
     };
-    let loaded = loaded(global, fleet)?;
+    let loaded = load_fleet(global, fleet)?;
     let groups = groups(&loaded.nodes);
     if groups.is_empty() {
         bail!("fleet {} has no node with a record", loaded.id);
     }
     let chosen = match group {
-        Some(group) => chosen(&groups, group)?,
+        Some(group) => find_group(&groups, group)?,
         None => 0,
     };
     if group.is_none() && groups.len() > 1 {
@@ -83,7 +83,7 @@ fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result
 }
 
 /// The group of a number from 1, a name, or the beginning of one.
-fn chosen(groups: &[Group], wanted: &str) -> anyhow::Result<usize> {
+fn find_group(groups: &[Group], wanted: &str) -> anyhow::Result<usize> {
     if let Some(number) = wanted
         .parse::<usize>()
         .ok()

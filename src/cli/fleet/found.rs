@@ -36,7 +36,7 @@ impl Found {
     pub(super) fn at(path: &Path, is_named: bool) -> anyhow::Result<Self> {
         match FleetFolder::own(path, &launch::users()) {
             Ok((folder, record)) => Ok(Self {
-                fault: copied(&folder, &record),
+                fault: find_copy_fault(&folder, &record),
                 folder,
                 record,
             }),
@@ -86,7 +86,7 @@ impl Found {
     }
 
     /// What is about to be done, with all that identifies the fleet.
-    pub(super) fn named(&self, what: &str) -> String {
+    pub(super) fn describe_action(&self, what: &str) -> String {
         let record = &self.record;
         format!(
             "Fleet {} (submitted {} from {}, in {}): {what}.\n",
@@ -165,7 +165,7 @@ fn load_stored(global: &Global, name: &str) -> anyhow::Result<FleetRecord> {
 }
 
 /// Of a copy nothing is run: its jobs belong to the folder that it is of.
-fn copied(folder: &FleetFolder, fleet: &FleetRecord) -> Option<String> {
+fn find_copy_fault(folder: &FleetFolder, fleet: &FleetRecord) -> Option<String> {
     let first = fleet.folder.as_deref().unwrap_or_default();
     match Path::new(first).canonicalize() {
         Ok(path) if path == folder.path() => None,

@@ -22,7 +22,7 @@ const MOST_NAMES: usize = 20;
 const LARGEST: u64 = 1024 * 1024;
 
 /// The launcher of a name or a file, and the text of that file.
-pub(super) fn named(name: &str) -> anyhow::Result<(Box<dyn Launcher>, Option<String>)> {
+pub(super) fn find_launcher(name: &str) -> anyhow::Result<(Box<dyn Launcher>, Option<String>)> {
     if let Some(launcher) = built_in(name)? {
         return Ok((launcher, None));
     }

@@ -58,7 +58,7 @@ pub(super) fn node(
             delivered: BTreeSet::new(),
         },
     };
-    let outcome = run((&folder, &users), &fleet, &name, begun, &mut steps)?;
+    let outcome = run(&folder, &users, &fleet, &name, begun, &mut steps)?;
     Ok(match outcome {
         StepOutcome::Whole => Exit::Done,
         StepOutcome::Lacking => Exit::Error,

@@ -20,7 +20,7 @@ pub(super) struct Loaded {
 }
 
 /// The fleet of an id, its beginning, `last`, or a folder.
-pub(super) fn loaded(global: &Global, name: &str) -> anyhow::Result<Loaded> {
+pub(super) fn load_fleet(global: &Global, name: &str) -> anyhow::Result<Loaded> {
     if let Some((path, is_path)) = folder_of(name) {
         return of_folder(&path, is_path);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::nodes::{Loaded, loaded};
+use super::nodes::{Loaded, load_fleet};
 use crate::cli::Exit;
 use crate::cli::args::{FleetFailure, FleetReportArgs, Global};
 use crate::cli::ending::keep_and_show;
@@ -20,7 +20,7 @@ pub(super) fn report(
     args: &FleetReportArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let Loaded { id, record, nodes } = loaded(global, &args.fleet)?;
+    let Loaded { id, record, nodes } = load_fleet(global, &args.fleet)?;
     let host = discover().ok().and_then(|(t, _)| t.identity.hostname);
     let found = compare(
         &nodes,

@@ -54,7 +54,7 @@ pub(super) fn resume(
             terminal.print(&plan)?;
             continue;
         }
-        terminal.print(&found.named(&format!(
+        terminal.print(&found.describe_action(&format!(
             "submitting again through {}: {}",
             launcher.name(),
             match choice.nodes.as_slice() {
@@ -67,7 +67,8 @@ pub(super) fn resume(
             &found.folder,
             &mut record,
             launcher.as_ref(),
-            (&wanted, &choice),
+            &wanted,
+            &choice,
         )?;
     }
     if args.dry_run {

@@ -69,7 +69,7 @@ fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Res
         // A description that cannot be read is reported here, once.
         SimulatedMachine::open(description, 0).context("run: --machine")?;
         if Path::new(description).is_file() {
-            let name = carried(description, files)?;
+            let name = carry_description(description, files)?;
             for word in &mut arguments {
                 *word = word.replace(&format!("sim:{description}"), &name);
             }
@@ -89,7 +89,10 @@ fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Res
 
 /// Takes a file along; how its machine is called from then on, with the
 /// folder's place still open.
-fn carried(description: &str, files: &mut Vec<(String, String)>) -> anyhow::Result<String> {
+fn carry_description(
+    description: &str,
+    files: &mut Vec<(String, String)>,
+) -> anyhow::Result<String> {
     let text = read_text(Path::new(description)).context("run: --machine")?;
     let known = files.iter().position(|(_, other)| *other == text);
     let number = known.unwrap_or(files.len());

@@ -28,7 +28,7 @@ pub(super) fn submit(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let studies = study::read(&args.studies)?;
-    let (launcher, template) = launch::named(&args.launcher)?;
+    let (launcher, template) = launch::find_launcher(&args.launcher)?;
     let submission = submission(global, args, template)?;
     let group = args.share_with.as_deref().map(group).transpose()?;
     let (made, started) = plan::name_and_time();
@@ -82,7 +82,8 @@ pub(super) fn submit(
         &folder,
         &mut record,
         launcher.as_ref(),
-        (&wanted, &choice),
+        &wanted,
+        &choice,
     )?;
     terminal.print(&on_job(&record, &folder))?;
     Ok(Exit::Done)
@@ -116,7 +117,8 @@ pub(super) fn start(
     folder: &FleetFolder,
     record: &mut FleetRecord,
     launcher: &dyn Launcher,
-    (wanted, choice): (&Wanted, &Choice),
+    wanted: &Wanted,
+    choice: &Choice,
 ) -> anyhow::Result<()> {
     let task = launch::task(folder, record)?;
     let mut unwritten = None;

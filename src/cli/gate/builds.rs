@@ -179,7 +179,7 @@ fn find_folder(
             repository,
             within,
         } => {
-            let (clone, lock) = cloned(&repository, &commit, variant, build, terminal)?;
+            let (clone, lock) = clone_commit(&repository, &commit, variant, build, terminal)?;
             let folder = clone.join(&within);
             if !folder.is_dir() {
                 bail!("the commit has no folder {within}");
@@ -208,7 +208,7 @@ fn tree(name: &str, folder: PathBuf, commit: Option<String>, variant: Option<u32
 
 /// The commit in a clone of its own for each variant, which leaves no trace in the
 /// repository, and the lock by which it is ours.
-fn cloned(
+fn clone_commit(
     repository: &Path,
     commit: &str,
     variant: Option<u32>,
@@ -226,7 +226,7 @@ fn cloned(
         let built_by = read_file(&clone.with_extension(BUILT)).ok();
         clone.join(".git").exists() && build.is_none_or(|build| built_by.as_deref() == Some(build))
     };
-    let lock = locked(&clone.with_extension("lock"), is_ready, terminal)?;
+    let lock = lock_clone(&clone.with_extension("lock"), is_ready, terminal)?;
     if clone.join(".git").exists() {
         return Ok((clone, lock));
     }
@@ -241,7 +241,11 @@ fn cloned(
 /// The lock of a clone: with others where it is ready, and otherwise alone, after who
 /// measures it.
 #[expect(clippy::disallowed_methods, reason = "a lock is no file that is read")]
-fn locked(path: &Path, is_ready: impl Fn() -> bool, terminal: &Terminal) -> anyhow::Result<File> {
+fn lock_clone(
+    path: &Path,
+    is_ready: impl Fn() -> bool,
+    terminal: &Terminal,
+) -> anyhow::Result<File> {
     let named = || path.display().to_string();
     let lock = File::create(path).with_context(named)?;
     if lock.try_lock_shared().is_err() {

@@ -46,7 +46,8 @@ pub(super) fn benchmarks(
                 of_framework(
                     entry,
                     *framework,
-                    (filter.as_ref(), prefix),
+                    filter.as_ref(),
+                    prefix,
                     lists,
                     [base, head],
                 )?
@@ -111,7 +112,8 @@ fn workload(entry: &SuiteEntry, command: Program, tree: &Tree) -> Workload {
 fn of_framework(
     entry: &SuiteEntry,
     framework: Framework,
-    (filter, prefix): (Option<&Pattern>, &str),
+    filter: Option<&Pattern>,
+    prefix: &str,
     [base_has, head_has]: [Vec<String>; 2],
     [base, head]: [&Tree; 2],
 ) -> anyhow::Result<Vec<PlannedBenchmark>> {
@@ -157,7 +159,7 @@ fn list(entry: &SuiteEntry, framework: Framework, tree: &Tree) -> anyhow::Result
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("'{}' in {}", entry.command, tree.record.name))?;
-    if let Ok(listed) = framework.listed(&String::from_utf8_lossy(&output.stdout)) {
+    if let Ok(listed) = framework.parse_list(&String::from_utf8_lossy(&output.stdout)) {
         return Ok(listed);
     }
     let words = String::from_utf8_lossy(&output.stderr);

@@ -44,7 +44,7 @@ pub(super) fn command_of(args: &ExperimentArgs, terminal: &Terminal) -> anyhow::
     Ok(Candidate {
         name: None,
         command,
-        options: args.workload.for_command((0, 1), &[])?,
+        options: args.workload.for_command(0, 1, &[])?,
     })
 }
 
@@ -152,7 +152,7 @@ pub(super) fn candidates(
             candidates.push(Candidate {
                 name: Some(name),
                 command,
-                options: options.for_command((position, lines.len()), choice)?,
+                options: options.for_command(position, lines.len(), choice)?,
             });
         }
     }

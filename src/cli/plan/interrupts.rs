@@ -146,12 +146,12 @@ pub(in crate::cli) fn with_interrupts(
     let settings = settings(&args.interrupts.irqs)?;
     match settings.is_empty() {
         true => Ok(arms),
-        false => crossed(&arms, &settings, topology.clone(), terminal),
+        false => combine_arms(&arms, &settings, topology.clone(), terminal),
     }
 }
 
 /// Every arm with every setting.
-fn crossed(
+fn combine_arms(
     plain: &[ArmPlan],
     settings: &[Setting],
     mut topology: Topology,
@@ -192,7 +192,7 @@ fn crossed(
 }
 
 /// Which CPUs take which interrupts in which arm; `None` where none is moved.
-pub(in crate::cli) fn moved(arms: &[ArmPlan]) -> Option<Finding> {
+pub(in crate::cli) fn find_moved(arms: &[ArmPlan]) -> Option<Finding> {
     let mut words = Vec::new();
     for arm in arms {
         for setting in &arm.settings {

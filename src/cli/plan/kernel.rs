@@ -35,7 +35,7 @@ pub(super) struct Asked {
 }
 
 /// What `--kernel` and `--isa` ask for, if they do.
-pub(super) fn asked(args: &CompareArgs, is_local: bool) -> anyhow::Result<Option<Asked>> {
+pub(super) fn parse_kernel(args: &CompareArgs, is_local: bool) -> anyhow::Result<Option<Asked>> {
     let Some(text) = &args.kernel else {
         // The parser does not insist on it where a command stands in its place.
         if args.isa.is_some() {
@@ -127,7 +127,7 @@ impl Asked {
             candidates.push(Candidate {
                 name: (self.isas.len() > 1).then(|| isa.name().to_owned()),
                 command: call.command()?,
-                options: options.for_command((0, 1), &[])?,
+                options: options.for_command(0, 1, &[])?,
             });
         }
         Ok(candidates)

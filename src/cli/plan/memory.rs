@@ -7,7 +7,7 @@ use pinwise_placement::{MemoryWish, Placement, Realised};
 use pinwise_topology::Topology;
 
 /// Every placement as it is and with each memory policy, which its name then has.
-pub(super) fn crossed(
+pub(super) fn combine_placements(
     placements: Vec<Placement>,
     policies: &[String],
     topology: &Topology,

@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 
-use super::parsed;
+use super::parse_placements;
 use crate::cli::args::CompareArgs;
 use crate::cli::terminal::Terminal;
 use pinwise_placement::{Placement, merge_equivalent};
@@ -24,7 +24,7 @@ pub(super) fn wanted_places(
         || !args.companions.companions.is_empty()
         || args.scheduling.are_given();
     Ok(if !args.places.is_empty() {
-        let mut named = parsed(&args.places)?;
+        let mut named = parse_placements(&args.places)?;
         let default = Placement::os_default();
         if let [only] = named.as_slice()
             && *only != default
@@ -55,7 +55,7 @@ fn usual_places(
     }
     let mut usual = Vec::new();
     let mut realised = Vec::new();
-    for placement in parsed(&args.usual_places).context(SOURCE)? {
+    for placement in parse_placements(&args.usual_places).context(SOURCE)? {
         match placement.realise(topology) {
             Ok(place) => {
                 usual.push(placement);

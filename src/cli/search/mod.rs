@@ -29,7 +29,7 @@ pub(super) fn search(
     check_outputs(global, &files(&args.results), &args.workload.inputs())?;
     check_store(global)?;
     let past = match &args.resume {
-        Some(id) => Some(begun(global, id)?),
+        Some(id) => Some(read_search(global, id)?),
         None => None,
     };
     let seed = past
@@ -48,7 +48,7 @@ pub(super) fn search(
         }),
     };
     let plan = match planned {
-        Err(error) if is_interrupt(&error) => return Ok(interrupted(terminal)),
+        Err(error) if is_interrupt(&error) => return Ok(report_interrupt(terminal)),
         planned => planned?,
     };
     let store = open_store(global)?;
@@ -57,7 +57,7 @@ pub(super) fn search(
     // First whatever still runs.
     drop(machine);
     let Some((record, is_stored)) = carried_out else {
-        return Ok(interrupted(terminal));
+        return Ok(report_interrupt(terminal));
     };
     finish(&record, &args.results, terminal)?;
     let exit = exit_of(&record, args.require_verdict);
@@ -71,12 +71,12 @@ pub(super) fn search(
 }
 
 /// A stored search, by its id.
-pub(super) fn begun(global: &Global, id: &str) -> anyhow::Result<SearchRecord> {
+pub(super) fn read_search(global: &Global, id: &str) -> anyhow::Result<SearchRecord> {
     let stored = needed_store(global)?.load(id)?;
     Ok(stored.kept()?)
 }
 
-fn interrupted(terminal: &Terminal) -> Exit {
+fn report_interrupt(terminal: &Terminal) -> Exit {
     terminal.warn("interrupted before the first block; nothing was stored");
     Exit::Interrupted
 }

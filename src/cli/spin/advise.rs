@@ -24,7 +24,7 @@ pub(super) fn advise(
     args: &SpinAdviseArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let named = processor::named(&args.processor)?;
+    let named = processor::find_processor(&args.processor)?;
     let is_other = named.is_some();
     let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
     let processor = match named {

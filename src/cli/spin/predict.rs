@@ -27,7 +27,7 @@ pub(super) fn predict(
     args: &SpinPredictArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let algorithms = chosen(&args.algorithms)?;
+    let algorithms = choose_algorithms(&args.algorithms)?;
     let cpus = args.cpus.as_deref().map(numbers).transpose()?;
     let (named, from) = processors(args)?;
     let (processor, cpus) = match (named, cpus) {
@@ -62,10 +62,10 @@ fn processors(
     let ghz = args.processor.ghz;
     match (&args.from, &args.to) {
         (Some(from), Some(to)) => Ok((
-            Some(processor::known("--to", to, ghz)?),
-            Some(processor::known("--from", from, ghz)?),
+            Some(processor::find_chip("--to", to, ghz)?),
+            Some(processor::find_chip("--from", from, ghz)?),
         )),
-        _ => Ok((processor::named(&args.processor)?, None)),
+        _ => Ok((processor::find_processor(&args.processor)?, None)),
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) fn own_cpus(machine: &mut dyn Host) -> anyhow::Result<Vec<u64>> {
 }
 
 /// All algorithms, or those that are named.
-fn chosen(ids: &[String]) -> anyhow::Result<Vec<&'static Algorithm>> {
+fn choose_algorithms(ids: &[String]) -> anyhow::Result<Vec<&'static Algorithm>> {
     if ids.is_empty() {
         return Ok(algorithms().collect());
     }

@@ -14,11 +14,11 @@ const LARGEST_NS: f64 = 1e6;
 const LARGEST_GHZ: f64 = 20.0;
 
 /// The processor that the arguments name; `None` for the machine at hand.
-pub(super) fn named(args: &ProcessorArgs) -> anyhow::Result<Option<ProcessorRecord>> {
+pub(super) fn find_processor(args: &ProcessorArgs) -> anyhow::Result<Option<ProcessorRecord>> {
     let ghz = args.ghz.map(|ghz| within("--ghz", ghz, LARGEST_GHZ));
     let ghz = ghz.transpose()?;
     if let Some(name) = &args.cpu {
-        return known("--cpu", name, ghz).map(Some);
+        return find_chip("--cpu", name, ghz).map(Some);
     }
     if let (Some(cycles), Some(ghz)) = (args.pause_cycles, ghz) {
         let cycles = within("--pause-cycles", cycles, LARGEST_NS)?;
@@ -48,7 +48,11 @@ pub(super) fn named(args: &ProcessorArgs) -> anyhow::Result<Option<ProcessorReco
 }
 
 /// A chip of the table; `option`: who asks.
-pub(super) fn known(option: &str, name: &str, ghz: Option<f64>) -> anyhow::Result<ProcessorRecord> {
+pub(super) fn find_chip(
+    option: &str,
+    name: &str,
+    ghz: Option<f64>,
+) -> anyhow::Result<ProcessorRecord> {
     let chip = chip(name).map_err(|error| anyhow::anyhow!("{option}: {error}"))?;
     let processor = Processor::of_chip(chip, ghz);
     let made = record(chip.name, Some(chip.id), &processor, chip.source);

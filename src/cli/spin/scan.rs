@@ -20,22 +20,25 @@ use pinwise_code::elf::{self, Binary};
 use pinwise_machine::{Probe, Prober};
 use pinwise_record::{CodeArch, ScanChip, SkippedFile, SpinScan};
 use pinwise_spin::chips::{Chip, chip};
-use pinwise_study::spin::probed;
+use pinwise_study::spin::probe_median;
 use pinwise_study::spin::scan::{Limit, Question, assemble};
 
-/// Chips that gaps are reported for where none is named: before PAUSE became long,
-/// the server that made it known, two that shortened it, and the longest.
-const USUAL: [&str; 5] = [
+/// Chips that gaps are reported for if none is named.
+const DEFAULT_CHIPS: [&str; 5] = [
+    // Before PAUSE became long.
     "broadwell",
+    // The server on which it was noticed.
     "skylake-sp",
+    // Two that shortened it again.
     "ice-lake-sp",
     "zen-4",
+    // The longest.
     "meteor-lake-p",
 ];
 /// Bytes of the largest file that is read.
 const LARGEST: u64 = 4 << 30;
-/// Files above this many bytes are refused where this many times as much is stated as
-/// is written: holes take no room on a disk, but all of it in memory.
+/// Files above this many bytes are refused if their length is this many times their
+/// allocated size: holes take no room on a disk, but all of it in memory.
 const SPARSE_FROM: u64 = 64 << 20;
 const SPARSE_TIMES: u64 = 16;
 /// How PAUSE is measured with `--here`.
@@ -109,9 +112,9 @@ fn allowed_cpus(global: &Global) -> anyhow::Result<u64> {
 }
 
 fn chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
-    let named: Vec<&str> = match (args.chips.is_empty(), args.here) {
-        (true, _) => USUAL.to_vec(),
-        (false, _) => args.chips.iter().map(String::as_str).collect(),
+    let named: Vec<&str> = match args.chips.is_empty() {
+        true => DEFAULT_CHIPS.to_vec(),
+        false => args.chips.iter().map(String::as_str).collect(),
     };
     let mut found: Vec<ScanChip> = Vec::new();
     for name in named {
@@ -141,7 +144,7 @@ fn here(machine: &mut dyn Prober) -> anyhow::Result<ScanChip> {
     let arch = Arch::here().context("--here: hints of this architecture are not known")?;
     let (topology, _) = machine.topology()?;
     let cpu = topology.allowed.first().context("--here: no CPU")?;
-    let pause_ns = probed(machine, Probe::Pause { cpu }, BATCHES, BATCHES_LIMIT)?;
+    let pause_ns = probe_median(machine, Probe::Pause { cpu }, BATCHES, BATCHES_LIMIT)?;
     let pause_ns = pause_ns.context("--here: PAUSE could not be measured on this machine")?;
     Ok(ScanChip {
         id: "here".to_owned(),

@@ -51,7 +51,7 @@ pub(super) fn press(view: &mut View, record: &TopRecord, key: KeyEvent, reach: R
         return Action::Leave;
     }
     if view.prompt.is_some() {
-        return typed(view, key.code, is_control);
+        return edit_filter(view, key.code, is_control);
     }
     view.message = None;
     if view.shows_help {
@@ -77,8 +77,8 @@ pub(super) fn press(view: &mut View, record: &TopRecord, key: KeyEvent, reach: R
         KeyCode::Char(' ') => view.is_paused = !view.is_paused,
         KeyCode::Char('s' | '>') => view.order = view.order.next(),
         KeyCode::Char('<') => view.order = view.order.previous(),
-        KeyCode::Char('+' | '=') => view.interval = stepped(view.interval, 2.0),
-        KeyCode::Char('-') => view.interval = stepped(view.interval, 0.5),
+        KeyCode::Char('+' | '=') => view.interval = step_interval(view.interval, 2.0),
+        KeyCode::Char('-') => view.interval = step_interval(view.interval, 0.5),
         KeyCode::Tab => {
             view.focus = match view.focus {
                 Focus::Threads => Focus::Cpus,
@@ -86,18 +86,18 @@ pub(super) fn press(view: &mut View, record: &TopRecord, key: KeyEvent, reach: R
             };
             view.cpu_top = 0;
         }
-        code => moved(view, record, code, reach),
+        code => move_selection(view, record, code, reach),
     }
     Action::Nothing
 }
 
-fn stepped(interval: Duration, by: f64) -> Duration {
+fn step_interval(interval: Duration, by: f64) -> Duration {
     interval
         .mul_f64(by)
         .clamp(*INTERVALS.start(), *INTERVALS.end())
 }
 
-fn moved(view: &mut View, record: &TopRecord, code: KeyCode, reach: Reach) {
+fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, reach: Reach) {
     let last = match view.focus {
         Focus::Threads => view.arranged(record).len().saturating_sub(1),
         Focus::Cpus => reach.cpu_rows,
@@ -139,12 +139,12 @@ fn ask_where(view: &mut View, record: &TopRecord) -> Action {
     Action::Foresee
 }
 
-fn typed(view: &mut View, code: KeyCode, is_control: bool) -> Action {
+fn edit_filter(view: &mut View, code: KeyCode, is_control: bool) -> Action {
     let Some(prompt) = &mut view.prompt else {
         return Action::Nothing;
     };
     match code {
-        KeyCode::Enter | KeyCode::Esc => return answered(view, code == KeyCode::Enter),
+        KeyCode::Enter | KeyCode::Esc => return answer_question(view, code == KeyCode::Enter),
         KeyCode::Backspace => {
             prompt.text.pop();
         }
@@ -162,7 +162,7 @@ fn typed(view: &mut View, code: KeyCode, is_control: bool) -> Action {
     }
 }
 
-fn answered(view: &mut View, is_meant: bool) -> Action {
+fn answer_question(view: &mut View, is_meant: bool) -> Action {
     let Some(prompt) = view.prompt.take() else {
         return Action::Nothing;
     };

@@ -54,8 +54,8 @@ impl Sinks {
     ///
     /// # Errors
     /// A format that is none, or no file.
-    pub(super) fn named(exports: &[String]) -> anyhow::Result<Self> {
-        let sinks = exports.iter().map(|export| Sink::named(export));
+    pub(super) fn parse(exports: &[String]) -> anyhow::Result<Self> {
+        let sinks = exports.iter().map(|export| Sink::parse(export));
         Ok(Self {
             sinks: sinks.collect::<anyhow::Result<_>>()?,
             ..Self::default()
@@ -141,7 +141,7 @@ impl Listener for Sinks {
 }
 
 impl Sink {
-    fn named(export: &str) -> anyhow::Result<Self> {
+    fn parse(export: &str) -> anyhow::Result<Self> {
         let (format, path) = match export.split_once(':') {
             Some((format, path)) => (format, Some(path)),
             None => (export, None),
@@ -166,12 +166,12 @@ impl Sink {
     fn open(&mut self) -> io::Result<&mut Writer> {
         let writer = match self.writer.take() {
             Some(writer) => writer,
-            None => self.created()?,
+            None => self.create_file()?,
         };
         Ok(self.writer.insert(writer))
     }
 
-    fn created(&self) -> io::Result<Writer> {
+    fn create_file(&self) -> io::Result<Writer> {
         let file = BufWriter::with_capacity(BUFFER, create(Path::new(&self.path))?);
         Ok(match self.format {
             Format::Csv => Writer::Csv(Box::new(TraceCsv::new(file)?)),

@@ -63,7 +63,7 @@ pub(super) fn trace(
 
 /// Where events go, once all files that were asked for can be written.
 fn sinks(global: &Global, files: &TraceFiles, inputs: &[Named<'_>]) -> anyhow::Result<Sinks> {
-    let sinks = Sinks::named(&files.exports)?;
+    let sinks = Sinks::parse(&files.exports)?;
     let json = files.export_json.iter();
     let json = json.map(|path| ("--export-json", path.as_path()));
     let outputs: Vec<Named<'_>> = sinks.paths().chain(json).collect();

@@ -63,7 +63,7 @@ fn exclusive(word: u32, operation: &mut Operation) {
 
 /// Loads of constants beside the code: nobody writes them.
 fn literal(word: u32, operation: &mut Operation) {
-    operation.written = loaded(word, register(word, 0));
+    operation.written = loaded_register(word, register(word, 0));
     operation.access = Some(Access {
         owner: Owner::Thread,
         address: Registers::NONE,
@@ -73,7 +73,7 @@ fn literal(word: u32, operation: &mut Operation) {
 }
 
 /// The register that is loaded, or the vector.
-fn loaded(word: u32, number: u8) -> Registers {
+fn loaded_register(word: u32, number: u8) -> Registers {
     if field(word, 26, 1) == 1 {
         Registers::one(32 + number % 32)
     } else {
@@ -83,7 +83,8 @@ fn loaded(word: u32, number: u8) -> Registers {
 
 fn pair(word: u32, operation: &mut Operation) {
     let base = register(word, 5);
-    let both = loaded(word, register(word, 0)).with(loaded(word, register(word, 10)));
+    let both =
+        loaded_register(word, register(word, 0)).with(loaded_register(word, register(word, 10)));
     let loads = field(word, 22, 1) == 1;
     note_access(operation, base, loads, !loads);
     if loads {
@@ -130,9 +131,9 @@ fn single_register(word: u32, operation: &mut Operation, offset: Option<i64>) {
     }
     note_access(operation, base, loads, !loads);
     if loads {
-        operation.written = loaded(word, number);
+        operation.written = loaded_register(word, number);
     } else {
-        operation.read = loaded(word, number);
+        operation.read = loaded_register(word, number);
     }
     if offset.is_none() {
         note_index(operation, register(word, 16));

@@ -374,7 +374,7 @@ fn condition(word: u32) -> Option<Condition> {
         });
     }
     is_conditional(word).then(|| {
-        let (question, is_negated) = asked(field(word, 0, 4));
+        let (question, is_negated) = decode_condition(field(word, 0, 4));
         Condition {
             question,
             is_negated,
@@ -383,7 +383,7 @@ fn condition(word: u32) -> Option<Condition> {
 }
 
 /// The condition codes; C means "not below" after a subtraction.
-const fn asked(code: u32) -> (Question, bool) {
+const fn decode_condition(code: u32) -> (Question, bool) {
     match code {
         0 => (Question::Equal, false),
         1 => (Question::Equal, true),

@@ -356,7 +356,7 @@ impl Headers {
         /// bytes, and to the table.
         const ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
         let (offset, length, address) = place;
-        let header = bounded(read, offset, length)?;
+        let header = read_bounded(read, offset, length)?;
         if header.get(..2) != ENCODINGS.get(..2) {
             return self.without_index(read);
         }
@@ -386,12 +386,12 @@ impl Headers {
         });
         let (offset, length, start) = *segment?;
         let within = eh_frame - start;
-        let bytes = bounded(
+        let bytes = read_bounded(
             read,
             offset.checked_add(within)?,
             (length - within).min(LARGEST),
         )?;
-        Some(self.found(bytes, (eh_frame, address), index))
+        Some(self.into_call_frames(bytes, eh_frame, address, index))
     }
 
     /// By the section's name.
@@ -403,28 +403,34 @@ impl Headers {
         let at = sections
             .get(usize::from(self.header.e_shstrndx.get(ENDIAN).0))?
             .sh_offset(ENDIAN);
-        let names = bounded(read, at, names)?;
+        let names = read_bounded(read, at, names)?;
         let is_eh_frame = |section: &&Section| {
             let at = usize::try_from(section.sh_name(ENDIAN)).ok();
             let name = at.and_then(|at| names.get(at..));
             name.is_some_and(|name| name.starts_with(b".eh_frame\0"))
         };
         let section = sections.iter().find(is_eh_frame)?;
-        let bytes = bounded(read, section.sh_offset(ENDIAN), section.sh_size(ENDIAN))?;
+        let bytes = read_bounded(read, section.sh_offset(ENDIAN), section.sh_size(ENDIAN))?;
         let address = section.sh_addr(ENDIAN);
-        Some(self.found(bytes, (address, 0), Index::Made(Vec::new())))
+        Some(self.into_call_frames(bytes, address, 0, Index::Made(Vec::new())))
     }
 
-    fn found(self, eh_frame: Vec<u8>, (address, index): (u64, u64), rows: Index) -> CallFrames {
+    fn into_call_frames(
+        self,
+        eh_frame: Vec<u8>,
+        eh_frame_address: u64,
+        header_address: u64,
+        index: Index,
+    ) -> CallFrames {
         CallFrames {
             arch: self.arch,
             segments: self.segments,
             eh_frame,
-            eh_frame_address: address,
+            eh_frame_address,
             bases: BaseAddresses::default()
-                .set_eh_frame(address)
-                .set_eh_frame_hdr(index),
-            index: rows,
+                .set_eh_frame(eh_frame_address)
+                .set_eh_frame_hdr(header_address),
+            index,
         }
     }
 }
@@ -439,8 +445,8 @@ fn read_headers<T: pod::Pod>(read: Read<'_>, offset: u64, count: usize) -> Optio
     Some(headers.to_vec())
 }
 
-/// A part that is not too large.
-fn bounded(read: Read<'_>, offset: u64, length: u64) -> Option<Vec<u8>> {
+/// Reads `length` bytes at `offset`, unless they are too many.
+fn read_bounded(read: Read<'_>, offset: u64, length: u64) -> Option<Vec<u8>> {
     if length > LARGEST {
         return None;
     }

@@ -120,7 +120,7 @@ fn states_of(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchErro
     let restarts = squeue(&format!("--Format={}", jobs::RESTARTS), jobs)?;
     let known: BTreeSet<String> = listed.iter().map(|one| one.job.clone()).collect();
     let forgotten: Vec<&FleetJob> = jobs.iter().filter(|job| !known.contains(&job.id)).collect();
-    listed.extend(accounted(&name, &forgotten)?);
+    listed.extend(read_accounting(&name, &forgotten)?);
     Ok(jobs::states(
         jobs,
         &listed,
@@ -155,7 +155,7 @@ fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
 
 /// What accounting knows of jobs that the queue has forgotten; nothing where
 /// there is no accounting.
-fn accounted(name: &str, jobs: &[&FleetJob]) -> Result<Vec<Listed>, LaunchError> {
+fn read_accounting(name: &str, jobs: &[&FleetJob]) -> Result<Vec<Listed>, LaunchError> {
     if jobs.is_empty() {
         return Ok(Vec::new());
     }

@@ -112,7 +112,7 @@ macro_rules! rounds {
 
 /// Hints with additions. An ISB is a fence of its own.
 #[inline(always)]
-pub(super) fn stretched(rounds: u64, additions: u32) {
+pub(super) fn run_stretched(rounds: u64, additions: u32) {
     if rounds == 0 {
         return;
     }
@@ -129,7 +129,7 @@ pub(super) fn stretched(rounds: u64, additions: u32) {
 
 /// Additions alone.
 #[inline(always)]
-pub(super) fn chained(rounds: u64, additions: u32) {
+pub(super) fn run_chained(rounds: u64, additions: u32) {
     if rounds == 0 {
         return;
     }

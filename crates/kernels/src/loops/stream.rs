@@ -105,7 +105,7 @@ pub fn variants(pattern: Pattern) -> Vec<Variant> {
 /// Bytes that a pass counts, for each byte of one array: as STREAM counts,
 /// what the program names, without the reads that a store may cause.
 #[must_use]
-pub const fn counted(pattern: Pattern) -> usize {
+pub const fn count_pass_bytes(pattern: Pattern) -> usize {
     match pattern {
         Pattern::Sum | Pattern::Fill => 1,
         Pattern::Copy => 2,
@@ -220,6 +220,6 @@ mod tests {
     #[test]
     fn bytes_are_counted_as_stream_does() {
         let patterns = [Pattern::Sum, Pattern::Fill, Pattern::Copy, Pattern::Triad];
-        assert_eq!(patterns.map(counted), [1, 1, 2, 3]);
+        assert_eq!(patterns.map(count_pass_bytes), [1, 1, 2, 3]);
     }
 }

@@ -10,7 +10,7 @@
 //! wait ought to take.
 
 use super::clock::Clock;
-use super::hint::{MOST_ADDITIONS, chained, plain, stretched};
+use super::hint::{MOST_ADDITIONS, plain, run_chained, run_stretched};
 
 /// Longer hints than this are made of several parts, so that no part needs more
 /// additions than there are even at 6 GHz.
@@ -233,11 +233,11 @@ impl Hints {
         let (more, few) = (more as u64, whole as u32);
         let lengthened = (few + 1).min(MOST_ADDITIONS);
         if self.made == Made::Stretched {
-            stretched(parts - more, few);
-            stretched(more, lengthened);
+            run_stretched(parts - more, few);
+            run_stretched(more, lengthened);
         } else {
-            chained(parts - more, few);
-            chained(more, lengthened);
+            run_chained(parts - more, few);
+            run_chained(more, lengthened);
         }
     }
 }
@@ -251,7 +251,7 @@ fn middle(values: &mut [f64]) -> f64 {
 /// Computes for this many core cycles, 512 at most: dependent additions.
 #[inline]
 pub fn compute(cycles: u32) {
-    chained(1, cycles);
+    run_chained(1, cycles);
 }
 
 #[expect(
@@ -295,7 +295,8 @@ impl Progress<'_> {
     #[inline]
     fn go_through(
         &mut self,
-        (runs, is_endless): (&[(u64, u64)], bool),
+        runs: &[(u64, u64)],
+        is_endless: bool,
         mut look: impl FnMut() -> bool,
         mut is_over: impl FnMut() -> bool,
     ) -> bool {
@@ -361,7 +362,8 @@ impl Progress<'_> {
 pub fn wait(
     hints: &mut Hints,
     clock: &Clock,
-    runs: (&[(u64, u64)], bool),
+    runs: &[(u64, u64)],
+    is_endless: bool,
     look: impl FnMut() -> bool,
     is_over: impl FnMut() -> bool,
 ) -> Waited {
@@ -375,7 +377,7 @@ pub fn wait(
         last: begin,
         waited: Waited::default(),
     };
-    progress.waited.is_seen = progress.go_through(runs, look, is_over);
+    progress.waited.is_seen = progress.go_through(runs, is_endless, look, is_over);
     progress.waited.spun_ns = clock.ns(clock.ticks().wrapping_sub(begin));
     progress.waited
 }

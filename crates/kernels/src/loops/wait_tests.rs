@@ -16,7 +16,8 @@ fn check(runs: &[(u64, u64)], is_endless: bool, seen_at_look: u64, hints: u64, i
     let waited = wait(
         &mut Hints::own(&clock),
         &clock,
-        (runs, is_endless),
+        runs,
+        is_endless,
         look,
         || false,
     );
@@ -44,7 +45,7 @@ fn runs_are_executed_in_order_with_a_look_after_each() {
 fn an_endless_wait_is_broken_off_when_time_is_over() {
     let clock = Clock::calibrate();
     let mut hints = Hints::own(&clock);
-    let waited = wait(&mut hints, &clock, (&[(1, 1)], true), || false, || true);
+    let waited = wait(&mut hints, &clock, &[(1, 1)], true, || false, || true);
     assert!(!waited.is_seen && waited.hints > 0);
 }
 

@@ -249,12 +249,12 @@ impl Reader {
     }
 
     fn read_cpus(&mut self) {
-        for name in self.numbered(CPU_DIR, "cpu") {
+        for name in self.list_numbered(CPU_DIR, "cpu") {
             let dir = format!("{CPU_DIR}/{name}");
             for file in CPU_FILES {
                 self.read_wanted(&dir, file);
             }
-            for index in self.numbered(&format!("{dir}/cache"), "index") {
+            for index in self.list_numbered(&format!("{dir}/cache"), "index") {
                 for file in CACHE_FILES {
                     self.read_wanted(&format!("{dir}/cache/{index}"), file);
                 }
@@ -263,7 +263,7 @@ impl Reader {
     }
 
     fn read_nodes(&mut self) {
-        for name in self.numbered(NODE_DIR, "node") {
+        for name in self.list_numbered(NODE_DIR, "node") {
             let dir = format!("{NODE_DIR}/{name}");
             for file in ["cpumap", "cpulist", "meminfo"] {
                 self.read_wanted(&dir, file);
@@ -273,7 +273,7 @@ impl Reader {
                 for file in ["read_bandwidth", "read_latency"] {
                     self.read_wanted(&dir, file);
                 }
-                for initiator in self.numbered(&dir, "node") {
+                for initiator in self.list_numbered(&dir, "node") {
                     let path = format!("{dir}/{initiator}");
                     self.read_link(&path, &path);
                 }
@@ -317,7 +317,7 @@ impl Reader {
         }
     }
 
-    fn numbered(&self, dir: &str, stem: &str) -> Vec<String> {
+    fn list_numbered(&self, dir: &str, stem: &str) -> Vec<String> {
         let is_numbered = |name: &String| {
             name.strip_prefix(stem)
                 .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))

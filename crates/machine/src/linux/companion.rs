@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::guardian::{self, MARK};
 use super::{LinuxMachine, Role, sys, tree};
 use crate::{CommandRunner, Companion, Host, MachineError, RunSetting};
-use pinwise_topology::CpuSet;
 
 /// It has to be ready within this time …
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -42,17 +41,9 @@ impl LinuxMachine {
     fn start_companion(&mut self, companion: &Companion) -> Result<(), MachineError> {
         let cpus = self.topology.allowed.clone();
         let mark = format!("{}.{:x}", self.mark, self.companions.len());
-        let whole_machine: (&CpuSet, _) = (&cpus, None);
         let descriptors = self.streams.closed();
         let role = Role::Companion { mark: &mark };
-        let started = self.start(
-            &companion.command,
-            role,
-            0,
-            whole_machine,
-            None,
-            descriptors,
-        );
+        let started = self.start(&companion.command, role, &cpus, None, None, descriptors);
         self.guardian.command_ended();
         let (child, _) = started?;
         self.left.insert(child.pid);

@@ -80,7 +80,7 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
         turbo: host.turbo(),
         huge_pages: host
             .text("sys/kernel/mm/transparent_hugepage/enabled")
-            .and_then(|text| chosen(&text)),
+            .and_then(|text| parse_bracketed(&text)),
         swap_used_bytes: host.swap_used(),
         load_average: host.text("proc/loadavg").and_then(|t| first_number(&t)),
         aslr: host.number("proc/sys/kernel/randomize_va_space"),
@@ -204,7 +204,7 @@ impl Host<'_> {
 }
 
 /// The word in brackets of `always [madvise] never`.
-fn chosen(text: &str) -> Option<String> {
+fn parse_bracketed(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     let (word, _) = rest.split_once(']')?;
     Some(word.to_owned())

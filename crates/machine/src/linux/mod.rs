@@ -232,14 +232,14 @@ impl LinuxMachine {
         &mut self,
         command: &Command,
         role: Role<'_>,
-        padding: usize,
-        place: (&CpuSet, Option<&MemoryBinding>),
+        cpus: &CpuSet,
+        memory: Option<&MemoryBinding>,
         bound: Option<(&Binding, Orphans)>,
         descriptors: [i32; 3],
     ) -> Result<(Child, Duration), MachineError> {
-        let (workload, settings) = match role {
-            Role::Measured(workload, settings) => (Some(workload), settings),
-            Role::Helper | Role::Companion { .. } => (None, &[][..]),
+        let (workload, settings, padding) = match role {
+            Role::Measured(workload, settings, padding) => (Some(workload), settings, padding),
+            Role::Helper | Role::Companion { .. } => (None, &[][..], 0),
         };
         let folder = workload.and_then(|workload| workload.folder.as_deref());
         let program = self.programs.path(folder, command)?;
@@ -249,8 +249,7 @@ impl LinuxMachine {
         }
         let arguments = c_strings(command);
         let environment = self.environment_of(workload, role.mark(&self.mark), padding);
-        let nodes: CpuSet = place
-            .1
+        let nodes: CpuSet = memory
             .map(|memory| memory.nodes.iter().copied().collect())
             .unwrap_or_default();
         let groups: Vec<RawFd> = match workload {
@@ -264,8 +263,8 @@ impl LinuxMachine {
             environment: &environment,
             folder: folder.as_ref(),
             descriptors,
-            cpus: place.0,
-            memory: place.1.map(|memory| policy_mode(memory, &nodes)),
+            cpus,
+            memory: memory.map(|memory| policy_mode(memory, &nodes)),
             signals: self.signals.before(),
             slot: self.guardian.slot(),
             is_traced: bound.is_some(),
@@ -278,7 +277,7 @@ impl LinuxMachine {
         drop(held);
         let child = child.map_err(|(step, error)| match step {
             Step::Scheduling => scheduling::refused(settings, &error),
-            step => start_error(step, &error, command, place.0, place.1),
+            step => start_error(step, &error, command, cpus, memory),
         })?;
         let started = child.joined.unwrap_or(started);
         self.binder =
@@ -355,8 +354,8 @@ impl CommandRunner for LinuxMachine {
         let (child, _) = self.start(
             command,
             Role::Helper,
-            0,
-            (&cpus, None),
+            &cpus,
+            None,
             None,
             descriptors.numbers,
         )?;

@@ -184,11 +184,11 @@ fn jobs_of(
         Probe::Tick { cpu } => alone(cpu, single::tick),
         Probe::TimerStep { cpu } => alone(cpu, single::timer_step),
         Probe::Transfer { a, b, home } => {
-            let shared = Transfer::new(run, (a, b), home)?;
+            let shared = Transfer::new(run, a, b, home)?;
             Ok(two(shared, [a, b], send, Transfer::lead, Transfer::follow))
         }
         Probe::Contention { a, b, port } => {
-            let shared = Contention::new(run, (a, b), port);
+            let shared = Contention::new(run, [a, b], port);
             Ok(two(
                 shared,
                 [a, b],
@@ -214,7 +214,7 @@ fn jobs_of(
             node,
         } => {
             let cpus: Vec<usize> = cpus.iter().collect();
-            streams(run, cpus, (pattern(stream), bytes, node), send)
+            streams(run, cpus, pattern(stream), bytes, node, send)
         }
         Probe::ContextSwitch { cpu } => {
             let shared = Switching::new(run, cpu);
@@ -280,10 +280,12 @@ fn make_load_jobs(
 fn streams(
     run: &ProbeRun,
     cpus: Vec<usize>,
-    arrays: (Pattern, usize, Option<usize>),
+    pattern: Pattern,
+    bytes: usize,
+    node: Option<usize>,
     send: impl Fn(Batches) + Send + 'static,
 ) -> Result<Vec<Placed>, String> {
-    let shared = Bandwidth::new(run, cpus.clone(), arrays)?;
+    let shared = Bandwidth::new(run, cpus.clone(), pattern, bytes, node)?;
     let mut jobs: Vec<Placed> = Vec::new();
     for (number, &cpu) in cpus.iter().enumerate().skip(1) {
         let shared = shared.clone();

@@ -102,9 +102,9 @@ impl LinuxMachine {
         let before = self.counters.totals();
         let (child, started) = self.start(
             &workload.command,
-            Role::Measured(workload, request.settings),
-            request.environment_padding,
-            (request.cpus, request.memory),
+            Role::Measured(workload, request.settings, request.environment_padding),
+            request.cpus,
+            request.memory,
             request.bound.map(|bound| (bound, orphans(attendant))),
             descriptors.numbers,
         )?;

@@ -21,8 +21,9 @@ const MOST_BYTES: u64 = 64 << 20;
 /// What a command is started for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role<'a> {
-    /// To be measured, with what is set for it.
-    Measured(&'a Workload, &'a [RunSetting]),
+    /// To be measured, with what is set for it, its environment longer by this
+    /// many bytes.
+    Measured(&'a Workload, &'a [RunSetting], usize),
     /// To prepare or clean up.
     Helper,
     /// To run beside a measured one, with a mark of its own.

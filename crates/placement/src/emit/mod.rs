@@ -150,7 +150,7 @@ pub fn emit(
         Tool::LlamaCpp => runtimes::llama_cpp(&asked),
     };
     emission.tool = target.tool;
-    if let Some(limit) = context.limit.filter(|_| !target.tool.limits_cpu_time()) {
+    if let Some(limit) = context.limit.filter(|_| !target.tool.uses_cgroup()) {
         emission.cannot.push(format!(
             "It cannot limit CPU time; systemd-run -p {} does.",
             limit.systemd()

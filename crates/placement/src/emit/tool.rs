@@ -61,9 +61,10 @@ impl Tool {
         }
     }
 
-    /// Has it a word for a limit on CPU time?
+    /// Does it start the program in a cgroup, with a limit on CPU time and a
+    /// cpuset, which a program cannot leave as it can leave a mask?
     #[must_use]
-    pub const fn limits_cpu_time(self) -> bool {
+    pub const fn uses_cgroup(self) -> bool {
         matches!(
             self,
             Self::Systemd
@@ -74,12 +75,6 @@ impl Tool {
                 | Self::CgroupV2
                 | Self::Kubernetes
         )
-    }
-
-    /// Has it a word for a cpuset, which a program cannot leave as it can leave a mask?
-    #[must_use]
-    pub const fn has_cpusets(self) -> bool {
-        self.limits_cpu_time()
     }
 
     /// All of them, in the order in which `all` prints them.
@@ -149,7 +144,7 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownTool {
     /// No tool has this name.
-    #[error("'{name}' is not a tool{}; known are {}", suggestion(*nearest), known())]
+    #[error("'{name}' is not a tool{}; known are {}", suggestion(*nearest), list_names())]
     Unknown {
         /// What was written.
         name: String,
@@ -170,7 +165,7 @@ fn suggestion(nearest: Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
-fn known() -> String {
+fn list_names() -> String {
     let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.name()).collect();
     format!("{}, all", names.join(", "))
 }

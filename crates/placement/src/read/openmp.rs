@@ -107,7 +107,7 @@ fn interval(piece: &str) -> Result<Vec<CpuSet>, ReadError> {
     // A stride may be negative: it is counted from the lowest CPU of the place.
     let low = first.first().unwrap_or_default();
     let mut places = Vec::new();
-    for start in counted(low, &mut words, piece)? {
+    for start in parse_range(low, &mut words, piece)? {
         let shifted = first.iter().map(|cpu| start + (cpu - low));
         let shifted: Vec<usize> = shifted.collect();
         if shifted.iter().any(|&cpu| cpu > CpuSet::MAX_CPU) {
@@ -128,10 +128,10 @@ fn progression<'a>(
     if words.peek().is_none() {
         return Ok(vec![first]);
     }
-    counted(first, &mut words, piece)
+    parse_range(first, &mut words, piece)
 }
 
-fn counted<'a>(
+fn parse_range<'a>(
     first: usize,
     words: &mut impl Iterator<Item = &'a str>,
     piece: &str,

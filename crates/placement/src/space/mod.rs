@@ -208,7 +208,7 @@ impl Space {
     /// How these CPUs lie; `None` where one of them is not allowed.
     #[must_use]
     pub fn occupancy(&self, cpus: &CpuSet) -> Option<Occupancy> {
-        let found = occupied(&self.classes.root, cpus);
+        let found = find_occupancy(&self.classes.root, cpus);
         (found.threads == cpus.len()).then_some(found)
     }
 
@@ -236,7 +236,7 @@ impl Space {
         let mut text = self.classes.text().to_owned();
         text.push_str(&format!("|{}", occupancy.threads));
         spell(occupancy, &mut text);
-        format!("{:016x}", mixed(fnv1a(text.bytes())))
+        format!("{:016x}", mix(fnv1a(text.bytes())))
     }
 
     /// A name that realises to it on this machine, and to these very CPUs of
@@ -273,7 +273,7 @@ impl Space {
     }
 }
 
-fn occupied(unit: &Unit, cpus: &CpuSet) -> Occupancy {
+fn find_occupancy(unit: &Unit, cpus: &CpuSet) -> Occupancy {
     match unit.cpu {
         Some(cpu) if cpus.contains(cpu) => Occupancy::used_cpu(),
         Some(_) => Occupancy::default(),
@@ -281,7 +281,7 @@ fn occupied(unit: &Unit, cpus: &CpuSet) -> Occupancy {
             let part = |child: &Unit| Part {
                 class: child.class,
                 units: 1,
-                below: occupied(child, cpus),
+                below: find_occupancy(child, cpus),
             };
             Occupancy::from_parts(unit.children.iter().map(part).collect())
         }
@@ -326,7 +326,7 @@ fn spell(occupancy: &Occupancy, text: &mut String) {
 
 /// The finaliser of Steele, Lea and Flood's `SplitMix` (OOPSLA 2014): short
 /// texts alone leave FNV's upper bits much alike.
-const fn mixed(hash: u64) -> u64 {
+const fn mix(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)

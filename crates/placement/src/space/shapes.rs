@@ -211,7 +211,7 @@ impl Spread<'_> {
             let right = self.kind.is_none_or(|kind| described.kinds.contains(&kind));
             usize::from(right)
         } else {
-            let picked = self.picked(class);
+            let picked = self.list_used_units(class);
             picked.iter().map(|(_, units, room)| units * room).sum()
         };
         self.room[class] = Some(room);
@@ -219,7 +219,7 @@ impl Spread<'_> {
     }
 
     /// The units of a unit that are used: class, how many, room in each.
-    fn picked(&mut self, class: usize) -> Vec<(usize, usize, usize)> {
+    fn list_used_units(&mut self, class: usize) -> Vec<(usize, usize, usize)> {
         let described = &self.classes.list[class];
         let mut groups: Vec<(usize, usize, usize)> = Vec::with_capacity(described.groups.len());
         for group in &described.groups {
@@ -253,7 +253,7 @@ impl Spread<'_> {
     /// of each. Small units are filled first; the others get the same number,
     /// or one more where it does not go even.
     fn shares(&mut self, class: usize, threads: usize) -> Vec<(usize, usize, usize)> {
-        let mut picked = self.picked(class);
+        let mut picked = self.list_used_units(class);
         let mut shares = Vec::new();
         let mut left = threads;
         loop {

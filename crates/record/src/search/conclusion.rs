@@ -136,17 +136,17 @@ impl SearchRecord {
         if self.command.is_empty() || arm.place_id.is_none() {
             return Vec::new();
         }
-        self.placed(arm, |placed| placed.commands())
+        self.with_placed(arm, |placed| placed.commands())
     }
 
     /// The program of a candidate as a shell takes it, with its environment and
     /// input, each word as who starts it has to be given it.
     #[must_use]
     pub fn program_of(&self, arm: &SearchArm, given: impl Fn(&str) -> String) -> String {
-        self.placed(arm, |placed| placed.program_of(given))
+        self.with_placed(arm, |placed| placed.program_of(given))
     }
 
-    fn placed<T>(&self, arm: &SearchArm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
+    fn with_placed<T>(&self, arm: &SearchArm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
         let (command, environment) = self.started(arm);
         made(&Placed {
             command: Some(&command),

@@ -160,7 +160,6 @@ pub struct SearchArm {
     pub name: String,
     /// What people call it, such as `8 cores in one LLC`; the placement, where that
     /// is a word.
-    #[serde(default)]
     pub label: String,
     /// The placement alone.
     pub placement: String,

@@ -11,7 +11,6 @@ use super::style::{Palette, columns, in_columns, paragraph, shortened, table_wit
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use rows::search_rows;
-pub(super) use words::called;
 use words::{placements, value, value_range};
 
 /// Arms in the table, beside `os-default`.
@@ -34,7 +33,7 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
         text.push('\n');
         text.push_str(&arms_table(record));
     }
-    text.push_str(&failed(record));
+    text.push_str(&describe_failures(record));
     text.push_str(&sensitivities(record, palette));
     let beside = record.verdict.beside.iter().cloned();
     for sentence in beside.chain(least(record)).chain(truth(record)) {
@@ -115,7 +114,7 @@ fn arms_table(record: &SearchRecord) -> String {
 
 fn row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
     let candidate = record.arms.iter().find(|a| a.name == arm.arm);
-    let label = called(candidate.map_or("", |a| &a.label), &arm.arm);
+    let label = candidate.map_or(&arm.arm, |a| &a.label);
     let mark = match record.best.as_ref() {
         None => "",
         Some(best) if *best == arm.arm => "* ",
@@ -151,7 +150,7 @@ pub(super) fn shape_beside(name: &str, label: &str) -> String {
 }
 
 /// Arms whose command failed: they cannot win.
-fn failed(record: &SearchRecord) -> String {
+fn describe_failures(record: &SearchRecord) -> String {
     let failed: Vec<&SearchArm> = record
         .arms
         .iter()

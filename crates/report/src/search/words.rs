@@ -4,11 +4,6 @@ use crate::style::{power_of_ten, quantity, range};
 use pinwise_format::{count, percent};
 use pinwise_record::{Direction, ModelJudgement, SearchModelRecord, SearchRecord, SpaceRecord};
 
-/// What people call a placement; older records have its name alone.
-pub(crate) fn called<'a>(label: &'a str, name: &'a str) -> &'a str {
-    if label.is_empty() { name } else { label }
-}
-
 /// The value of the metric that has this cost.
 pub(super) fn value(record: &SearchRecord, cost: f64) -> String {
     let value = match record.metric.better {

@@ -172,7 +172,7 @@ impl Grid {
                 cell_width,
                 ..base
             };
-            found.extend(grid.filled(columns, largest));
+            found.extend(grid.fill_row(columns, largest));
         }
         found
     }
@@ -190,7 +190,7 @@ impl Grid {
     }
 
     /// As many cores and groups in a row as it has room for.
-    fn filled(self, columns: usize, largest: usize) -> Option<Self> {
+    fn fill_row(self, columns: usize, largest: usize) -> Option<Self> {
         let inner = columns.checked_sub(self.label)?;
         let across = ((inner + GAP) / (self.block() + GAP)).min(largest);
         if across == 0 {

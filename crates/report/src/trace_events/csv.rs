@@ -113,7 +113,7 @@ impl Line {
             EventKind::Name { thread, .. } => line("name", *thread, String::new()),
             EventKind::Mask { thread, cpus } => line("mask", *thread, format!("cpus={cpus}")),
             EventKind::Lost { records } => Self::of_cpu("lost", format!("records={records}")),
-            EventKind::Sample(sample) => line("sample", sample.thread, polled(sample)),
+            EventKind::Sample(sample) => line("sample", sample.thread, write_sample(sample)),
             EventKind::Usage { busy_ns } => Self::of_cpu("usage", format!("busy_ns={busy_ns}")),
         }
     }
@@ -127,7 +127,7 @@ impl Line {
     }
 }
 
-fn polled(sample: &pinwise_sched::Sample) -> String {
+fn write_sample(sample: &pinwise_sched::Sample) -> String {
     let mut detail = format!("runnable={} run_ns={}", sample.is_runnable, sample.run_ns);
     for (key, value) in [
         ("wait_ns", sample.wait_ns),

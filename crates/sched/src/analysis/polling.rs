@@ -56,29 +56,29 @@ impl Analysis {
         let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
-        let ran_ns = grown(thread, |s| Some(s.run_ns), sample);
+        let ran_ns = growth_since_last_look(thread, |s| Some(s.run_ns), sample);
         let tally = &mut thread.tally;
         tally.ran(sample.cpu, ran_ns);
         let crossed = thread
             .last_cpu
             .filter(|&last| last != sample.cpu)
-            .map(|last| cpu_map.crossed(last, sample.cpu));
+            .map(|last| cpu_map.classify_move(last, sample.cpu));
         thread.last_cpu = Some(sample.cpu);
         if let Some(crossed) = crossed {
             thread.tally.migrations.add(crossed, 1);
         }
         // Moves between two looks were counted by the kernel, but not where.
-        let moved = grown(thread, |s| s.migrations, sample);
+        let moved = growth_since_last_look(thread, |s| s.migrations, sample);
         let seen = u64::from(crossed.is_some());
         let unseen = match &mut thread.polled {
             Some(polled) => polled.unseen(moved, seen),
             None => moved.saturating_sub(seen),
         };
         thread.tally.migrations.add(Crossed::Unknown, unseen);
-        let pushed = grown(thread, |s| s.involuntary, sample);
+        let pushed = growth_since_last_look(thread, |s| s.involuntary, sample);
         thread.tally.preemptions += pushed;
-        thread.tally.switches += pushed + grown(thread, |s| s.voluntary, sample);
-        thread.tally.wait_ns += grown(thread, |s| s.wait_ns, sample);
+        thread.tally.switches += pushed + growth_since_last_look(thread, |s| s.voluntary, sample);
+        thread.tally.wait_ns += growth_since_last_look(thread, |s| s.wait_ns, sample);
         let is_own = thread.is_own;
         self.drawing
             .busy(sample.cpu, is_own, now_ns.saturating_sub(ran_ns), now_ns);
@@ -99,7 +99,11 @@ impl Analysis {
 
 /// By how much a cumulative figure has grown since the last look; since the
 /// thread's beginning where that was in the trace.
-fn grown(thread: &Thread, figure: impl Fn(&Sample) -> Option<u64>, now: &Sample) -> u64 {
+fn growth_since_last_look(
+    thread: &Thread,
+    figure: impl Fn(&Sample) -> Option<u64>,
+    now: &Sample,
+) -> u64 {
     let before = match thread.polled.as_deref() {
         Some(polled) => figure(&polled.last),
         None if thread.was_born => Some(0),

@@ -210,7 +210,7 @@ impl Analysis {
         self.cpu_state(cpu).occupant = to;
         self.update_use(cpu);
         for slot in starting {
-            self.overtaken(slot, cpu);
+            self.forget_start(slot, cpu);
         }
     }
 
@@ -239,7 +239,10 @@ impl Analysis {
             return;
         };
         if let Some(last) = thread.last_cpu.filter(|&last| last != cpu) {
-            thread.tally.migrations.add(cpu_map.crossed(last, cpu), 1);
+            thread
+                .tally
+                .migrations
+                .add(cpu_map.classify_move(last, cpu), 1);
         }
         thread.last_cpu = Some(cpu);
         thread.is_fresh = false;

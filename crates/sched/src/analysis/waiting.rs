@@ -56,7 +56,7 @@ impl Analysis {
 
     /// The CPU that was about to start a thread took another one first, or
     /// is known no more.
-    pub(super) fn overtaken(&mut self, slot: usize, cpu: u32) {
+    pub(super) fn forget_start(&mut self, slot: usize, cpu: u32) {
         let State::Queued(mut queued) = self.state_of(slot) else {
             return;
         };

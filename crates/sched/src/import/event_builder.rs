@@ -149,7 +149,7 @@ impl<'a> EventBuilder<'a> {
                 self.push(raw, EventKind::Wake { thread, target });
             }
             RawKind::Waking { who, target } => self.waking(raw, who, target),
-            RawKind::Moved { who, target } => self.moved(raw, who, target),
+            RawKind::Moved { who, target } => self.correct_target(raw, who, target),
             RawKind::Fork {
                 parent,
                 child,
@@ -212,7 +212,7 @@ impl<'a> EventBuilder<'a> {
 
     /// A thread that is being woken is queued where its waker moves it, at
     /// once; that is no news but a correction.
-    fn moved(&mut self, raw: &RawEvent, who: Named, target: u32) {
+    fn correct_target(&mut self, raw: &RawEvent, who: Named, target: u32) {
         self.meet(raw, who);
         let batch = self.batches;
         let waking = self.thread_mut(who.thread).waking.take();

@@ -162,7 +162,8 @@ pub(super) fn play(
     topology: &Topology,
     scheduler: &Scheduler,
     workload: &SimWorkload,
-    (cpus, environment): (&CpuSet, &[(String, String)]),
+    cpus: &CpuSet,
+    environment: &[(String, String)],
     chance: &mut ChaCha8Rng,
     witness: &mut dyn Witness,
 ) -> Played {
@@ -221,7 +222,7 @@ impl Kernel {
     }
 
     /// What it would print as JSON.
-    pub(super) fn printed(&self, wall_s: f64) -> String {
+    pub(super) fn print_json(&self, wall_s: f64) -> String {
         let record = serde_json::json!({
             "schema": "pinwise.kernel/1", "kernel": self.name, "threads": self.threads,
             "operations": self.units, "operation": "units", "seconds": wall_s,

@@ -19,7 +19,8 @@ fn mean_s(text: &str, cpus: &str, environment: &[(String, String)]) -> f64 {
                 &description.topology,
                 description.scheduler.as_ref().unwrap(),
                 description.workload("w"),
-                (&cpus, environment),
+                &cpus,
+                environment,
                 &mut chance,
                 &mut Nobody,
             );
@@ -160,7 +161,7 @@ fn kernels_are_known_by_their_command_line() {
     );
     assert_eq!(line("pinwise bench kernel pi").unwrap().units, 100);
     assert!(line("pinwise compare x").is_none() && line("xz kernel y").is_none());
-    let printed: serde_json::Value = serde_json::from_str(&found.printed(2.0)).unwrap();
+    let printed: serde_json::Value = serde_json::from_str(&found.print_json(2.0)).unwrap();
     assert_eq!(printed["seconds"], 2.0);
     assert_eq!(printed["rate"], 25.0);
 }
@@ -202,7 +203,7 @@ proptest! {
         if let Some(burst) = burst { text += &format!("burst_s = {burst}\nwait_s = {wait}\n"); }
         let description = describe(&text);
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
-        let played = play(&description.topology, description.scheduler.as_ref().unwrap(), description.workload("w"), (&description.topology.allowed, &[]), &mut chance, &mut Nobody);
+        let played = play(&description.topology, description.scheduler.as_ref().unwrap(), description.workload("w"), &description.topology.allowed, &[], &mut chance, &mut Nobody);
         let most = 1.3 * cores as f64;
         prop_assert!(played.wall_s >= 5.0 / most - 1e-6, "{played:?}");
         prop_assert!(played.wall_s.is_finite() && played.busy_s >= 5.0 - 1e-6);

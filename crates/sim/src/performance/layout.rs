@@ -38,7 +38,7 @@ fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<
             .collect();
         kinds.sort_unstable();
         order.extend(kinds.iter().map(|&(_, at)| at));
-        return kinds.iter().fold(1, |sum, &(kind, _)| mixed(sum, kind + 1));
+        return kinds.iter().fold(1, |sum, &(kind, _)| mix(sum, kind + 1));
     }
     let mut units: Vec<(u64, Vec<usize>)> = positions
         .chunk_by(|a, b| unit(a) == unit(b))
@@ -46,7 +46,7 @@ fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<
             let mut own = Vec::with_capacity(inside.len());
             let signature = arrange(table, inside, level + 1, &mut own);
             let first = table.cpus[inside[0]];
-            (mixed(signature, property(table, &first, level)), own)
+            (mix(signature, property(table, &first, level)), own)
         })
         .collect();
     // The fullest first, so that thread 0 starts where most threads can.
@@ -57,7 +57,7 @@ fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<
     let level = level as u64 + 2;
     units
         .iter()
-        .fold(level, |sum, (signature, _)| mixed(sum, *signature))
+        .fold(level, |sum, (signature, _)| mix(sum, *signature))
 }
 
 /// What distinguishes a unit from others beside the CPUs that are used in it.
@@ -71,7 +71,7 @@ fn property(table: &CpuTable, first: &CpuUnits, level: usize) -> u64 {
 }
 
 /// A number made of two, as splitmix64 mixes them (Steele, Lea and Flood 2014).
-pub(super) const fn mixed(a: u64, b: u64) -> u64 {
+pub(super) const fn mix(a: u64, b: u64) -> u64 {
     let mut z = a
         .rotate_left(25)
         .wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15))

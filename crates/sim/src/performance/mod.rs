@@ -32,7 +32,7 @@ use assign::{assign, is_free};
 use cpu_table::CpuTable;
 use keys::Figures;
 pub(super) use keys::Keys;
-use layout::{Layout, mixed};
+use layout::{Layout, mix};
 use pinwise_format::whole;
 use pinwise_placement::MemoryBinding;
 use pinwise_topology::{CpuSet, Topology};
@@ -167,7 +167,7 @@ impl Performance {
         let plain = Demand::default();
         let scene = Scene::new(self, order, &layout, &plain);
         let threads = order.threads() as u64;
-        let mut chance = ChaCha8Rng::seed_from_u64(mixed(layout.signature, threads));
+        let mut chance = ChaCha8Rng::seed_from_u64(mix(layout.signature, threads));
         if !is_free(self.keys.policy, order.threads(), layout.order.len()) {
             return scene.play(&mut chance).wall_s;
         }
@@ -235,7 +235,7 @@ impl<'a> Scene<'a> {
             let next = draw(chance);
             // Each simulated change represents several.
             let repeats = changes / (epochs as f64 - 1.0);
-            let (moved, cold_s) = self.moved(&at, &next);
+            let (moved, cold_s) = self.count_moves(&at, &next);
             moves += moved * repeats;
             refill_s += cold_s * repeats;
             at = next;
@@ -294,7 +294,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Threads that moved, and seconds they need to fill caches anew.
-    fn moved(&self, from: &[usize], to: &[usize]) -> (f64, f64) {
+    fn count_moves(&self, from: &[usize], to: &[usize]) -> (f64, f64) {
         let (law, mut moved, mut cold_s) = (&self.law, 0.0, 0.0);
         let own = law.demand.private_bytes as f64 * law.demand.migration;
         for (&from, &to) in from.iter().zip(to) {
@@ -321,7 +321,7 @@ impl<'a> Scene<'a> {
 /// wherever they are, and the one with the most has `imbalance` more.
 fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
     let draw = |thread: usize| {
-        let bits = mixed(demand.unexplained_seed, thread as u64) >> 11;
+        let bits = mix(demand.unexplained_seed, thread as u64) >> 11;
         bits as f64 / 2f64.powi(53)
     };
     let draws: Vec<f64> = (0..threads).map(draw).collect();
@@ -340,8 +340,8 @@ fn unexplained(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
     if demand.unexplained_sd <= 0.0 {
         return 1.0;
     }
-    let key = mixed(
-        mixed(layout.signature, threads as u64),
+    let key = mix(
+        mix(layout.signature, threads as u64),
         demand.unexplained_seed,
     );
     let mut chance = ChaCha8Rng::seed_from_u64(key);

@@ -27,7 +27,7 @@ const ALL_SERVED: f64 = 0.8;
 const HALF_SERVED: f64 = 0.35;
 
 /// The rise of latency with load is late and steep: `1 + (factor − 1) × u⁴`.
-fn loaded(utilisation: f64, factor: f64) -> f64 {
+fn load_factor(utilisation: f64, factor: f64) -> f64 {
     1.0 + (factor - 1.0) * utilisation.min(1.0).powi(4)
 }
 
@@ -62,7 +62,7 @@ pub(super) fn batch(probe: &Probe, truth: &Truth, figures: &Figures) -> Batch {
         } => {
             let load = Streaming::new(loaders, Stream::Read, usize::MAX, None, truth, figures);
             let here = load.utilisation(truth.node_of(*cpu));
-            let factor = loaded(here, figures.loaded_factor);
+            let factor = load_factor(here, figures.loaded_factor);
             let ns = chase_ns(*cpu, *bytes, None, factor, truth, figures);
             Batch {
                 background: Some(load.gb_per_s()),

@@ -181,7 +181,7 @@ impl Reader {
         }
         self.turn.times |= operation.reads_clock;
         let looks = shared.is_some_and(|access| access.reads) || operation.reads_clock;
-        let origin = self.computed(operation, looks);
+        let origin = self.find_origin(operation, looks);
         self.note_question(operation, origin);
         self.turn.locked += u32::from(operation.is_locked);
         self.turn.works |= matches!(operation.flow, Flow::Call(_));
@@ -252,9 +252,9 @@ impl Reader {
     }
 
     /// Where what an instruction computes comes from.
-    fn computed(&mut self, operation: &Operation, looks: bool) -> Origin {
+    fn find_origin(&mut self, operation: &Operation, looks: bool) -> Origin {
         let Some(step) = operation.step else {
-            return self.combined(operation, looks);
+            return self.combine_origins(operation, looks);
         };
         let (left, right) = match step.verb {
             Verb::Move => (Origin::Fixed, self.operand(step.right, looks)),
@@ -290,7 +290,7 @@ impl Reader {
     }
 
     /// Of an instruction whose arithmetic is not followed.
-    fn combined(&mut self, operation: &Operation, looks: bool) -> Origin {
+    fn combine_origins(&mut self, operation: &Operation, looks: bool) -> Origin {
         let mut origin = if looks { Origin::Looked } else { Origin::Fixed };
         for register in operation.read.numbers() {
             origin = origin.with(self.origin(Place::Register(register)));

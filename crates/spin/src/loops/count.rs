@@ -37,7 +37,7 @@ struct CountOutcome {
     bits: u32,
 }
 
-const fn cut(value: u64, bits: u32) -> u64 {
+const fn keep_low_bits(value: u64, bits: u32) -> u64 {
     if bits >= 64 {
         value
     } else {
@@ -58,7 +58,7 @@ impl Known {
             Operand::At(place) => *self.values.get(&place)?,
             Operand::Unknown => return None,
         };
-        Some(cut(value, bits))
+        Some(keep_low_bits(value, bits))
     }
 
     fn apply(&mut self, operation: &Operation, arch: Arch) {
@@ -69,7 +69,7 @@ impl Known {
         }) = operation.step
             && let Some(outcome) = outcome
         {
-            self.values.insert(to, cut(outcome.result, bits));
+            self.values.insert(to, keep_low_bits(outcome.result, bits));
         }
         if operation.sets_flags {
             self.outcome = outcome;
@@ -94,7 +94,7 @@ impl Known {
             verb: step.verb,
             left,
             right,
-            result: cut(result, step.bits),
+            result: keep_low_bits(result, step.bits),
             bits: step.bits,
         })
     }
@@ -180,7 +180,7 @@ pub(super) fn hints_of_a_run(
     hints: &dyn Fn(&Operation) -> u64,
 ) -> Option<u64> {
     let first = graph.operations[*members.first()?].address;
-    let (mut known, mut at) = entered(arch, graph, members, front, first)?;
+    let (mut known, mut at) = find_entry(arch, graph, members, front, first)?;
     let mut counted = 0u64;
     for _ in 0..MOST_STEPS {
         let Some(index) = graph.index(at).filter(|i| members.binary_search(i).is_ok()) else {
@@ -200,7 +200,7 @@ pub(super) fn hints_of_a_run(
 
 /// What is known where the code in front enters the loop, and where that is;
 /// `None` where it is entered from elsewhere, too.
-fn entered(
+fn find_entry(
     arch: Arch,
     graph: &Graph,
     members: &Members,

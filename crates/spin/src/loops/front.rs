@@ -17,7 +17,7 @@ const MOST: usize = 24;
 /// The instructions that end at an address, in order.
 pub(super) fn in_front_of(code: &Code, address: u64) -> Vec<Operation> {
     let mut starts: Vec<u64> = match code.arch {
-        Arch::X86_64 => agreed(code, address),
+        Arch::X86_64 => follow_most_starts(code, address),
         Arch::Aarch64 => (1..=MOST as u64)
             .map_while(|words| address.checked_sub(4 * words))
             .collect(),
@@ -52,7 +52,7 @@ pub(super) fn begins_at(code: &Code, address: u64) -> bool {
 
 /// Walks back along the instructions that most starts came through, the longer
 /// one where they are even: its tail is easily taken for another.
-fn agreed(code: &Code, address: u64) -> Vec<u64> {
+fn follow_most_starts(code: &Code, address: u64) -> Vec<u64> {
     let votes = votes(code, address);
     let mut found: Vec<u64> = Vec::new();
     let mut end = address;

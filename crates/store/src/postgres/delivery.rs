@@ -67,7 +67,7 @@ impl Postgres {
     }
 
     fn adopt(&self, id: &str, orphan: &Orphan) -> Result<(), Trouble> {
-        if let Some(begun) = self.shelter.begun(id) {
+        if let Some(begun) = self.shelter.read_begun(id) {
             put(&self.link, &[begun], Conflict::Keep)?;
         }
         for (index, runs) in orphan.runs().chunks(RUNS).enumerate() {

@@ -326,7 +326,7 @@ impl Link {
             let Err(error) = connection.await else {
                 return;
             };
-            if let (Some(reason), Ok(mut ended)) = (guarded(&error), ended.lock()) {
+            if let (Some(reason), Ok(mut ended)) = (reason_of_guard(&error), ended.lock()) {
                 *ended = Some(reason);
             }
         }));
@@ -451,7 +451,7 @@ fn trouble(error: &Error) -> Trouble {
 
 /// What an error means that is not the server's.
 fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Trouble {
-    if let Some(reason) = guarded(error) {
+    if let Some(reason) = reason_of_guard(error) {
         return Trouble::Refused(reason);
     }
     let words = || plain(&reason(error));
@@ -471,7 +471,7 @@ fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Troub
 }
 
 /// Why the guard ended a connection, where it did.
-fn guarded(error: &Error) -> Option<String> {
+fn reason_of_guard(error: &Error) -> Option<String> {
     let error = error.source()?.downcast_ref::<io::Error>()?;
     let ended = error.get_ref()?.downcast_ref::<Ended>()?;
     Some(ended.to_string())

@@ -59,7 +59,7 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`] where it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
-        if let Some(absent) = Self::absent(path)? {
+        if let Some(absent) = Self::open_stand_in(path)? {
             return Ok(absent);
         }
         let store = Self::connect_to_read(path)?;
@@ -83,14 +83,14 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`] where it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open_to_change(path: &Path) -> Result<Self, StoreError> {
-        match Self::absent(path)? {
+        match Self::open_stand_in(path)? {
             Some(absent) => Ok(absent),
             None => Self::open(path),
         }
     }
 
     /// What replaces a file that does not exist; `None` where it exists.
-    fn absent(path: &Path) -> Result<Option<Self>, StoreError> {
+    fn open_stand_in(path: &Path) -> Result<Option<Self>, StoreError> {
         match std::fs::metadata(path) {
             Ok(found) if found.is_file() => return Ok(None),
             Ok(_) => return Err(cannot_open(path, &NO_FILE)),

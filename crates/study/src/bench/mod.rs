@@ -114,7 +114,7 @@ pub fn run(
         let rest: f64 = ready[index..].iter().map(|(t, _)| t.block_s()).sum();
         let left = plan.tuning.budget.map(|b| b.saturating_sub(spent));
         let share = left.map(|left| left.mul_f64((trial.block_s() / rest).min(1.0)));
-        let asked = comparison_of(plan, trial, facts.as_ref(), (index, share), conductor)?;
+        let asked = comparison_of(plan, trial, facts.as_ref(), index, share, conductor)?;
         let comparison = conductor.compare(&asked, machine)?;
         let figures = figures::trial_figures(trial, plan, facts.as_ref(), &comparison);
         record.kernels.push(figures);
@@ -207,16 +207,16 @@ fn call(plan: &BenchPlan, trial: &Trial, cell: &Cell, work: u64) -> Call {
     }
 }
 
-/// The comparison that answers a trial; `turn` is its number and its share of
-/// the time.
+/// The comparison that answers the trial with this index, in its share of the
+/// time.
 fn comparison_of(
     plan: &BenchPlan,
     trial: &Trial,
     facts: Option<&KernelRecord>,
-    turn: (usize, Option<Duration>),
+    index: usize,
+    share: Option<Duration>,
     conductor: &mut dyn Conductor,
 ) -> anyhow::Result<compare::ComparePlan> {
-    let (index, share) = turn;
     let mut arms = Vec::new();
     for cell in &trial.cells {
         let command = call(plan, trial, cell, trial.work).command()?;

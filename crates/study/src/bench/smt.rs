@@ -39,7 +39,7 @@ pub fn smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
             .iter()
             .any(|c| c.level == LevelName::Smt)
         {
-            return contradicted(topology, known);
+            return describe_contradiction(topology, known);
         }
     }
     if topology.has_smt() {
@@ -98,7 +98,7 @@ fn reported(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
 }
 
 /// The report is wrong about siblings.
-fn contradicted(topology: &Topology, known: &TopologyRecord) -> Smt {
+fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
     let machine = rewired(topology, known);
     let words = known
         .contradictions

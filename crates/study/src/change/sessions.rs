@@ -3,7 +3,7 @@
 use pinwise_format::shell;
 use std::collections::HashMap;
 
-use super::{ChangeError, empty, judge_figure, moved, sentence};
+use super::{ChangeError, describe_change, empty, judge_figure, sentence};
 use crate::compare::{all_runs, figure_of, foreign_cpus};
 use pinwise_format::count;
 use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
@@ -179,7 +179,7 @@ fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
         Some(ratio) => format!(
             "{} itself: {} in B, by the program or by the machine: two sessions cannot separate the two.",
             figure.name,
-            moved(ratio)
+            describe_change(ratio)
         ),
         None => sentence(&figure, 0.0),
     };

@@ -12,7 +12,8 @@ pub(super) fn write_advice(
     plan: &ComparePlan,
     outcome: ComparisonOutcome,
     best: Option<usize>,
-    (look, setting): (&Look, &Setting<'_>),
+    look: &Look,
+    setting: &Setting<'_>,
 ) -> Option<String> {
     caveat(outcome, look, setting).or_else(|| {
         let prices = verdict::prices(look, setting, plan.effort(record.stopped.as_ref()));

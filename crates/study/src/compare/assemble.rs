@@ -232,8 +232,8 @@ pub(super) fn close(
                 .collect();
             let place = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
             record.contrasts.sort_by_key(|c| place(&c.arm));
-            let looks = (&look, results.cpu_contrast());
-            conclude(record, plan, topology, looks, &setting, &columns);
+            let cpu = results.cpu_contrast();
+            conclude(record, plan, topology, &look, cpu, &setting, &columns);
             steadiness::add(record, plan, &results.data, &setting);
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
@@ -302,7 +302,8 @@ fn conclude(
     record: &mut Comparison,
     plan: &ComparePlan,
     topology: &Topology,
-    (look, cpu): (&Look, Option<&Contrast>),
+    look: &Look,
+    cpu: Option<&Contrast>,
     setting: &Setting<'_>,
     columns: &[usize],
 ) {
@@ -344,7 +345,7 @@ fn conclude(
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
         None => (
             None,
-            advice::write_advice(record, plan, outcome, best, (&choice, setting)),
+            advice::write_advice(record, plan, outcome, best, &choice, setting),
         ),
     };
     let (sentence, advice) = match of_limit {

@@ -157,7 +157,7 @@ impl LabelledContrast<'_> {
         let others: Vec<String> = contrast
             .others
             .iter()
-            .map(|other| self.judged(other))
+            .map(|other| self.describe_judgement(other))
             .collect();
         Some(Finding::new(
             "depends_on_tail",
@@ -199,7 +199,7 @@ impl LabelledContrast<'_> {
         })
     }
 
-    fn judged(&self, other: &JudgedRecord) -> String {
+    fn describe_judgement(&self, other: &JudgedRecord) -> String {
         let effect = self.metric.effect(other.ratio, other.low, other.high);
         format!("{} {}", other.judge, effect.with_interval())
     }

@@ -94,7 +94,7 @@ pub(super) fn record(
 fn component(cpu: &Contrast) -> ComponentRecord {
     let end = |end: f64| finite(end.exp(), end);
     let Interval { low, high } = cpu.interval;
-    ComponentRecord::new(cpu.estimate.exp(), (end(low), end(high)))
+    ComponentRecord::new(cpu.estimate.exp(), end(low), end(high))
 }
 
 fn judged_record(other: &Other) -> JudgedRecord {

@@ -75,7 +75,7 @@ pub(super) fn all(
     findings.extend(own_limits.filter_map(|arm| throttling::own_limit(arm, record)));
     findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());
-    findings.extend(plan.arms.iter().filter_map(merged));
+    findings.extend(plan.arms.iter().filter_map(find_equivalent));
     findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
     findings
 }
@@ -110,7 +110,7 @@ fn invalid_arms(record: &Comparison) -> Vec<Finding> {
 }
 
 /// Arms asked for that are equivalent to this one.
-fn merged(arm: &ArmPlan) -> Option<Finding> {
+fn find_equivalent(arm: &ArmPlan) -> Option<Finding> {
     let ArmPlan { name, same_as, .. } = arm;
     let moves = |setting: &RunSetting| matches!(setting, RunSetting::Interrupts(_));
     let what = match arm.settings.iter().any(moves) {

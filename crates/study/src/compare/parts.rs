@@ -45,8 +45,11 @@ fn split(pairs: &[(Costs, Costs)], level: f64) -> Parts {
         let paired = Paired::unweighted(differences.collect::<Option<_>>()?).redescending();
         let Interval { low, high } = paired.interval(level);
         let end = |end: f64| end.is_finite().then(|| end.exp());
-        let ends = (end(low), end(high));
-        Some(ComponentRecord::new(paired.estimate().exp(), ends))
+        Some(ComponentRecord::new(
+            paired.estimate().exp(),
+            end(low),
+            end(high),
+        ))
     };
     Parts {
         cpu_time: part(|costs| Some(costs.cpu_s.ln())),

@@ -86,7 +86,7 @@ impl Attribute {
 
     /// How many of some nodes have each value, the most frequent first, of
     /// equals the one met first.
-    pub(super) fn counted(&self, nodes: &[usize]) -> Vec<(u32, usize)> {
+    pub(super) fn count_values(&self, nodes: &[usize]) -> Vec<(u32, usize)> {
         let mut counts = vec![0usize; self.values.len()];
         for node in nodes {
             let count = usize::try_from(self.value_of(*node)).ok();

@@ -17,10 +17,10 @@ use super::attribution::attributions;
 use super::nodes::{Figure, Nodes};
 use super::population::median;
 use super::side::{Side, figures, near, pairs};
-use super::words::{changed, names};
+use super::words::{describe_change, names};
 use pinwise_record::{FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
 use pinwise_stats::describe::{mean, sd};
-use pinwise_stats::discovery::adjusted;
+use pinwise_stats::discovery::adjust_p_values;
 use pinwise_stats::separate::ln_choose;
 
 /// Confidence of intervals, one side.
@@ -136,7 +136,7 @@ fn select(changes: &mut [FleetFigureChange]) {
         .iter()
         .map(|change| change.p_adjusted.unwrap_or(f64::NAN))
         .collect();
-    for (change, p) in changes.iter_mut().zip(adjusted(&p)) {
+    for (change, p) in changes.iter_mut().zip(adjust_p_values(&p)) {
         change.p_adjusted = p.is_finite().then_some(p);
         change.differs = p <= RATE && (change.ratio - 1.0).abs() >= LEAST_EFFECT;
     }
@@ -157,7 +157,7 @@ fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
     if a.iter().chain(b).any(|value| *value <= 0.0) {
         return None;
     }
-    let (a, b) = (carried(a), carried(b));
+    let (a, b) = (take_logarithms(a), take_logarithms(b));
     let estimate = mean(&b) - mean(&a);
     if a.len() < 2 || b.len() < 2 {
         return Some((estimate, None));
@@ -182,7 +182,7 @@ fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
 }
 
 /// Logarithms of the values that carry a comparison.
-fn carried(values: &[f64]) -> Vec<f64> {
+fn take_logarithms(values: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let is_near = near(&logs);
     logs.into_iter().filter(|log| is_near(*log)).collect()
@@ -217,7 +217,7 @@ fn sentence(changes: &[FleetFigureChange]) -> String {
     let all = changes.len();
     let listed = |change: &FleetFigureChange| {
         let (more, less) = direction(&change.unit);
-        let by = changed(change.ratio, more, less);
+        let by = describe_change(change.ratio, more, less);
         format!("{} · {} is {by}", change.step, change.name)
     };
     if changes.iter().all(|change| change.p_adjusted.is_none()) {

@@ -227,7 +227,7 @@ fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
     let largest = groups.first()?;
     let columns = nodes.attributes.columns.iter().zip(&largest.usual);
     let is_reported =
-        |column: &Attribute| column.name != SHAPE && column.counted(&largest.nodes).len() > 1;
+        |column: &Attribute| column.name != SHAPE && column.count_values(&largest.nodes).len() > 1;
     let free: Vec<&String> = columns
         .filter(|(column, usual)| usual.is_none() && is_reported(column))
         .map(|(column, _)| &column.name)

@@ -138,7 +138,7 @@ fn by_value(attribute: &Attribute, nodes: &[usize]) -> Vec<Vec<usize>> {
 }
 
 fn values(attribute: &Attribute, nodes: &[usize]) -> Values {
-    let counts = attribute.counted(nodes);
+    let counts = attribute.count_values(nodes);
     let all: usize = counts.iter().map(|(_, count)| count).sum();
     let is_hardware = is_hardware(attribute);
     let is_few = |count: usize| {
@@ -206,7 +206,7 @@ fn is_hardware(attribute: &Attribute) -> bool {
 }
 
 fn modes(columns: &[Attribute], nodes: &[usize]) -> Vec<Option<u32>> {
-    let mode = |column: &Attribute| column.counted(nodes).first().map(|(value, _)| *value);
+    let mode = |column: &Attribute| column.count_values(nodes).first().map(|(value, _)| *value);
     columns.iter().map(mode).collect()
 }
 

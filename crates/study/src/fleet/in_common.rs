@@ -96,8 +96,8 @@ fn best(nodes: &Nodes, group: &Group, side: &Side, outliers: &BTreeSet<usize>) -
     let mut looked_at = 0usize;
     let mut found: Vec<Best> = Vec::new();
     for (attribute, column) in nodes.attributes.columns.iter().enumerate() {
-        let outside: BTreeMap<u32, usize> = column.counted(&others).into_iter().collect();
-        let inside = column.counted(&side.nodes);
+        let outside: BTreeMap<u32, usize> = column.count_values(&others).into_iter().collect();
+        let inside = column.count_values(&side.nodes);
         for (value, inside_with) in inside.into_iter().filter(|(_, n)| *n >= 2) {
             let outside_with = outside.get(&value).copied().unwrap_or(0);
             looked_at += 1;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::groups::{Anomaly, Group, anomalies};
 use super::nodes::Nodes;
 use super::population::{Criterion, Population};
-use pinwise_stats::discovery::{adjusted, adjusted_within, simes};
+use pinwise_stats::discovery::{adjust_p_values, adjusted_within, simes};
 use pinwise_stats::outliers::{FEWEST, Judged};
 
 /// A group, judged.
@@ -104,7 +104,7 @@ fn select(open: &mut [JudgedGroup], groups: &[Group], rate: f64) {
         chances.extend(of_nodes);
     }
     let members: usize = open.iter().map(|judged| judged.members).sum();
-    let adjusted = adjusted(&chances);
+    let adjusted = adjust_p_values(&chances);
     let selected = adjusted.iter().filter(|p| **p <= rate).count();
     let mut rest = adjusted.as_slice();
     for (judged, group) in open.iter_mut().zip(groups) {

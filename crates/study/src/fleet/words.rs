@@ -31,7 +31,7 @@ pub(super) fn beside(ratio: f64) -> String {
 }
 
 /// `14 times longer`, `12 % less`: how a figure of B compares with A's.
-pub(super) fn changed(ratio: f64, more: &str, less: &str) -> String {
+pub(super) fn describe_change(ratio: f64, more: &str, less: &str) -> String {
     if ratio >= 1.0 {
         format!("{} {more}", factor(ratio))
     } else if ratio > 0.0 && ratio <= 0.5 {
@@ -62,9 +62,15 @@ mod tests {
         assert_eq!(beside(0.871), "13 % below what is usual");
         assert_eq!(beside(1.034), "3.4 % above what is usual");
         assert_eq!(beside(14.2), "14 times what is usual");
-        assert_eq!(changed(2.14, "longer", "shorter"), "2.1 times longer");
-        assert_eq!(changed(0.25, "longer", "shorter"), "4.0 times shorter");
-        assert_eq!(changed(0.9, "longer", "shorter"), "10 % shorter");
+        assert_eq!(
+            describe_change(2.14, "longer", "shorter"),
+            "2.1 times longer"
+        );
+        assert_eq!(
+            describe_change(0.25, "longer", "shorter"),
+            "4.0 times shorter"
+        );
+        assert_eq!(describe_change(0.9, "longer", "shorter"), "10 % shorter");
         assert_eq!(names(&["a", "b", "c"], 2), "a, b and 1 more");
     }
 }

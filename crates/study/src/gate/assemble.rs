@@ -167,7 +167,10 @@ fn adjust(entries: &mut [GateBenchmark], states: &[Option<Measured>]) {
         look.map_or(f64::NAN, |look| look.shared.p_adjusted)
     };
     let p_values: Vec<f64> = states.iter().map(p_value).collect();
-    for (entry, q) in entries.iter_mut().zip(discovery::adjusted(&p_values)) {
+    for (entry, q) in entries
+        .iter_mut()
+        .zip(discovery::adjust_p_values(&p_values))
+    {
         entry.q = q.is_finite().then_some(q);
     }
 }

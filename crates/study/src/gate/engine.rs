@@ -121,7 +121,7 @@ impl<'a> Engine<'a> {
             let mut turn = self.worth_running(&open);
             turn.retain(|&index| self.may_begin(index));
             if turn.is_empty() {
-                return Ok(self.ended(&open));
+                return Ok(self.reason_to_stop(&open));
             }
             self.sharing.clone_from(&turn);
             turn.shuffle(&mut self.order);
@@ -144,7 +144,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Why no other pair may begin.
-    fn ended(&self, open: &[usize]) -> Stopped {
+    fn reason_to_stop(&self, open: &[usize]) -> Stopped {
         let state = |index: &usize| self.states[*index].as_ref();
         let is_decided = |index: &usize| state(index).is_some_and(Measured::is_only_measured);
         if open.iter().all(is_decided) {

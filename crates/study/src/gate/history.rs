@@ -34,7 +34,7 @@ struct Measured<'a> {
 pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     let mut measured: Vec<Measured<'_>> = gates
         .iter()
-        .filter_map(|gate| measured(gate, benchmark))
+        .filter_map(|gate| read_measured(gate, benchmark))
         .collect();
     // Of gates in one second, the one from whose commit another went on came before it.
     let bases: BTreeSet<(&str, &str)> = measured
@@ -67,7 +67,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             .filter(|one| one.commits == *commits)
             .collect();
         let each: Vec<Link> = of_step.iter().map(|one| one.link).collect();
-        let (link, between) = Link::pooled(&each)?;
+        let (link, between) = Link::pool(&each)?;
         links.push(link);
         left_out -= of_step.len();
         steps.push(HistoryStep {
@@ -83,7 +83,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     let changes = changes(&links, ALPHA);
     let changes: Vec<HistoryChange> = changes
         .iter()
-        .map(|change| changed(change, &path, &metric))
+        .map(|change| record_change(change, &path, &metric))
         .collect();
     Some(GateHistory {
         benchmark: benchmark.to_owned(),
@@ -102,7 +102,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     })
 }
 
-fn changed(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> HistoryChange {
+fn record_change(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> HistoryChange {
     let steps = change.last - change.first + 1;
     let effect = effect(metric, change.whole, change.level);
     let word = metric.word_of(change.whole.estimate.exp()).to_owned();
@@ -168,17 +168,17 @@ fn has(gate: &GateRecord, benchmark: &str) -> bool {
     gate.benchmarks.iter().any(|b| b.name == benchmark)
 }
 
-fn chained(link: &GateLink) -> Link {
+fn read_link(link: &GateLink) -> Link {
     Link::of_pairs(link.ratio.ln(), link.error, link.pairs)
 }
 
-fn measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
+fn read_measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
     let commits = (gate.base.commit.as_deref()?, gate.head.commit.as_deref()?);
     let benchmark = gate.benchmarks.iter().find(|b| b.name == name)?;
-    let link = chained(&benchmark.link?);
+    let link = read_link(&benchmark.link?);
     let cpu = benchmark.cpu.as_ref().and_then(|cpu| cpu.link.as_ref());
     let cpu = cpu
-        .map(chained)
+        .map(read_link)
         .filter(|cpu| cpu.error.is_finite() && cpu.estimate.is_finite());
     let is_known = link.error.is_finite() && link.estimate.is_finite();
     (is_known && commits.0 != commits.1).then_some(Measured {

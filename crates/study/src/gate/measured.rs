@@ -256,14 +256,14 @@ impl Measured {
         if !self.needs_pairs() || self.pairs.len() < self.width.pairs() {
             return;
         }
-        let (links, stored) = self.chained();
+        let (links, stored) = self.link_pairs();
         if self.width.is_enough(&links) {
             self.links = Some(stored);
         }
     }
 
     /// The ratios of all pairs.
-    fn chained(&self) -> (Vec<Link>, Links) {
+    fn link_pairs(&self) -> (Vec<Link>, Links) {
         let link = |judged: &Judged| self.width.link(&judged.data, &self.around);
         let cpu = self.cpu.as_ref();
         let cpu = cpu.filter(|_| self.cpu_share >= CPU_BOUND).and_then(link);
@@ -329,7 +329,7 @@ impl Measured {
         }
         // What time or the user ended, ended wherever its ratio was.
         if self.needs_pairs() {
-            self.links = Some(self.chained().1);
+            self.links = Some(self.link_pairs().1);
         }
     }
 }

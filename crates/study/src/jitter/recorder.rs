@@ -166,8 +166,8 @@ impl Recorder {
             causes: self.ranked(causes.map(|(cause, amount)| own((cause, *amount)))),
             queued_ms: watched.queued.map(|time| time.as_secs_f64() * 1e3),
             steal_ms: watched.steal.map(|time| time.as_secs_f64() * 1e3),
-            interrupts: counted(&watched.interrupts),
-            softirqs: counted(&watched.softirqs),
+            interrupts: record_counts(&watched.interrupts),
+            softirqs: record_counts(&watched.softirqs),
         }
     }
 
@@ -205,7 +205,7 @@ impl Recorder {
     }
 }
 
-fn counted(all: &[Counted]) -> Vec<CountedRecord> {
+fn record_counts(all: &[Counted]) -> Vec<CountedRecord> {
     let mut all: Vec<CountedRecord> = all
         .iter()
         .map(|counted| CountedRecord {

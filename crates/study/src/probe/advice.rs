@@ -20,7 +20,11 @@ pub struct Advice {
 /// The default placements for a program of this many threads on this machine,
 /// in the light of an earlier measurement of it.
 #[must_use]
-pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyRecord) -> Advice {
+pub fn advise_placements(
+    topology: &Topology,
+    threads: Option<usize>,
+    known: &TopologyRecord,
+) -> Advice {
     let usual = defaults(topology, threads);
     let when = known.started.as_str();
     let is_doubted = |level: LevelName| known.contradictions.iter().any(|c| c.level == level);
@@ -182,7 +186,7 @@ mod tests {
     #[test]
     fn siblings_that_are_not_reported_are_kept_apart() {
         let topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
-        let advice = advised(
+        let advice = advise_placements(
             &topology,
             Some(2),
             &known(&topology, LevelName::Smt, &["0-1", "2-3"]),
@@ -201,18 +205,18 @@ mod tests {
         let mut topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
         topology.identity.hypervisor = Some("kvm".to_owned());
         let mut record = known(&topology, LevelName::Smt, &["0-1", "2-3"]);
-        let advice = advised(&topology, Some(2), &record);
+        let advice = advise_placements(&topology, Some(2), &record);
         assert_eq!(advice.placements, defaults(&topology, Some(2)));
         assert_eq!(advice.notes, [MOMENT]);
         record.measured.as_mut().unwrap().drift = Some(pinwise_record::DriftRecord::default());
-        let advice = advised(&topology, Some(2), &record);
+        let advice = advise_placements(&topology, Some(2), &record);
         assert!(names(&advice).contains(&"cpu:0,2".to_owned()), "{advice:?}");
     }
 
     #[test]
     fn one_core_for_all_leaves_the_reported_placements() {
         let topology = Topology::from_synthetic("l3:1 core:2 pu:1").unwrap();
-        let advice = advised(
+        let advice = advise_placements(
             &topology,
             Some(1),
             &known(&topology, LevelName::Smt, &["0-1"]),
@@ -225,7 +229,7 @@ mod tests {
     fn floating_cpus_leave_no_wiring_to_place_by() {
         let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
         let plain = defaults(&topology, Some(2));
-        let advice = advised(
+        let advice = advise_placements(
             &topology,
             Some(2),
             &known(&topology, LevelName::Placement, &[]),
@@ -239,7 +243,7 @@ mod tests {
     fn a_report_that_holds_changes_nothing() {
         let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
         let record = TopologyRecord::new(&topology, &[]);
-        let advice = advised(&topology, Some(2), &record);
+        let advice = advise_placements(&topology, Some(2), &record);
         assert_eq!(advice.placements, defaults(&topology, Some(2)));
         assert_eq!(advice.notes, Vec::<String>::new());
     }

@@ -115,11 +115,10 @@ fn fill(session: &mut Session<'_>, pairs: &mut Pairs, leader_of: &[usize]) {
             if pairs.is_measured(a, b) {
                 continue;
             }
-            let (la, lb) = (leader_of[a], leader_of[b]);
-            let estimate = if la == lb {
-                middles[&la]
+            let estimate = if leader_of[a] == leader_of[b] {
+                middles[&leader_of[a]]
             } else {
-                proxy(pairs, (a, b), (la, lb))
+                estimate_by_leaders(pairs, leader_of, a, b)
             };
             if estimate.is_finite() {
                 pairs.latency.set(a, b, estimate);
@@ -131,7 +130,8 @@ fn fill(session: &mut Session<'_>, pairs: &mut Pairs, leader_of: &[usize]) {
 
 /// Mean of what was measured between one and the other's leader; else between
 /// the leaders.
-fn proxy(pairs: &Pairs, (a, b): (usize, usize), (la, lb): (usize, usize)) -> f64 {
+fn estimate_by_leaders(pairs: &Pairs, leader_of: &[usize], a: usize, b: usize) -> f64 {
+    let (la, lb) = (leader_of[a], leader_of[b]);
     let near: Vec<f64> = [(a, lb), (la, b)]
         .into_iter()
         .filter(|&(x, y)| pairs.is_measured(x, y))

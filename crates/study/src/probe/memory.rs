@@ -252,7 +252,9 @@ fn node_pairs(topology: &Topology) -> Vec<(CpuSet, usize)> {
 }
 
 /// Latency of memory while none, one, half and all of the others read it.
-pub(super) fn loaded(session: &mut Session<'_>) -> Result<Vec<LoadedLatencyRecord>, MachineError> {
+pub(super) fn measure_under_load(
+    session: &mut Session<'_>,
+) -> Result<Vec<LoadedLatencyRecord>, MachineError> {
     let Some(cpu) = session.topology.allowed.first() else {
         return Ok(Vec::new());
     };

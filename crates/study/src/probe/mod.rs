@@ -33,7 +33,7 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-pub use advice::{Advice, advised, rewired, stays};
+pub use advice::{Advice, advise_placements, rewired, stays};
 pub use earlier::consult;
 use pinwise_machine::{MachineError, Prober};
 use pinwise_record::{
@@ -215,7 +215,7 @@ fn memory(session: &mut Session<'_>, found: &mut Findings) -> Result<(), Machine
     session.begin("bandwidth", SHARE_BANDWIDTH);
     found.bandwidth = memory::bandwidth(session)?;
     session.begin("loaded latency", SHARE_LOADED);
-    found.loaded = memory::loaded(session)?;
+    found.loaded = memory::measure_under_load(session)?;
     Ok(())
 }
 

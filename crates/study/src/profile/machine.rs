@@ -19,7 +19,7 @@ const CACHES: u64 = 2;
 const WORKING_SET: (u64, u64) = (32 << 20, 128 << 20);
 
 /// What a machine is at a CPU now.
-pub(super) fn measured(
+pub(super) fn measure(
     machine: &mut (impl Prober + ?Sized),
     topology: &Topology,
     cpu: usize,

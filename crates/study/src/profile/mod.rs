@@ -137,7 +137,10 @@ pub fn run(
     }
     let (topology, _) = machine.topology()?;
     // The profile is complete by now: no failure here may lose it.
-    let (pause, facts) = match plan.pause_cpu.map(|cpu| around(machine, &topology, cpu)) {
+    let (pause, facts) = match plan
+        .pause_cpu
+        .map(|cpu| measure_around(machine, &topology, cpu))
+    {
         Some(Ok((pause, facts))) => (pause, Some(facts)),
         Some(Err(error)) => {
             let note = format!("The cost of a PAUSE was not measured: {error}.");
@@ -150,13 +153,13 @@ pub fn run(
 }
 
 /// What the machine is now at a CPU.
-fn around(
+fn measure_around(
     machine: &mut (impl Prober + ?Sized),
     topology: &Topology,
     cpu: usize,
 ) -> Result<(Option<ProfilePause>, ProfileMachine), MachineError> {
     let pause = pause(machine, cpu)?;
-    Ok((pause, machine::measured(machine, topology, cpu)?))
+    Ok((pause, machine::measure(machine, topology, cpu)?))
 }
 
 /// What a PAUSE takes on a CPU now; `None` where the CPU was taken by others all

@@ -44,7 +44,7 @@ pub(crate) fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
     );
     let mut machine = SimulatedMachine::from_text("truth", &text, seed).unwrap();
     let (topology, _) = machine.topology().unwrap();
-    let (pause, facts) = around(&mut machine, &topology, 0).unwrap();
+    let (pause, facts) = measure_around(&mut machine, &topology, 0).unwrap();
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut gathered = Gathered::default();
     for _ in 0..RUNS {

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::claim::{Claim, Found, Judge, experiment};
 use super::{Here, Simulation, profiled, replayed};
-use crate::spin::probed;
+use crate::spin::probe_median;
 use pinwise_machine::{Probe, Prober};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
 use pinwise_spin::ProducerConsumer;
@@ -72,7 +72,7 @@ fn pause_ns(machine: &mut dyn Prober) -> Result<Option<f64>> {
         return Ok(None);
     };
     let limit = Duration::from_millis(500);
-    Ok(probed(machine, Probe::Pause { cpu }, 100, limit)?)
+    Ok(probe_median(machine, Probe::Pause { cpu }, 100, limit)?)
 }
 
 fn latencies(pause_ns: f64) -> Vec<ClaimRecord> {

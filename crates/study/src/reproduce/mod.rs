@@ -192,7 +192,7 @@ pub fn simulate(
         let experiments = (report.simulated)(&mut simulation)?;
         record.reports.push(describe_report(report, experiments)?);
     }
-    Ok(closed(record))
+    Ok(close_record(record))
 }
 
 /// Runs reports on a machine at hand, with the arms that it can offer.
@@ -238,7 +238,7 @@ pub fn run_here(
         }
     }
     record.elapsed_s = machine.now().saturating_sub(begun).as_secs_f64();
-    Ok(closed(record))
+    Ok(close_record(record))
 }
 
 /// A report whose experiments got no answer.
@@ -286,7 +286,7 @@ fn describe_report(report: &Report, experiments: Vec<ExperimentRecord>) -> Resul
     })
 }
 
-fn closed(mut record: Reproduction) -> Reproduction {
+fn close_record(mut record: Reproduction) -> Reproduction {
     let mut counts = ClaimCounts::default();
     for experiment in record.reports.iter().flat_map(|report| &report.experiments) {
         for claim in &experiment.claims {

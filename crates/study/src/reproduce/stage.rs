@@ -190,21 +190,21 @@ pub(super) struct Answer {
 impl Answer {
     /// By how many per cent an arm's speed differs from the baseline's.
     pub(super) fn speed(&self, arm: &str) -> Result<Found> {
-        self.found(arm, |ratio| 100.0 * (1.0 / ratio - 1.0))
+        self.read_ratio(arm, |ratio| 100.0 * (1.0 / ratio - 1.0))
     }
 
     /// How many per cent more time an arm takes.
     pub(super) fn time(&self, arm: &str) -> Result<Found> {
-        self.found(arm, |ratio| 100.0 * (ratio - 1.0))
+        self.read_ratio(arm, |ratio| 100.0 * (ratio - 1.0))
     }
 
     /// How many per cent of the baseline's time an arm saves.
     pub(super) fn saving(&self, arm: &str) -> Result<Found> {
-        self.found(arm, |ratio| 100.0 * (1.0 - ratio))
+        self.read_ratio(arm, |ratio| 100.0 * (1.0 - ratio))
     }
 
     /// A figure made of the ratio of costs, its ends in order.
-    fn found(&self, arm: &str, of: impl Fn(f64) -> f64) -> Result<Found> {
+    fn read_ratio(&self, arm: &str, of: impl Fn(f64) -> f64) -> Result<Found> {
         let contrast = self.contrast(arm).ok_or(TooFew)?;
         let end = |ratio: Option<f64>| ratio.map_or(f64::NAN, &of);
         let (one, other) = (end(contrast.low), end(contrast.high));

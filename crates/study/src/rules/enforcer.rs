@@ -45,6 +45,15 @@ pub struct RuleEnforcer<P, L> {
     own: i32,
 }
 
+/// What a rule gives the threads of a process.
+#[derive(Debug, Clone, Copy)]
+struct Share<'a> {
+    /// CPUs without the rules.
+    default: &'a CpuSet,
+    wanted: &'a Wanted,
+    nice: Option<i32>,
+}
+
 /// What changing the threads of a process came to.
 #[derive(Debug, Default)]
 struct Changed {
@@ -173,7 +182,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         };
         let before = match self.is_held(process, &identity) {
             true => self.held.get(&process).cloned(),
-            false => self.inherited(process, &identity),
+            false => self.find_inherited(process, &identity),
         };
         let before = before.unwrap_or_else(|| Held::new(process, identity.start));
         let wanted = match self.plan.wanted(rule, &default) {
@@ -197,14 +206,12 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             }
             return;
         }
-        self.place(
-            rule,
-            &before,
-            after,
-            (&default, &wanted, nice),
-            &identity,
-            notify,
-        );
+        let share = Share {
+            default: &default,
+            wanted: &wanted,
+            nice,
+        };
+        self.place(rule, &before, after, share, &identity, notify);
     }
 
     /// Journals, changes, reports.
@@ -213,7 +220,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         rule: usize,
         before: &Held,
         mut after: Held,
-        (default, wanted, nice): (&CpuSet, &Wanted, Option<i32>),
+        share: Share<'_>,
         identity: &Identity,
         notify: &mut dyn FnMut(RuleEvent),
     ) {
@@ -224,12 +231,12 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         if is_known || (is_dry && self.is_held(process, identity)) {
             return;
         }
-        self.find_own(before, &mut after, default);
+        self.find_own(before, &mut after, share.default);
         if let Err(error) = self.note(&after) {
             let reason = format!("it could not be journaled ({error}), so nothing is changed");
             return self.refuse(rule, before, identity, &reason, 0, notify);
         }
-        let changed = self.change(before, default, wanted, nice);
+        let changed = self.change(before, share);
         if let Some(granted) = &changed.granted
             && !after.masks.contains(granted)
         {
@@ -258,7 +265,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         entry.threads_left = changed.left;
         entry.to = changed.granted.map(|cpus| cpus.to_string());
         entry.from = changed.from.map(|cpus| cpus.to_string());
-        entry.nice = nice.filter(|_| changed.is_niced);
+        entry.nice = share.nice.filter(|_| changed.is_niced);
         notify(RuleEvent::Change(entry));
     }
 
@@ -280,13 +287,12 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     }
 
     /// Changes the threads that may be touched.
-    fn change(
-        &mut self,
-        before: &Held,
-        default: &CpuSet,
-        wanted: &Wanted,
-        nice: Option<i32>,
-    ) -> Changed {
+    fn change(&mut self, before: &Held, share: Share<'_>) -> Changed {
+        let Share {
+            default,
+            wanted,
+            nice,
+        } = share;
         let mut changed = Changed::default();
         let is_dry = self.ledger.is_none();
         let every = every_cpu();

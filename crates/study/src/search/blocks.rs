@@ -67,7 +67,7 @@ impl Engine<'_> {
         };
         let made = self
             .past
-            .run(&trial, (step, arm), moment, self.machine, self.started);
+            .run(&trial, step, arm, moment, self.machine, self.started);
         let (run, failure) = match made {
             Ok(made) => made,
             Err(MachineError::Interrupted) => return Err(Halt::Stopped(Stopped::Interrupted)),

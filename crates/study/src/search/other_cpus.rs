@@ -97,7 +97,7 @@ impl Engine<'_> {
     }
 
     /// Where `os-default` led, the arm that beats it on other CPUs.
-    pub(super) fn lifted(&self) -> Option<&Pairs> {
+    pub(super) fn find_better_than_default(&self) -> Option<&Pairs> {
         let pairs = self.over_default()?;
         let is_faster = pairs.interval().is_some_and(|(_, high)| high < 0.0);
         (is_faster && self.invalid[pairs.arm].is_none()).then_some(pairs)

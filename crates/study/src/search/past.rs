@@ -69,7 +69,8 @@ impl Past {
     pub(super) fn run(
         &mut self,
         trial: &Trial<'_>,
-        (step, arm): (SearchStep, usize),
+        step: SearchStep,
+        arm: usize,
         moment: Moment,
         machine: &mut dyn CommandRunner,
         started: Duration,

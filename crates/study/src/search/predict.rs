@@ -51,7 +51,7 @@ pub fn predict(
     topology: &Topology,
     asks: &[Ask],
 ) -> Result<Vec<Forecast>, String> {
-    let mut model = known(record)?;
+    let mut model = fit_model(record)?;
     let readings = readings(record);
     if readings.len() < 2 {
         return Err(format!(
@@ -127,7 +127,7 @@ fn forecast(
 }
 
 /// The searched arms as the model knows them.
-fn known(record: &SearchRecord) -> Result<Surrogate, String> {
+fn fit_model(record: &SearchRecord) -> Result<Surrogate, String> {
     let mut arms = no_arms();
     for arm in &record.arms {
         if arm.features.len() != FEATURES.len() {

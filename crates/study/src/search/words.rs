@@ -30,7 +30,7 @@ impl SearchOutcome {
             .pairs
             .as_ref()
             .map(|pairs| pairs.record(&engine.arms[pairs.arm], zone));
-        if let Some(pairs) = engine.lifted() {
+        if let Some(pairs) = engine.find_better_than_default() {
             return Self {
                 best: Some(pairs.arm),
                 leader,
@@ -67,10 +67,10 @@ impl SearchOutcome {
                     PairsVerdict::Faster | PairsVerdict::NotSlower
                 ) =>
             {
-                self.confirmed(engine, best, confirmation)
+                self.conclude_confirmed(engine, best, confirmation)
             }
-            (Some(best), _) => self.unconfirmed(engine, best),
-            (None, _) => self.undecided(engine),
+            (Some(best), _) => self.conclude_unconfirmed(engine, best),
+            (None, _) => self.conclude_undecided(engine),
         };
         let (sentence, advice) = match (engine.outdone_by(), kind, engine.unlike_cpus()) {
             (Some(other), SearchAnswer::Best, Some(unlike)) => (
@@ -149,7 +149,7 @@ impl SearchOutcome {
         }
     }
 
-    fn confirmed(
+    fn conclude_confirmed(
         &self,
         engine: &Engine<'_>,
         best: usize,
@@ -176,7 +176,11 @@ impl SearchOutcome {
     }
 
     /// The model is sure, fresh runs are not, or there were none.
-    fn unconfirmed(&self, engine: &Engine<'_>, best: usize) -> (SearchAnswer, String, String) {
+    fn conclude_unconfirmed(
+        &self,
+        engine: &Engine<'_>,
+        best: usize,
+    ) -> (SearchAnswer, String, String) {
         let (name, title) = (&engine.arms[best].name, engine.arms[best].title());
         let expected = engine.belief.as_ref().map_or(0.0, |belief| {
             belief.arm(best).mean - belief.arm(DEFAULT).mean
@@ -199,7 +203,7 @@ impl SearchOutcome {
         (SearchAnswer::Undecided, sentence, advice)
     }
 
-    fn undecided(&self, engine: &Engine<'_>) -> (SearchAnswer, String, String) {
+    fn conclude_undecided(&self, engine: &Engine<'_>) -> (SearchAnswer, String, String) {
         let used = engine.runs_used();
         let runs = if used == 1 {
             "1 run"

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::spin::probed;
+use crate::spin::probe_median;
 use pinwise_machine::{MachineError, Probe, Prober};
 use pinwise_record::{AdviceRecord, Header, ProcessorRecord, SpinAdviceRecord};
 use pinwise_spin::advice::{Costs, advise};
@@ -42,12 +42,12 @@ pub fn run(
     drop(cpus);
     let Some(cpu) = first else { return Ok(None) };
     let sleeper = second.unwrap_or(cpu);
-    let switch = probed(machine, Probe::ContextSwitch { cpu }, BATCHES, plan.time)?;
+    let switch = probe_median(machine, Probe::ContextSwitch { cpu }, BATCHES, plan.time)?;
     let waking = Probe::FutexWake {
         waker: cpu,
         sleeper,
     };
-    let wake = probed(machine, waking, BATCHES, plan.time)?;
+    let wake = probe_median(machine, waking, BATCHES, plan.time)?;
     let mut notes = Vec::new();
     if wake.is_none() {
         notes.push("A wake-up could not be measured: a context switch is used instead.".to_owned());

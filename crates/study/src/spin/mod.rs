@@ -18,7 +18,7 @@ use pinwise_stats::describe::median;
 ///
 /// # Errors
 /// [`MachineError`], see [`Prober::probe`].
-pub fn probed(
+pub fn probe_median(
     machine: &mut (impl Prober + ?Sized),
     probe: Probe,
     batches: usize,

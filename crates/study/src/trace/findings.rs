@@ -32,7 +32,7 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         mask(figures),
         others(figures),
         scheduling_class(figures),
-        crowded(figures),
+        find_crowding(figures),
         migrations(figures),
     ];
     record.header.findings.extend(found.into_iter().flatten());
@@ -45,7 +45,7 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
 /// Adds what only a live trace knows.
 pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability]) {
     record.header.findings.extend(poor_tier(record, tiers));
-    record.header.findings.extend(throttled(record));
+    record.header.findings.extend(find_throttling(record));
     let memory = record.figures.memory.as_ref();
     let far = memory.and_then(|memory| far(memory, &record.source));
     record.header.findings.extend(far);
@@ -262,7 +262,7 @@ fn scheduling_class(figures: &TraceFigures) -> Option<Finding> {
     })
 }
 
-fn crowded(figures: &TraceFigures) -> Option<Finding> {
+fn find_crowding(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.own_threads_s;
     let share = of_cpu(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT).then(|| {
@@ -344,7 +344,7 @@ fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
     Some(Finding::new("tier", Severity::Note, sentence, advice).weighing(4))
 }
 
-fn throttled(record: &TraceRecord) -> Option<Finding> {
+fn find_throttling(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let quota = figures.throttled.filter(|quota| quota.times > 0)?;
     let waited = match figures.waits.because {

@@ -78,7 +78,7 @@ impl TraceRecorder {
         let mut notes = about.notes;
         // Beside records of a program's own threads this is how those begin and end.
         if self.scope.has_wakeups && summary.unknown.hidden_threads > 0 {
-            notes.push(hidden(&summary));
+            notes.push(describe_hidden_threads(&summary));
         }
         let knows_quotas = about.throttled.is_some();
         let throttled = about.throttled.filter(|quota| quota.periods > 0);
@@ -157,7 +157,7 @@ fn misses_ends(summary: &Summary, scope: Scope) -> bool {
 }
 
 /// Seen on Linux 6.18, which calls no tracepoint while certain threads are on a CPU.
-fn hidden(summary: &Summary) -> String {
+fn describe_hidden_threads(summary: &Summary) -> String {
     let unknown = &summary.unknown;
     let switches = match unknown.hidden_uncounted {
         0 => "so are their switches",

@@ -57,7 +57,7 @@ pub(super) fn fit(points: &[Point]) -> Vec<Step> {
     let noise = noise(&samples);
     climb(&mut samples);
     let ladder = Samples::new(samples);
-    let plateaus = ladder.merged(&ladder.partition(noise));
+    let plateaus = ladder.merge_ranges(&ladder.partition(noise));
     let mut steps = Vec::new();
     for (index, plateau) in plateaus.iter().enumerate() {
         let next = plateaus.get(index + 1);
@@ -246,7 +246,7 @@ impl Samples {
         self.samples[start + after].y
     }
 
-    fn merged(&self, ranges: &[Range]) -> Vec<Group> {
+    fn merge_ranges(&self, ranges: &[Range]) -> Vec<Group> {
         let mut groups: Vec<Group> = ranges
             .iter()
             .map(|&range| {

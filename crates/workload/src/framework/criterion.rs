@@ -26,7 +26,7 @@ const RUN: [&str; 6] = [
 /// What follows a name, up to version 0.4 in short.
 const ENDINGS: [&str; 2] = [": benchmark", ": bench"];
 
-pub(super) fn listed(output: &str) -> Vec<&str> {
+pub(super) fn parse_list(output: &str) -> Vec<&str> {
     let names = output
         .lines()
         .filter_map(|line| ENDINGS.iter().find_map(|ending| line.strip_suffix(ending)));

@@ -11,7 +11,7 @@ use super::time::{geometric_mean, number, seconds};
 
 pub(super) const LIST: &[&str] = &["-test.list=^Benchmark"];
 
-pub(super) fn listed(output: &str) -> Vec<&str> {
+pub(super) fn parse_list(output: &str) -> Vec<&str> {
     let is_name =
         |line: &&str| line.starts_with("Benchmark") && !line.contains(char::is_whitespace);
     output.lines().map(str::trim_end).filter(is_name).collect()

@@ -40,7 +40,7 @@ struct Entry {
     time_unit: String,
 }
 
-pub(super) fn listed(output: &str) -> Vec<&str> {
+pub(super) fn parse_list(output: &str) -> Vec<&str> {
     output
         .lines()
         .filter(|line| !line.trim().is_empty())

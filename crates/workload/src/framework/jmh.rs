@@ -30,7 +30,7 @@ struct Score {
 }
 
 /// Names follow a heading; the JVM may print warnings above it.
-pub(super) fn listed(output: &str) -> Vec<&str> {
+pub(super) fn parse_list(output: &str) -> Vec<&str> {
     let lines = output.lines().map(str::trim_end);
     let below = lines.skip_while(|line| *line != "Benchmarks:").skip(1);
     let is_name = |line: &&str| line.contains('.') && !line.contains(char::is_whitespace);

@@ -60,13 +60,13 @@ struct Stats {
     median: Value,
 }
 
-pub(super) fn listed(output: &str) -> Vec<&str> {
-    output.lines().filter_map(planned).collect()
+pub(super) fn parse_list(output: &str) -> Vec<&str> {
+    output.lines().filter_map(parse_plan_line).collect()
 }
 
 /// The node id in a line of the plan, where it is a benchmark's. One that
 /// begins with `::` is of a file above the folder and cannot be run.
-fn planned(line: &str) -> Option<&str> {
+fn parse_plan_line(line: &str) -> Option<&str> {
     let (id, fixtures) = line.trim().strip_suffix(')')?.rsplit_once(FIXTURES)?;
     let uses = |name: &str| fixtures.split(", ").any(|fixture| fixture == name);
     let is_runnable = id.contains("::") && !id.starts_with("::");

@@ -16,7 +16,7 @@ impl Rules {
     pub fn warnings(&self) -> Vec<TomlError> {
         let rules = self.rules.iter().filter(|rule| rule.gives_something());
         let open = rules.filter(|rule| rule.user.is_none());
-        open.flat_map(|rule| [raised(rule), name_only(rule)])
+        open.flat_map(|rule| [warn_of_raised_priority(rule), name_only(rule)])
             .flatten()
             .collect()
     }
@@ -45,7 +45,7 @@ impl Rule {
     }
 }
 
-fn raised(rule: &Rule) -> Option<TomlError> {
+fn warn_of_raised_priority(rule: &Rule) -> Option<TomlError> {
     let nice = rule.nice.as_ref().filter(|nice| nice.value < 0)?;
     Some(TomlError::new(
         nice.position,

@@ -120,7 +120,7 @@ fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
     };
     tree.refuse_where_full(setup)?;
     for part in 0..parts(setup.size) {
-        let digest = tree.write(part).map_err(|error| tree.explained(&error))?;
+        let digest = tree.write(part).map_err(|error| tree.explain(&error))?;
         tree.digests.push(digest);
     }
     Ok(Box::new(tree))
@@ -156,7 +156,7 @@ impl Tree {
         let parts = parts(setup.size).saturating_add(setup.threads as u64);
         let needed = part.saturating_mul(parts);
         let free = self.folder(".").and_then(|folder| folder.free_bytes());
-        let free = free.map_err(|error| self.explained(&error))?;
+        let free = free.map_err(|error| self.explain(&error))?;
         if needed <= free {
             return Ok(());
         }
@@ -197,7 +197,7 @@ impl Tree {
     }
 
     /// What became of files, as the end of this job.
-    fn explained(&self, error: &io::Error) -> KernelError {
+    fn explain(&self, error: &io::Error) -> KernelError {
         KernelError::System {
             action: format!("copying files in {}", self.scratch.path().display()),
             reason: error.to_string(),
@@ -288,7 +288,7 @@ impl Job for Tree {
             copier.copy(0, Folder::create)?;
             Ok(copier)
         };
-        let copier = made().map_err(|error: io::Error| self.explained(&error))?;
+        let copier = made().map_err(|error: io::Error| self.explain(&error))?;
         Ok(Box::new(copier))
     }
 
@@ -349,7 +349,7 @@ impl Worker for Copier<'_> {
         let digest = self
             .copy(part, Folder::open_to_overwrite)
             .map_err(|error| {
-                let explained = self.tree.explained(&error);
+                let explained = self.tree.explain(&error);
                 if let Ok(mut failure) = self.tree.failure.lock() {
                     failure.get_or_insert(explained);
                 }

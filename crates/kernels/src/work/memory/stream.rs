@@ -180,8 +180,8 @@ const IN_L1: Form = Form {
 
 impl Form {
     /// Arrays that its patterns name, each once for each time it is named.
-    fn named(&self) -> usize {
-        let counted = |&pattern| crate::loops::stream::counted(pattern);
+    fn count_named_arrays(&self) -> usize {
+        let counted = |&pattern| crate::loops::stream::count_pass_bytes(pattern);
         self.patterns.iter().map(counted).sum()
     }
 }
@@ -219,11 +219,11 @@ struct Streams {
 
 impl Job for Streams {
     fn operations_per_unit(&self) -> u64 {
-        (self.form.unit * self.form.named() / 8) as u64
+        (self.form.unit * self.form.count_named_arrays() / 8) as u64
     }
 
     fn bytes_per_unit(&self) -> Option<u64> {
-        Some((self.form.unit * self.form.named()) as u64)
+        Some((self.form.unit * self.form.count_named_arrays()) as u64)
     }
 
     fn working_set_bytes(&self) -> u64 {

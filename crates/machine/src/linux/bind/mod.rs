@@ -210,9 +210,9 @@ impl Binder {
         match stop.event {
             0 => return self.go_on(thread, stop.signal),
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
-                self.created(thread, stop.event == libc::PTRACE_EVENT_CLONE);
+                self.note_new_thread(thread, stop.event == libc::PTRACE_EVENT_CLONE);
             }
-            libc::PTRACE_EVENT_EXEC => self.executed(thread),
+            libc::PTRACE_EVENT_EXEC => self.note_exec(thread),
             libc::PTRACE_EVENT_EXIT => self.process_ends(thread),
             libc::PTRACE_EVENT_STOP => {
                 self.arrive(thread);
@@ -236,7 +236,7 @@ impl Binder {
     }
 
     /// A thread has created another, which is numbered now.
-    fn created(&mut self, creator: libc::pid_t, is_thread: bool) {
+    fn note_new_thread(&mut self, creator: libc::pid_t, is_thread: bool) {
         if let Some(new) = ptrace::message(creator) {
             self.announce(creator, new, is_thread);
         }
@@ -254,13 +254,13 @@ impl Binder {
         if !is_thread {
             process = Some(new);
         }
-        let thread = self.known(new);
+        let thread = self.entry_of(new);
         thread.is_announced = true;
         thread.process = process;
     }
 
     /// What is known of a thread; a new one is numbered.
-    fn known(&mut self, id: libc::pid_t) -> &mut Thread {
+    fn entry_of(&mut self, id: libc::pid_t) -> &mut Thread {
         let is_known = self.threads.contains_key(&id);
         let cpu = if is_known { None } else { self.next_cpu() };
         self.threads.entry(id).or_insert(Thread {
@@ -273,7 +273,7 @@ impl Binder {
     /// now it gets its CPU. While it sleeps that is cheap; one that ran would
     /// have to be pushed off its creator's CPU.
     fn arrive(&mut self, id: libc::pid_t) {
-        let thread = self.known(id);
+        let thread = self.entry_of(id);
         if std::mem::replace(&mut thread.has_arrived, true) {
             return;
         }
@@ -313,7 +313,7 @@ impl Binder {
 
     /// A thread has executed a program. If it was not its process's first, it
     /// is that from now on, under its id.
-    fn executed(&mut self, id: libc::pid_t) {
+    fn note_exec(&mut self, id: libc::pid_t) {
         if let Some(former) = ptrace::message(id)
             && former != id
             && let Some(thread) = self.threads.remove(&former)

@@ -25,7 +25,7 @@ fn cpu(binder: &Binder, id: libc::pid_t) -> Option<usize> {
 #[test]
 fn threads_get_cpus_in_the_order_in_which_they_are_begun() {
     let mut binder = binder(&[4, 2, 7]);
-    binder.executed(NOBODY);
+    binder.note_exec(NOBODY);
     assert!(binder.has_executed());
     assert_eq!(cpu(&binder, NOBODY), Some(4));
     // The event may come before the new thread's own stop, or after.
@@ -51,7 +51,7 @@ fn threads_get_cpus_in_the_order_in_which_they_are_begun() {
 #[test]
 fn a_thread_that_ended_before_it_was_reported_is_not_begun_again() {
     let mut binder = binder(&[0, 1]);
-    binder.executed(NOBODY);
+    binder.note_exec(NOBODY);
     binder.arrive(NOBODY + 1);
     binder.forget(NOBODY + 1);
     binder.announce(NOBODY, NOBODY + 1, true);
@@ -65,7 +65,7 @@ fn a_thread_that_ended_before_it_was_reported_is_not_begun_again() {
 #[test]
 fn nobody_is_bound_once_it_is_over() {
     let mut binder = binder(&[0, 1]);
-    binder.executed(NOBODY);
+    binder.note_exec(NOBODY);
     binder.leave();
     binder.announce(NOBODY, NOBODY + 1, true);
     binder.arrive(NOBODY + 1);
@@ -111,7 +111,7 @@ proptest! {
         cpus in prop::collection::vec(0usize..64, 1..5),
     ) {
         let mut binder = binder(&cpus);
-        binder.executed(NOBODY);
+        binder.note_exec(NOBODY);
         let mut seen: Vec<libc::pid_t> = Vec::new();
         for (id, is_reported) in order {
             if !seen.contains(&id) {

@@ -258,15 +258,15 @@ fn watch(
     let scratch = GapBuffer::new(1);
     let clock = &post.clock;
     gaps::watch(clock, u64::MAX >> 1, begin_ns, &post.stop, &scratch);
-    let before = queued();
+    let before = time_queued();
     let watched = gaps::watch(clock, post.threshold_ns, end_ns, &post.stop, &post.buffer);
-    let queued = before.zip(queued()).map(|(a, b)| b.saturating_sub(a));
+    let queued = before.zip(time_queued()).map(|(a, b)| b.saturating_sub(a));
     // Nobody listens any more where it was given up.
     let _ = result.send((watched, queued));
 }
 
 /// How long the calling thread was queued so far.
-fn queued() -> Option<Duration> {
+fn time_queued() -> Option<Duration> {
     let text = read_file(Path::new("/proc/thread-self/schedstat"))?;
     let (_, queued_ns) = parse_schedstat(&String::from_utf8_lossy(&text))?;
     Some(Duration::from_nanos(queued_ns))

@@ -174,12 +174,12 @@ pub(super) fn journals(folders: &[PathBuf]) -> Vec<PathBuf> {
 /// Opens a journal whose writer has gone, and locks it; `None` where the writer
 /// or its guardian is still there.
 pub(super) fn open_left(path: &Path) -> io::Result<Option<File>> {
-    locked(open(path)?, Duration::ZERO)
+    wait_for_lock(open(path)?, Duration::ZERO)
 }
 
 /// The file with its lock; `None` where somebody has that for longer than
 /// `patience`.
-fn locked(file: File, patience: Duration) -> io::Result<Option<File>> {
+fn wait_for_lock(file: File, patience: Duration) -> io::Result<Option<File>> {
     let end = sys::monotonic() + patience;
     loop {
         match file.try_lock() {
@@ -216,7 +216,7 @@ pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> 
     let mut options = std::fs::OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(0o600);
     let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
-    locked(file, patience)
+    wait_for_lock(file, patience)
 }
 
 /// The file whose lock keeps others from writing a journal of rules.

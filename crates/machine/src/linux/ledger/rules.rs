@@ -65,7 +65,7 @@ impl RulesJournal {
             path: path.clone(),
             reason,
         };
-        let place = named(path.clone());
+        let place = place_of(path.clone());
         place.make_folder().map_err(at)?;
         let lock = lock_of(&path);
         let held = folder::lock(&lock.path, PATIENCE).map_err(at)?;
@@ -132,13 +132,13 @@ fn number(process: i32) -> u64 {
     u64::from(process.unsigned_abs())
 }
 
-const fn named(path: PathBuf) -> Place {
+const fn place_of(path: PathBuf) -> Place {
     let is_named = true;
     Place { path, is_named }
 }
 
 fn lock_of(path: &Path) -> Place {
-    named(folder::rules_lock(path))
+    place_of(folder::rules_lock(path))
 }
 
 /// A journal of rules; `None` where there is none yet.
@@ -174,7 +174,7 @@ mod tests {
                 lock_of(&path),
                 leftover::lock_of_rules(&path).unwrap().unwrap(),
             ),
-            writer: JournalWriter::unguarded(named(path), journal),
+            writer: JournalWriter::unguarded(place_of(path), journal),
         }
     }
 

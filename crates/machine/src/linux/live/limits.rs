@@ -41,14 +41,14 @@ pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, 
     };
     // The mask first, as the machine's own restrictions are listed.
     let affinity = Restriction::mask(format!("affinity mask of {}", target.name()), masks);
-    Ok(narrowed(
+    Ok(narrow(
         host,
         std::iter::once(affinity).chain(restrictions).collect(),
     ))
 }
 
 /// The same machine for somebody with other restrictions.
-fn narrowed(host: &Topology, restrictions: Vec<Restriction>) -> Topology {
+fn narrow(host: &Topology, restrictions: Vec<Restriction>) -> Topology {
     let mut topology = host.clone();
     let left = restrictions.iter();
     topology.allowed = left.fold(topology.online.clone(), |left, restriction| {
@@ -75,7 +75,7 @@ mod tests {
             Restriction::mask("affinity mask of a (1)", set("0-3")),
             Restriction::limit("cpuset /sys/fs/cgroup/a", set("0-5")),
         ];
-        let narrowed = narrowed(&host, restrictions);
+        let narrowed = narrow(&host, restrictions);
         assert_eq!(narrowed.allowed, set("0-3"));
         let refused = |place: &str| {
             let place: Placement = place.parse().unwrap();

@@ -305,7 +305,7 @@ impl LiveMachine {
         Some(sentence)
     }
 
-    fn measured(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
+    fn run_sample(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         let lost = |why: String| Run::ended(Duration::ZERO, End::NoFigure(why));
         if !self.is_there() {
             return Ok(lost(format!("{} ended", self.service.target().name())));
@@ -409,7 +409,7 @@ impl Host for LiveMachine {
 
 impl CommandRunner for LiveMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        let run = self.measured(request);
+        let run = self.run_sample(request);
         if run.is_err() {
             let _ = self.give_back();
         }

@@ -273,7 +273,7 @@ impl Service {
                     continue;
                 }
                 if self.placed.contains_key(&thread.id) {
-                    followed.changed.extend(self.changed(thread));
+                    followed.changed.extend(self.find_foreign_change(thread));
                     continue;
                 }
                 if self.place_one(thread, is_first)? {
@@ -301,7 +301,7 @@ impl Service {
 
     /// Did somebody else place a thread that is placed here? Then it is left
     /// to them.
-    fn changed(&mut self, thread: Thread) -> Option<String> {
+    fn find_foreign_change(&mut self, thread: Thread) -> Option<String> {
         let now = sys::affinity_of(thread.id).ok()?;
         let placed = self.placed.get(&thread.id)?;
         if now == placed.granted || now == placed.asked {
@@ -319,7 +319,7 @@ impl Service {
 
     /// False: it has ended, or it cannot be placed, which is reported elsewhere.
     fn place_one(&mut self, thread: Thread, is_first: bool) -> Result<bool, LiveError> {
-        let inherited = self.inherited(thread);
+        let inherited = self.find_inherited(thread);
         if let Some(before) = inherited {
             // Until it is placed it has what it would have had without pinwise.
             let _ = sys::set_affinity_of(thread.id, &before);
@@ -372,7 +372,7 @@ impl Service {
 
     /// What a thread that is new and has a mask of the present placement would
     /// have without it; `None`: it is not new, or has its own.
-    fn inherited(&self, thread: Thread) -> Option<CpuSet> {
+    fn find_inherited(&self, thread: Thread) -> Option<CpuSet> {
         if self.known.contains_key(&thread.id) {
             return None;
         }
@@ -451,7 +451,7 @@ impl Service {
         for _ in 0..MOST_PASSES {
             let mut is_fixed = true;
             for thread in self.target.threads() {
-                let Some(before) = self.inherited(thread) else {
+                let Some(before) = self.find_inherited(thread) else {
                     continue;
                 };
                 if sys::set_affinity_of(thread.id, &before).is_ok() && self.meet(thread) {

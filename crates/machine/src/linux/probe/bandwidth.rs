@@ -13,7 +13,7 @@ use super::memory::{Mapping, check_size};
 use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
 use pinwise_kernels::loops::clock::system_ns;
-use pinwise_kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, counted, variants};
+use pinwise_kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, count_pass_bytes, variants};
 use pinwise_stats::describe::median;
 
 /// What a batch should take, ns.
@@ -66,7 +66,9 @@ impl Bandwidth {
     pub(super) fn new(
         run: &ProbeRun,
         cpus: Vec<usize>,
-        (pattern, bytes, node): (Pattern, usize, Option<usize>),
+        pattern: Pattern,
+        bytes: usize,
+        node: Option<usize>,
     ) -> Result<Arc<Self>, String> {
         let bytes = bytes / BLOCK * BLOCK;
         if bytes == 0 || cpus.is_empty() {
@@ -171,7 +173,7 @@ impl Bandwidth {
                 to: Moment::unpack(member.to.load(Ordering::Relaxed)),
             })
             .collect();
-        let moved = order.slice * order.passes * counted(self.pattern) * self.cpus.len();
+        let moved = order.slice * order.passes * count_pass_bytes(self.pattern) * self.cpus.len();
         // A batch is too long for laps. One that took three times as long as
         // the middle one so far, with nobody pushed off, was stopped.
         let value = moved as f64 / ns;

@@ -54,10 +54,10 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    pub(super) fn new(run: &ProbeRun, (a, b): (usize, usize), port: Port) -> Arc<Self> {
+    pub(super) fn new(run: &ProbeRun, cpus: [usize; 2], port: Port) -> Arc<Self> {
         Arc::new(Self {
             run: run.clone(),
-            cpus: [a, b],
+            cpus,
             port,
             meeting: Meeting::default(),
             sides: [Side::default(), Side::default()],

@@ -29,7 +29,8 @@ impl Transfer {
     /// Why there is none, as a full sentence.
     pub(super) fn new(
         run: &ProbeRun,
-        (a, b): (usize, usize),
+        a: usize,
+        b: usize,
         home: Option<usize>,
     ) -> Result<Arc<Self>, String> {
         Ok(Arc::new(Self {

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use super::lock::{Lock, Manner};
-use super::{Deadline, await_that, collect, found, hints_of, runs_of, start};
+use super::{Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
 use crate::linux::sys;
 use crate::{ContendOrder, Contended, Contender, HintFound, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
@@ -93,7 +93,7 @@ fn calibrate(
         let before: Vec<f64> = (0..TIMES)
             .map(|_| hints.observe_ns(&clock, || true))
             .collect();
-        let hint = found(&hints, &before, &before);
+        let hint = summarise_hints(&hints, &before, &before);
         Ok(hint.map(|hint| (clock, hints, hint)))
     })?;
     drop(to);

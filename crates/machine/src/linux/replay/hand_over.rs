@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 
 use super::calls::{self, sleep_until};
 use super::lock::{Lock, Manner};
-use super::{Answer, Deadline, await_that, collect, found, hints_of, runs_of, start};
+use super::{Answer, Deadline, await_that, collect, hints_of, runs_of, start, summarise_hints};
 use crate::linux::sys;
 use crate::{HandOver, HandOverOrder, HandedOver, MachineError};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
@@ -193,7 +193,7 @@ impl Stage {
         } else {
             in_waits_ns
         };
-        made.hint = found(&hints, &before_ns, &achieved_ns);
+        made.hint = summarise_hints(&hints, &before_ns, &achieved_ns);
         Ok(Some(made))
     }
 

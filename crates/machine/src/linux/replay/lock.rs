@@ -71,11 +71,11 @@ impl Lock {
         manner: &Manner<'_>,
         deadline: &Deadline,
     ) -> Option<Taken> {
-        let runs = (manner.runs, manner.is_endless);
         let waited = wait(
             hints,
             clock,
-            runs,
+            manner.runs,
+            manner.is_endless,
             || self.try_take(),
             || deadline.is_over(),
         );

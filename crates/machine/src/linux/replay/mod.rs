@@ -178,7 +178,7 @@ fn hints_of(wanted_ns: Option<f64>, clock: &Clock) -> Result<Hints, MachineError
 
 /// What hints turned out to take before and in the waits; `None` where there
 /// were none.
-fn found(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Option<HintFound> {
+fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Option<HintFound> {
     if before_ns.is_empty() || achieved_ns.is_empty() {
         return None;
     }

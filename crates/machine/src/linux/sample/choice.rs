@@ -20,7 +20,7 @@ const MOST: f64 = 0.8;
 const WORK: usize = 16 << 20;
 
 /// How callers are found, never [`Stacks::Auto`].
-pub(super) fn chosen(wanted: Stacks, subject: &Subject<'_>, search: &str) -> Stacks {
+pub(super) fn choose_stacks(wanted: Stacks, subject: &Subject<'_>, search: &str) -> Stacks {
     if wanted != Stacks::Auto {
         return wanted;
     }

@@ -1,6 +1,7 @@
 //! Records to [`Samples`]: who was seen where, how often.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::callers::{Lead, PassedOver, Place, Unwinder};
 use super::event::{DEEPEST, Kind, period_ns};
@@ -39,6 +40,14 @@ struct Process {
     /// Programs that it ran before this one.
     generation: u32,
     maps: Maps,
+}
+
+/// What is executed and who called.
+struct Calls {
+    /// Addresses, innermost first; is it one of the kernel?
+    frames: Vec<(u64, bool)>,
+    /// Do they end early?
+    is_broken: bool,
 }
 
 /// Takes records in the order of time.
@@ -124,7 +133,7 @@ impl Collector {
             } else {
                 &line.path
             };
-            self.map(pid, path, (line.start, line.end), line.offset);
+            self.map(pid, path, line.start..line.end, line.offset);
         }
     }
 
@@ -143,8 +152,8 @@ impl Collector {
                 registers,
                 stack,
             } => {
-                let called = self.called(*pid, chain, registers, stack);
-                self.sample(time_ns, *id, (*pid, *tid), called, registers);
+                let calls = self.find_calls(*pid, chain, registers, stack);
+                self.sample(time_ns, *id, *pid, *tid, calls, registers);
             }
             Record::Mapped {
                 pid,
@@ -154,7 +163,7 @@ impl Collector {
                 path,
             } => {
                 let end = start.saturating_add(*length);
-                self.map(*pid, &String::from_utf8_lossy(path), (*start, end), *offset);
+                self.map(*pid, &String::from_utf8_lossy(path), *start..end, *offset);
             }
             Record::Named {
                 pid,
@@ -188,15 +197,15 @@ impl Collector {
         }
     }
 
-    fn map(&mut self, pid: i32, path: &str, (start, end): (u64, u64), offset: u64) {
+    fn map(&mut self, pid: i32, path: &str, addresses: Range<u64>, offset: u64) {
         if is_dump(path) {
             self.dumps.insert(pid, path.to_owned());
         }
         let module = self.module(path);
         let process = self.processes.entry(pid).or_default();
         process.maps.insert(Mapping {
-            start,
-            end,
+            start: addresses.start,
+            end: addresses.end,
             offset,
             module,
         });
@@ -225,8 +234,9 @@ impl Collector {
         &mut self,
         time_ns: u64,
         id: u64,
-        (pid, tid): (i32, i32),
-        (chain, is_broken): (Vec<(u64, bool)>, bool),
+        pid: i32,
+        tid: i32,
+        calls: Calls,
         registers: &Registers<'_>,
     ) {
         let family = self.families.get(&id).copied().unwrap_or(0);
@@ -237,7 +247,7 @@ impl Collector {
         let mut frames = Vec::new();
         let mut seen_of_user = 0;
         let mut innermost = None;
-        for (address, is_kernel) in chain {
+        for (address, is_kernel) in calls.frames {
             let frame = self.frame(pid, address, is_kernel);
             innermost.get_or_insert((frame, address, is_kernel));
             frames.push(frame);
@@ -247,31 +257,37 @@ impl Collector {
             }
         }
         let Some(innermost) = innermost else { return };
-        self.steps.take(time_ns, thread, innermost, registers);
+        let (frame, address, is_kernel) = innermost;
+        self.steps
+            .take(time_ns, thread, frame, address, is_kernel, registers);
         if self.stacks.len() >= MOST_STACKS || self.kept_frames >= MOST_FRAMES {
             frames.truncate(FEWEST_FRAMES);
         }
         let many = frames.len();
-        let count = self.stacks.entry((thread, frames, is_broken)).or_default();
+        let count = self
+            .stacks
+            .entry((thread, frames, calls.is_broken))
+            .or_default();
         if *count == 0 {
             self.kept_frames += many;
         }
         *count += 1;
     }
 
-    /// What is executed and who called, innermost first, and whether that ends
-    /// early.
-    fn called(
+    fn find_calls(
         &mut self,
         pid: i32,
         chain: &Chain<'_>,
         registers: &Registers<'_>,
         stack: &[u8],
-    ) -> (Vec<(u64, bool)>, bool) {
+    ) -> Calls {
         let mut frames: Vec<(u64, bool)> = chain.frames().collect();
         let first = frames.iter().position(|(_, is_kernel)| !is_kernel);
         let (Some(first), Some(process)) = (first, self.processes.get(&pid)) else {
-            return (frames, false);
+            return Calls {
+                frames,
+                is_broken: false,
+            };
         };
         let place = Place {
             pid,
@@ -288,12 +304,15 @@ impl Collector {
             frames.truncate(first + 1 + astray);
         }
         if self.kind.stacks == Stacks::None {
-            return (frames, false);
+            return Calls {
+                frames,
+                is_broken: false,
+            };
         }
         let Some(innermost) = unwinding(frames[first].0, registers) else {
             // A 32-bit program: there is nothing but frame pointers.
             let is_broken = self.kind.stacks == Stacks::Dwarf || frames.len() == first + 1;
-            return (frames, is_broken);
+            return Calls { frames, is_broken };
         };
         let copy = unwind::StackCopy {
             start: innermost.stack_pointer().unwrap_or(0),
@@ -306,7 +325,7 @@ impl Collector {
                 frames.truncate(first);
                 frames.extend(called.into_iter().map(|address| (address, false)));
             }
-            return (frames, is_broken);
+            return Calls { frames, is_broken };
         }
         let PassedOver { mut callers, end } = self.unwinder.passed_over(&place, innermost, &copy);
         if callers.is_empty() && first > 0 {
@@ -326,7 +345,7 @@ impl Collector {
         };
         frames.extend(callers.into_iter().map(|address| (address, false)));
         frames.extend(led);
-        (frames, is_broken)
+        Calls { frames, is_broken }
     }
 
     fn thread(&mut self, pid: i32, tid: i32) -> usize {

@@ -265,7 +265,7 @@ fn choose(
         Some(event) => vec![event],
         None => vec![Event::Cycles, Event::CpuClock, Event::Proc],
     };
-    let stacks = choice::chosen(order.stacks, &order.subject, &search_path());
+    let stacks = choice::choose_stacks(order.stacks, &order.subject, &search_path());
     let mut why = String::new();
     for event in wanted {
         if event == Event::Proc {

@@ -48,7 +48,9 @@ impl Steps {
         &mut self,
         time_ns: u64,
         thread: usize,
-        (frame, address, is_kernel): (usize, u64, bool),
+        frame: usize,
+        address: u64,
+        is_kernel: bool,
         registers: &Registers<'_>,
     ) {
         let values: Vec<u64> = registers.values().collect();

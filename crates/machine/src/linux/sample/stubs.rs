@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, ReadRef, RelocationTarget};
-use pinwise_code::demangled;
+use pinwise_code::demangle;
 use pinwise_profile::Symbol;
 
 /// Bytes of the longest stub; stubs begin at multiples of half of it.
@@ -79,7 +79,7 @@ fn slots<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> BTreeMap<u6
         };
         let symbol = symbols.symbol_by_index(index).ok()?;
         let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-        Some((slot, demangled(name)))
+        Some((slot, demangle(name)))
     });
     named.collect()
 }

@@ -17,7 +17,7 @@ use super::super::sys;
 use super::files::{is_file, program_of, sheltered_path};
 use super::made::NameFiles;
 use super::stubs::Stubs;
-use pinwise_code::demangled;
+use pinwise_code::demangle;
 use pinwise_profile::{Samples, Symbol};
 
 /// Used instead of a path if the code is from the kernel.
@@ -36,7 +36,7 @@ pub(super) fn name(
     let mut notes = name_files.refusals();
     // Names that were not mangled must stay as they are: `a` is no `signed char`.
     let symbolizer = Symbolizer::builder().enable_demangling(false).build();
-    let exact = executed(samples);
+    let exact = find_executed(samples);
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for (index, offset) in offsets.iter().enumerate() {
         if let Some(group) = Group::from_frame(samples, index, *offset) {
@@ -82,7 +82,7 @@ pub(super) fn name(
 
 /// Frames that were executed just then; all others are return addresses, and
 /// the call stands one byte before at the latest.
-fn executed(samples: &Samples) -> BTreeSet<usize> {
+fn find_executed(samples: &Samples) -> BTreeSet<usize> {
     let mut exact = BTreeSet::new();
     for stack in &samples.stacks {
         exact.extend(stack.frames.first());
@@ -171,13 +171,13 @@ fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
         }
     });
     Some(Symbol {
-        name: demangled(&found.name),
+        name: demangle(&found.name),
         offset: found.offset as u64,
         source,
         inlined: found
             .inlined
             .iter()
-            .map(|one| demangled(&one.name))
+            .map(|one| demangle(&one.name))
             .collect(),
     })
 }

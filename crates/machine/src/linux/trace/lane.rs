@@ -117,7 +117,8 @@ impl Lane {
     pub(super) fn take(
         &mut self,
         time_ns: u64,
-        (thread, record): (Tid, Record<'_>),
+        thread: Tid,
+        record: Record<'_>,
         events: &mut Vec<Event>,
     ) {
         let cpu = self.cpu;

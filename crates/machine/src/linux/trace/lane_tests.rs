@@ -51,8 +51,8 @@ fn come(thread: Tid) -> EventKind {
 fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[EventKind]) {
     let mut lane = Lane::new(3, writing);
     let mut events = Vec::new();
-    for (time_ns, &record) in (1..).zip(records) {
-        lane.take(time_ns, record, &mut events);
+    for (time_ns, &(thread, record)) in (1..).zip(records) {
+        lane.take(time_ns, thread, record, &mut events);
     }
     assert!(events.iter().all(|event| event.cpu == 3));
     assert!(events.is_sorted_by_key(|event| event.time_ns));

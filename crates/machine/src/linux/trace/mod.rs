@@ -106,14 +106,14 @@ fn find_out(tier: Tier) -> Result<(), Refusal> {
 }
 
 fn open_on(tier: Tier, target: Target, extent: &Extent) -> Opened {
-    fn boxed(source: PerfSource) -> Box<dyn Source> {
+    fn box_source(source: PerfSource) -> Box<dyn Source> {
         Box::new(source)
     }
     match tier {
         Tier::Proc => Ok(Box::new(Polling::new(target))),
-        Tier::Switch => own_threads(target, extent).map(boxed),
-        Tier::CpuWide => PerfSource::wide(extent).map(boxed),
-        Tier::Tracepoint => PerfSource::points(extent).map(boxed),
+        Tier::Switch => own_threads(target, extent).map(box_source),
+        Tier::CpuWide => PerfSource::wide(extent).map(box_source),
+        Tier::Tracepoint => PerfSource::points(extent).map(box_source),
         Tier::Bpf => bpf::open(),
     }
 }

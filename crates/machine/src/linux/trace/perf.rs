@@ -256,14 +256,14 @@ impl PerfSource {
         for (stream, (ring, lane)) in self.rings.iter_mut().zip(&mut self.lanes).enumerate() {
             let is_full = ring.read(&mut self.bytes);
             let mut last_ns = 0;
-            for (time_ns, record) in Records::new(&self.bytes, self.layout) {
-                lane.take(time_ns, record, &mut self.fresh);
+            for (time_ns, (thread, record)) in Records::new(&self.bytes, self.layout) {
+                lane.take(time_ns, thread, record, &mut self.fresh);
                 last_ns = time_ns;
             }
             // No record comes any more that would say how many.
             if is_full && is_last {
-                let lost = (IDLE, Record::Lost { records: 1 });
-                lane.take(last_ns, lost, &mut self.fresh);
+                let lost = Record::Lost { records: 1 };
+                lane.take(last_ns, IDLE, lost, &mut self.fresh);
             }
             for event in self.fresh.drain(..) {
                 watch(&event);

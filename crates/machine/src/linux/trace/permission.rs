@@ -127,10 +127,10 @@ fn explain(attempt: Attempt, error: &io::Error, setting: &Setting) -> Refusal {
             remedy: Some("docker run --cap-add PERFMON".to_owned()),
         };
     }
-    denied(attempt, paranoid, &words, setting)
+    explain_denial(attempt, paranoid, &words, setting)
 }
 
-fn denied(attempt: Attempt, paranoid: i32, words: &str, setting: &Setting) -> Refusal {
+fn explain_denial(attempt: Attempt, paranoid: i32, words: &str, setting: &Setting) -> Refusal {
     let most = match attempt {
         Attempt::Own(_) => 2,
         Attempt::Wide => 0,

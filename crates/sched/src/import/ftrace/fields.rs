@@ -36,7 +36,7 @@ pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<RawKind, String> {
             let (who, target) = rest.wakeup()?;
             RawKind::Waking { who, target }
         }
-        b"sched_migrate_task" => rest.moved()?,
+        b"sched_migrate_task" => rest.read_move()?,
         b"sched_process_fork" => RawKind::Fork {
             parent: rest.person("comm=", " pid=")?.thread,
             child: rest.person("child_comm=", " child_pid=")?,
@@ -103,7 +103,7 @@ impl<'a> Rest<'a> {
         Ok((who, self.cpu("CPU:")?))
     }
 
-    fn moved(&mut self) -> Result<RawKind, String> {
+    fn read_move(&mut self) -> Result<RawKind, String> {
         let who = self.person("comm=", " pid=")?;
         self.value("prio=")?;
         self.value("orig_cpu=")?;

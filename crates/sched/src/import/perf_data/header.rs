@@ -53,7 +53,7 @@ impl Header {
         let start = read_at(reader, 0..104)?;
         let is_big_endian = start.starts_with(b"2");
         let mut bytes = Bytes::new(&start, is_big_endian);
-        let short = || cut(length, "its header is 104 bytes long");
+        let short = || report_cut(length, "its header is 104 bytes long");
         bytes.skip(8).ok_or_else(short)?;
         let size = bytes.u64().ok_or_else(short)?;
         let mut header = Self {
@@ -323,6 +323,6 @@ fn read_at(reader: &mut (impl Read + Seek), place: Range<u64>) -> io::Result<Vec
     Ok(bytes)
 }
 
-fn cut(length: u64, what: &str) -> ImportError {
+fn report_cut(length: u64, what: &str) -> ImportError {
     ImportError::damaged(length, format!("the file ends here; {what}"))
 }

@@ -18,14 +18,17 @@ const DIFFERS_MOVES: u64 = 10;
 
 /// What the scheduler did with an arm, as a full sentence.
 pub(super) fn sentence(name: &str, figures: &TraceFigures) -> String {
-    let mut clauses = vec![format!("{name} {}", moved(&figures.totals.migrations))];
+    let mut clauses = vec![format!(
+        "{name} {}",
+        describe_moves(&figures.totals.migrations)
+    )];
     clauses.extend(sharing(figures));
-    clauses.extend(queued(figures));
+    clauses.extend(describe_queueing(figures));
     format!("{}.", clauses.join("; "))
 }
 
 /// `migrated 412 times, 20 of them across LLCs, 3 across packages`.
-fn moved(moves: &MigrationCounts) -> String {
+fn describe_moves(moves: &MigrationCounts) -> String {
     let [_, _, far @ ..] = moves.crossings();
     let mut far: Vec<String> = far
         .iter()
@@ -57,7 +60,7 @@ fn sharing(figures: &TraceFigures) -> Option<String> {
     Some(match (avoidable, sharing.percent) {
         (Some(share), _) => format!(
             "{share:.0} % of its CPU time was beside a busy SMT sibling while a core idled{}",
-            sharing.by.as_ref().map_or("", blamed)
+            sharing.by.as_ref().map_or("", name_culprit)
         ),
         (None, Some(_)) => format!(
             "{shared:.0} % of its CPU time was beside a busy SMT sibling, while no core idled"
@@ -67,7 +70,7 @@ fn sharing(figures: &TraceFigures) -> Option<String> {
 }
 
 /// Who did more than half of it.
-fn blamed(by: &SharingCauses) -> &'static str {
+fn name_culprit(by: &SharingCauses) -> &'static str {
     let half = 0.5 * (by.scheduler_s + by.mask_s + by.other_processes_s);
     if by.scheduler_s > half {
         ", by the scheduler"
@@ -87,7 +90,7 @@ fn queued_percent(figures: &TraceFigures) -> Option<f64> {
     (runnable > 0.0).then(|| 100.0 * waited / runnable)
 }
 
-fn queued(figures: &TraceFigures) -> Option<String> {
+fn describe_queueing(figures: &TraceFigures) -> Option<String> {
     let share = queued_percent(figures).filter(|&share| share >= WORTH_PERCENT)?;
     let idle = figures.idle_while_waiting.percent;
     let idle = idle.filter(|&share| share >= WORTH_PERCENT);
@@ -167,10 +170,10 @@ fn differ_in_moves(one: Traced<'_>, other: Traced<'_>) -> Option<String> {
     };
     let differs = many - few >= DIFFERS_MOVES && many >= DIFFERS_FACTOR * few;
     differs.then(|| {
-        let first = format!("{} {}", one.0, moved(&moves(one)));
+        let first = format!("{} {}", one.0, describe_moves(&moves(one)));
         let second = match moves(other).total() {
             0 => format!("{} never did", other.0),
-            _ => format!("{} {}", other.0, moved(&moves(other))),
+            _ => format!("{} {}", other.0, describe_moves(&moves(other))),
         };
         format!("{first}, and {second}")
     })

@@ -76,7 +76,7 @@ impl SimulatedFleet {
     /// Makes it up; its nodes follow one by one.
     #[must_use]
     pub fn new(plan: SimulationPlan) -> Self {
-        let faults = chosen(&plan);
+        let faults = choose_faults(&plan);
         let planted = faults.iter().map(|(&node, fault)| PlantedFault {
             node: name(node, plan.nodes),
             fault: fault.name().to_owned(),
@@ -139,7 +139,7 @@ impl SimulatedFleet {
 
 /// Which nodes have which fault. Every kind of fault comes once before any
 /// comes twice, in random order.
-fn chosen(plan: &SimulationPlan) -> BTreeMap<usize, Fault> {
+fn choose_faults(plan: &SimulationPlan) -> BTreeMap<usize, Fault> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

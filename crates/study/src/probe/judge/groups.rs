@@ -147,7 +147,7 @@ pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion 
     boundary(case, kind, claim, &shared)
 }
 
-fn contradicted(kind: LevelKind, claim: String, measured: String, confidence: f64) -> Opinion {
+fn contradict_claim(kind: LevelKind, claim: String, measured: String, confidence: f64) -> Opinion {
     Opinion {
         verdict: Agreement::Contradicted,
         claim,
@@ -182,7 +182,7 @@ fn by_measurement(kind: LevelKind, level: &WiringLevel) -> String {
 fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
     let measured = by_measurement(kind, level);
     if level.confidence >= SURE {
-        return contradicted(kind, claim, measured, level.confidence);
+        return contradict_claim(kind, claim, measured, level.confidence);
     }
     Opinion::cannot_tell(
         claim,
@@ -229,7 +229,7 @@ fn no_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> Opinion {
     if shared.is_empty() {
         agrees(claim, measured, 0.9)
     } else {
-        contradicted(LevelKind::Smt, claim, measured, 0.9)
+        contradict_claim(LevelKind::Smt, claim, measured, 0.9)
     }
 }
 
@@ -278,7 +278,7 @@ fn boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) 
     let is_separate = quantile(&across, 0.1) > quantile(&inside, 0.9);
     if far < NO_BOUNDARY * near {
         let is_enough = inside.len().min(across.len()) >= ENOUGH_PAIRS;
-        contradicted(
+        contradict_claim(
             kind,
             claim,
             format!("{measured} There is no boundary."),
@@ -363,7 +363,7 @@ fn undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet])
     };
     match (shared.is_empty(), shares, separate) {
         (false, true, _) | (true, _, true) => agrees(claim, measured, 0.7),
-        (false, _, true) | (true, true, _) => contradicted(kind, claim, measured, 0.8),
+        (false, _, true) | (true, true, _) => contradict_claim(kind, claim, measured, 0.8),
         _ => Opinion::cannot_tell(claim, measured),
     }
 }

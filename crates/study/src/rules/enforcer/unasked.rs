@@ -18,7 +18,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         let own = self.held.get(&process).cloned();
         let own = own.filter(|held| held.start == identity.start);
         let was_asked = self.asked.remove(&process) == Some(identity.start);
-        let inherited = self.inherited(process, &identity);
+        let inherited = self.find_inherited(process, &identity);
         let (is_held, is_heir) = (own.is_some(), inherited.is_some());
         let Some(mut held) = inherited.or(own) else {
             return;
@@ -65,7 +65,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     }
 
     /// What a process has from a parent that was placed here.
-    pub(super) fn inherited(&mut self, process: i32, identity: &Identity) -> Option<Held> {
+    pub(super) fn find_inherited(&mut self, process: i32, identity: &Identity) -> Option<Held> {
         let parent = self.held.get(&identity.parent)?.clone();
         let mask = self.host.mask(process)?;
         let nice = self.host.nice(process)?;

@@ -143,7 +143,12 @@ impl Idle {
             let writes = *writes
                 .entry(frame)
                 .or_insert_with(|| writes_at(samples, frame));
-            seen.note(samples, stack, sites.around(samples, frame), writes);
+            seen.note(
+                samples,
+                stack,
+                sites.find_loop_around(samples, frame),
+                writes,
+            );
         }
         let steps = steps(samples);
         let mut idle = Self::default();

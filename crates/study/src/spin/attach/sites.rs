@@ -172,7 +172,7 @@ impl Sites {
             return None;
         }
         for (level, &frame) in user.iter().enumerate().take(LEVELS) {
-            let Some(found) = self.around(samples, frame) else {
+            let Some(found) = self.find_loop_around(samples, frame) else {
                 continue;
             };
             // A loop of work is work, whoever called it; a caller's loop counts
@@ -214,7 +214,11 @@ impl Sites {
     }
 
     /// The innermost loop.
-    pub(super) fn around(&mut self, samples: &Samples, frame: usize) -> Option<&SpinLoop> {
+    pub(super) fn find_loop_around(
+        &mut self,
+        samples: &Samples,
+        frame: usize,
+    ) -> Option<&SpinLoop> {
         let found = self.loops.entry(frame).or_insert_with(|| {
             let Frame { pid, address, .. } = samples.frames[frame];
             loop_at(samples.code_at(pid, address)?, address)

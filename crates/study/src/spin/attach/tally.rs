@@ -50,6 +50,14 @@ struct Heat {
     callers: BTreeMap<Vec<usize>, u64>,
 }
 
+/// Where a stack was seen waiting.
+struct Located {
+    site: Site,
+    /// Frames inside of the one that waits.
+    depth: usize,
+    standing: Standing,
+}
+
 /// Samples sorted by what they were seen in.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -71,19 +79,27 @@ impl Tally {
             .map(|stack| {
                 let (site, depth) = sites.locate(samples, stack)?;
                 let standing = sites.standing(samples, stack.frames[0], &site);
-                Some((site, depth, standing))
+                Some(Located {
+                    site,
+                    depth,
+                    standing,
+                })
             })
             .collect();
-        let acquitted = acquitted(samples, &located);
+        let acquitted = find_passing_loops(samples, &located);
         let asking = Asking::from_samples(samples);
         let mut tally = Self::default();
         for (stack, located) in samples.stacks.iter().zip(located) {
             *tally.used_ns.entry(stack.thread).or_default() += stack.weight_ns;
-            let waits = located.filter(|(site, ..)| !acquitted.contains(site));
+            let waits = located.filter(|located| !acquitted.contains(&located.site));
             let found = waits.or_else(|| {
                 let depth = asking.depth(samples, stack)?;
                 let site = Site::in_function(samples, stack.frames[depth], LoopKind::Asking);
-                Some((site, depth, Standing::AtAtomic))
+                Some(Located {
+                    site,
+                    depth,
+                    standing: Standing::AtAtomic,
+                })
             });
             // The hint of a loop that is only passed through says less than that its
             // thread never gets anywhere.
@@ -94,11 +110,11 @@ impl Tally {
                 } else {
                     LoopKind::BareLoad
                 };
-                Some((
-                    Site::in_function(samples, frame, kind),
-                    0,
-                    Standing::AtAtomic,
-                ))
+                Some(Located {
+                    site: Site::in_function(samples, frame, kind),
+                    depth: 0,
+                    standing: Standing::AtAtomic,
+                })
             });
             match found {
                 Some(found) => tally.note(stack, found),
@@ -115,15 +131,17 @@ impl Tally {
         }
     }
 
-    fn note(&mut self, stack: &Stack, (site, depth, standing): (Site, usize, Standing)) {
-        let heat = self.heat.entry(site).or_default();
+    fn note(&mut self, stack: &Stack, located: Located) {
+        let heat = self.heat.entry(located.site).or_default();
         heat.count += stack.count;
-        if standing == Standing::AtHint {
+        if located.standing == Standing::AtHint {
             heat.hinting += stack.count;
         }
         heat.weight_ns += stack.weight_ns;
         *heat.threads.entry(stack.thread).or_default() += stack.weight_ns;
-        let callers = stack.frames[depth + 1..].iter().take(DEEPEST_CALLER);
+        let callers = stack.frames[located.depth + 1..]
+            .iter()
+            .take(DEEPEST_CALLER);
         *heat.callers.entry(callers.copied().collect()).or_default() += stack.weight_ns;
     }
 
@@ -207,15 +225,15 @@ impl Tally {
 /// Loops with hints that do not wait, as they are hardly ever seen where they would:
 /// readers of the kernel's clock hint only when it was just being set. A loop is judged as
 /// a whole: the clock that it reads beside its hint may take as long.
-fn acquitted(samples: &Samples, located: &[Option<(Site, usize, Standing)>]) -> BTreeSet<Site> {
+fn find_passing_loops(samples: &Samples, located: &[Option<Located>]) -> BTreeSet<Site> {
     let mut seen: BTreeMap<&Site, (u64, u64)> = BTreeMap::new();
     for (stack, located) in samples.stacks.iter().zip(located) {
-        let Some((site, _, standing)) = located else {
+        let Some(located) = located else {
             continue;
         };
-        let (all, waiting) = seen.entry(site).or_default();
+        let (all, waiting) = seen.entry(&located.site).or_default();
         *all += stack.count;
-        *waiting += u64::from(*standing != Standing::Elsewhere) * stack.count;
+        *waiting += u64::from(located.standing != Standing::Elsewhere) * stack.count;
     }
     seen.retain(|site, (all, waiting)| {
         site.hints() > 0 && (*waiting as f64) < LEAST_WAITING * *all as f64

@@ -25,7 +25,7 @@ pub(super) fn hand_overs(
     for (arm, cells) in arms.iter().zip(cells) {
         let rows = plan.delays.iter().zip(cells).map(|(&delay, cell)| {
             let (hold, delay) = plan.times(delay);
-            self::cell(arm, cell, (ms(hold), ms(delay)), costs)
+            self::cell(arm, cell, ms(hold), ms(delay), costs)
         });
         record.algorithms.push(algorithm(arm, rows.collect()));
     }
@@ -76,7 +76,7 @@ fn counts(cell: &ReplayCell) -> bool {
     !cell.unstable && cell.predicted.seen == ReleaseSeen::Spinning
 }
 
-fn cell(arm: &Arm, cell: &Cell, (hold_ms, delay_ms): (f64, f64), costs: Costs) -> ReplayCell {
+fn cell(arm: &Arm, cell: &Cell, hold_ms: f64, delay_ms: f64, costs: Costs) -> ReplayCell {
     let costs = Costs {
         hint_ns: cell.wanted_ns(costs.hint_ns),
         yield_ns: cell.yield_ns,

@@ -156,7 +156,7 @@ pub fn run(
 ) -> Result<SpinReplayRecord> {
     let (topology, _) = machine.topology()?;
     let (holder, waiter) = two_cpus(&topology)?;
-    let own_ns = probed(machine, Probe::Pause { cpu: waiter })?;
+    let own_ns = probe_median(machine, Probe::Pause { cpu: waiter })?;
     let Some(wanted_ns) = plan.hint_ns.or(own_ns) else {
         bail!("the duration of a spin hint cannot be measured here; give it with --pause-ns");
     };
@@ -167,7 +167,7 @@ pub fn run(
     };
     let arms = plan.algorithms.iter().map(|a| Arm::new(*a, &setting));
     let arms: Vec<Arm> = arms.collect::<Result<_>>()?;
-    let wake_ns = wake_ns(plan, (holder, waiter), machine)?;
+    let wake_ns = wake_ns(plan, holder, waiter, machine)?;
     let costs = Costs {
         hint_ns: wanted_ns,
         wake_ns,
@@ -197,7 +197,7 @@ pub fn run(
     if plan.experiment == Experiment::Contend {
         contend::run(plan, &arms, &topology, machine, on_cell, &mut record)?;
     } else {
-        let cells = hand_over_all(plan, &arms, (holder, waiter), costs, machine, on_cell)?;
+        let cells = hand_over_all(plan, &arms, holder, waiter, costs, machine, on_cell)?;
         assemble::hand_overs(plan, &arms, &cells, costs, &mut record);
     }
     assemble::notes(&topology, &mut record);
@@ -222,11 +222,11 @@ fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
 }
 
 /// The median of a probe of the machine, ns; `None` where it cannot be made.
-fn probed(machine: &mut (impl Prober + ?Sized), probe: Probe) -> Result<Option<f64>> {
+fn probe_median(machine: &mut (impl Prober + ?Sized), probe: Probe) -> Result<Option<f64>> {
     /// Batches, and how long they may take.
     const BATCHES: usize = 60;
     const LIMIT: Duration = Duration::from_millis(800);
-    Ok(super::probed(machine, probe, BATCHES, LIMIT)?)
+    Ok(super::probe_median(machine, probe, BATCHES, LIMIT)?)
 }
 
 /// From the release until a waiter that was parked has the lock, ns: the median
@@ -235,7 +235,8 @@ fn probed(machine: &mut (impl Prober + ?Sized), probe: Probe) -> Result<Option<f
 /// sleeps for 50 µs. `None` where all were disturbed, or threads contend.
 fn wake_ns(
     plan: &ReplayPlan,
-    (holder_cpu, waiter_cpu): (usize, usize),
+    holder_cpu: usize,
+    waiter_cpu: usize,
     machine: &mut (impl Replayer + ?Sized),
 ) -> Result<Option<f64>> {
     const ITEMS: usize = 10;
@@ -272,7 +273,8 @@ fn wake_ns(
 fn hand_over_all(
     plan: &ReplayPlan,
     arms: &[Arm],
-    (holder_cpu, waiter_cpu): (usize, usize),
+    holder_cpu: usize,
+    waiter_cpu: usize,
     costs: Costs,
     machine: &mut (impl Replayer + ?Sized),
     on_cell: OnCell<'_>,
@@ -294,7 +296,7 @@ fn hand_over_all(
                     hold,
                     delay,
                     items: plan.items,
-                    limit: limit(arm, (hold, delay), costs, plan.items),
+                    limit: limit(arm, hold, delay, costs, plan.items),
                     is_realtime: plan.is_realtime,
                 };
                 cells[at].add(machine.hand_over(&order)?);
@@ -344,7 +346,7 @@ impl Cell {
 
 /// Four times what a cell should take: on a busy machine most items are left
 /// out, and what few there are will do.
-fn limit(arm: &Arm, (hold, delay): (Duration, Duration), costs: Costs, items: usize) -> Duration {
+fn limit(arm: &Arm, hold: Duration, delay: Duration, costs: Costs, items: usize) -> Duration {
     const REST: Duration = Duration::from_millis(20);
     const START: Duration = Duration::from_millis(500);
     let free_after = hold.saturating_sub(delay).as_nanos() as f64;

@@ -178,13 +178,13 @@ fn load(number: &[u32], twist: &[Complex<f64>], points: &mut [Complex<f64>]) {
         point.im = 0.0;
     }
     for (point, &limb) in points.iter_mut().zip(second).rev() {
-        point.im = balanced(limb, &mut carry);
+        point.im = balance_limb(limb, &mut carry);
     }
     for point in &mut points[first.len()..] {
         point.re = 0.0;
     }
     for (point, &limb) in points.iter_mut().zip(first).skip(1).rev() {
-        point.re = balanced(limb, &mut carry);
+        point.re = balance_limb(limb, &mut carry);
     }
     // The first limb has nobody to carry to.
     points[0].re = f64::from(number[0] + carry);
@@ -195,7 +195,7 @@ fn load(number: &[u32], twist: &[Complex<f64>], points: &mut [Complex<f64>]) {
 
 /// A limb as −5000 to 4999, with the carry for the next larger one.
 #[inline]
-fn balanced(limb: u32, carry: &mut u32) -> f64 {
+fn balance_limb(limb: u32, carry: &mut u32) -> f64 {
     let value = limb + *carry;
     *carry = u32::from(value >= BASE / 2);
     f64::from(value) - f64::from(*carry * BASE)

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use super::super::capture::read_file;
 use super::files::{is_file, open_regular};
-use pinwise_code::demangled;
+use pinwise_code::demangle;
 use pinwise_profile::Symbol;
 
 /// Files that are kept open at most.
@@ -238,7 +238,7 @@ impl<'a> Covered<'a> {
             let mut bytes = vec![0; name.length];
             file.read_exact_at(&mut bytes, name.at).ok()?;
             Some(Symbol {
-                name: demangled(&String::from_utf8_lossy(&bytes)),
+                name: demangle(&String::from_utf8_lossy(&bytes)),
                 offset: address - name.start,
                 source: None,
                 inlined: Vec::new(),
