@@ -92,7 +92,20 @@ impl Server {
             return Err("there is more than one @ (write those of a password as %40)".to_owned());
         }
         let (text, security) = Security::take(text)?;
+        let (text, names, ports) = take_hosts(&text)?;
         let mut config: Config = text.parse().map_err(|error| not_understood(&error))?;
+        for name in &names {
+            config.host(if name.is_empty() { SOCKETS } else { name });
+        }
+        for &port in &ports {
+            config.port(port);
+        }
+        let (hosts, ports) = (config.get_hosts().len().max(1), config.get_ports().len());
+        if ports > 1 && ports != hosts {
+            return Err(format!(
+                "it names {ports} ports for {hosts} hosts (write one for all, or one each)"
+            ));
+        }
         // libpq has milliseconds, and the client library reads seconds.
         if let Some(given) = config.get_tcp_user_timeout() {
             let given = Duration::from_millis(given.as_secs());
@@ -206,6 +219,48 @@ impl Server {
         let hash = fnv1a(format!("{shown}{addresses}").bytes());
         format!("{}-{hash:016x}", readable.collect::<String>())
     }
+}
+
+/// Takes hosts and ports out of a URL whose parameters name any: as in libpq,
+/// these replace what the authority says, and are lists. The client library
+/// would add them to the authority's, and take a list for one name.
+fn take_hosts(url: &str) -> Result<(String, Vec<String>, Vec<u16>), String> {
+    let (before, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let is_of_hosts = |part: &&str| part.starts_with("host=") || part.starts_with("port=");
+    let (own, kept): (Vec<&str>, Vec<&str>) = parameters.split('&').partition(is_of_hosts);
+    if own.is_empty() {
+        return Ok((url.to_owned(), Vec::new(), Vec::new()));
+    }
+    let (scheme, rest) = before.split_once("://").unwrap_or(("", before));
+    let (authority, database) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    let (mut names, mut ports): (Vec<_>, Vec<_>) = hosts.split(',').map(split_port).unzip();
+    for (name, value) in form_urlencoded::parse(own.join("&").replace('+', "%2B").as_bytes()) {
+        let values = value.split(',').map(str::to_owned).collect();
+        match &*name {
+            "host" => names = values,
+            _ => ports = values,
+        }
+    }
+    let read_port = |port: &String| match port.as_str() {
+        "" => Ok(PORT),
+        port => port.parse().map_err(|_| format!("'{port}' is not a port")),
+    };
+    let ports = ports.iter().map(read_port).collect::<Result<_, _>>()?;
+    if names.iter().all(String::is_empty) {
+        names.clear();
+    }
+    let text = format!("{scheme}://{user}{database}?{}", kept.join("&"));
+    Ok((text.trim_end_matches('?').to_owned(), names, ports))
+}
+
+/// A host of a URL's authority, and its port, which may be empty.
+fn split_port(text: &str) -> (String, String) {
+    let end = text.rfind(']').unwrap_or(0);
+    let (name, port) = text.split_at(text[end..].find(':').map_or(text.len(), |at| end + at));
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let name = form_urlencoded::parse(name.as_bytes()).map(|(name, _)| name.into_owned());
+    (name.collect(), port.trim_start_matches(':').to_owned())
 }
 
 fn is_socket(host: &Host) -> bool {

@@ -21,6 +21,27 @@ fn urls_are_read_and_shown_without_passwords() {
         "postgres:///pin",
         "postgres:///pin?host=/var/run/postgresql",
     );
+    // Parameters replace the authority's hosts and ports, as in libpq.
+    check(
+        "postgres://localhost/pin?host=/run/x",
+        "postgres:///pin?host=/run/x",
+    );
+    check(
+        "postgres://me:secret@db:5433/pin?host=%2Frun%2Fx",
+        "postgres://me@/pin?host=/run/x&port=5433",
+    );
+    check(
+        "postgres://[::1]:1,db/pin?port=5433",
+        "postgres://::1:5433,db:5433/pin",
+    );
+    check(
+        "postgres://x/pin?host=a,b&port=,5433&sslmode=disable",
+        "postgres://a,b:5433/pin",
+    );
+    check(
+        "postgres://%2Frun%2Fx:5433/pin?host=",
+        "postgres:///pin?host=/var/run/postgresql&port=5433",
+    );
     check(
         "postgres://db/pin?sslmode=verify-full&connect_timeout=2&sslrootcert=/r",
         "postgres://db/pin",
@@ -60,8 +81,8 @@ fn what_leaves_the_machine_is_known() {
     check("postgres://db/pin?hostaddr=127.0.0.1", true);
     check("postgres:///pin?hostaddr=192.0.2.1", false);
     for mixed in [
-        "db/pin?host=/run",
-        "localhost/pin?host=/run",
+        "db,%2Frun/pin",
+        "db/pin?host=localhost,/run",
         "/pin?host=/run&hostaddr=::1",
     ] {
         let error = Location::parse(&format!("postgres://{mixed}")).unwrap_err();
@@ -93,6 +114,8 @@ fn refusals_show_no_password_and_say_what_to_do() {
         &["me:***@db/pin", "sslmode=allow", "prefer"],
     );
     check("postgres:me:secret@db", &["USER@HOST"]);
+    check("postgres://a,b,c/pin?port=1,2", &["2 ports for 3 hosts"]);
+    check("postgres://a/pin?port=x", &["'x' is not a port"]);
     check(
         "postgres://me:secret/@db:x/pin",
         &["--store 'postgres://me:***@db"],
