@@ -27,18 +27,32 @@ pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Longest file read: the largest captures and matrices have a few megabytes,
-/// and a device has no end.
-const LONGEST_FILE: u64 = 256 << 20;
+/// Longest record read, bytes.
+const LONGEST_RECORD: u64 = 256 << 20;
+/// Longest machine or matrix read, bytes: the largest have a few megabytes, and what is
+/// made of them takes several times as much.
+const LONGEST_MACHINE: u64 = 32 << 20;
+
+/// The text of a record, or of what is as long.
+pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
+    read_up_to(path, LONGEST_RECORD)
+}
+
+/// The text of a machine or a matrix.
+pub(super) fn read_machine_file(path: &Path) -> anyhow::Result<String> {
+    read_up_to(path, LONGEST_MACHINE)
+}
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
-pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
+fn read_up_to(path: &Path, most: u64) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?
-        .take(LONGEST_FILE + 1)
+        .take(most + 1)
         .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST_FILE {
-        anyhow::bail!("it is longer than {} MiB", LONGEST_FILE >> 20);
+    if bytes.len() as u64 > most {
+        anyhow::bail!("it is longer than {} MiB", most >> 20);
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    // Without a second copy of what is valid.
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }

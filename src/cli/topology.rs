@@ -102,7 +102,7 @@ pub(super) fn read_named(argument: &str, path: &Path) -> anyhow::Result<(Topolog
         true => None,
         false => {
             let named = || format!("{argument} {}", path.display());
-            Some(files::read_file(path).with_context(named)?)
+            Some(files::read_machine_file(path).with_context(named)?)
         }
     };
     read_machine(argument, path, text)

@@ -14,7 +14,7 @@ use super::build::{
 use super::{Cache, CacheType, CpuSet, Device, Identity, MemoryAttributes, Restriction, Warning};
 
 /// Largest number of XML nodes read; a 384-CPU export has about 10,000.
-const NODES_LIMIT: u32 = 4_000_000;
+const NODES_LIMIT: u32 = 1_000_000;
 
 /// Attributes of an element that are read; hwloc writes some thirty. The parser
 /// compares each with each.

@@ -22,7 +22,7 @@ fn record_of(argument: &str, path: &Path) -> anyhow::Result<TopologyRecord> {
     let named = || format!("{argument} {}", path.display());
     let text = match path.is_dir() {
         true => None,
-        false => Some(files::read_file(path).with_context(named)?),
+        false => Some(files::read_machine_file(path).with_context(named)?),
     };
     if let Some(text) = text
         .as_deref()

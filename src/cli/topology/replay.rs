@@ -11,7 +11,8 @@ use pinwise_wiring::{Evidence, PairMatrix, infer};
 
 pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
     let shown = file.display();
-    let text = files::read_file(file).with_context(|| format!("topology replay {shown}"))?;
+    let text =
+        files::read_machine_file(file).with_context(|| format!("topology replay {shown}"))?;
     let matrix = PairMatrix::from_csv(&text).with_context(|| format!("topology replay {shown}"))?;
     let cpus = matrix.len();
     let wiring = infer(&Evidence {
