@@ -14,8 +14,9 @@ const MOST_PLACES: usize = 6;
 const LEAST_SHARE: f64 = 0.005;
 /// From this share of CPU time on, work may hide waits.
 const LEAST_WORK: f64 = 0.05;
-const UNSEEN: &str =
-    "Waits through function pointers, several queues or interpreters count as work.";
+const UNSEEN: &str = "Waits through function pointers, several queues, a lock for each look, short \
+                      sleeps, system calls that do not poll or receive, interpreters or a JVM's \
+                      first compilers count as work.";
 const MOST_THREADS: usize = 8;
 const MOST_LINES: usize = 8;
 
