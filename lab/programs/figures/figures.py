@@ -28,6 +28,7 @@ def main():
             "switches": totals.get("switches"),
             "threads": totals.get("threads"),
         },
+        "causes": waits.get("because") or {},
         "at_least": record.get("lower_bounds", []),
         "at_most": ["queued"] * bool(waits.get("is_upper_bound"))
         + ["cpu_time"] * bool(totals.get("cpu_is_upper_bound")),
