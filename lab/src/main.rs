@@ -43,6 +43,7 @@ mod scale;
 mod search;
 mod share;
 mod spin_replay;
+mod spins;
 mod table;
 mod topology;
 mod tracing;
@@ -75,7 +76,7 @@ enum Benchmark {
 use Benchmark::{Command, Library};
 
 /// In the order of `docs/benchmarks.md`.
-const BENCHMARKS: [(&str, Benchmark); 31] = [
+const BENCHMARKS: [(&str, Benchmark); 32] = [
     ("method", Library(method::run)),
     ("aa", Command(aa::run)),
     ("gates", Command(gates::run)),
@@ -100,6 +101,7 @@ const BENCHMARKS: [(&str, Benchmark); 31] = [
     ("pages", Command(pages::run)),
     ("sampling", Command(sampling::run)),
     ("jitter", Command(jitter::run)),
+    ("spins", Command(spins::run)),
     ("spin_replay", Command(spin_replay::run)),
     ("binding", Command(binding::run)),
     ("rules", Command(rules::run)),
