@@ -493,3 +493,24 @@ fn xml_may_repeat_itself_and_be_deep() {
     let (_folder, path) = file("deep.xml", xml(&deep.concat()));
     check(&path, [1, 1, 0, 1, 1], &[]);
 }
+
+/// A file within its bounds that takes more memory than there is.
+#[test]
+fn without_memory_one_line_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("many.capture");
+    let line = |cpu| format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id\t{cpu}\n");
+    let lines: String = (0..500_000).map(line).collect();
+    let head = "pinwise-capture 1\nsys/devices/system/cpu/online\t0-1\n";
+    std::fs::write(&file, format!("{head}{lines}end\n")).unwrap();
+    let limited = "ulimit -v 120000; exec \"$0\" topology --from \"$1\"";
+    let output = Command::new("sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_pinwise")])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let (_, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.starts_with("error: out of memory"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+}
