@@ -126,6 +126,10 @@ function readNode(raw: NodeRecord) {
     cpus: parseCpus(text(raw.cpus)),
     bytes: number(raw.memory_bytes),
     allowed: raw.allowed !== false,
+    memory: text(raw.memory_kind),
+    near: text(raw.near_cpus),
+    bandwidth: number(raw.bandwidth_mb_per_s),
+    latency: number(raw.latency_ns),
   };
 }
 

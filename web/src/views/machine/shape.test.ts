@@ -11,6 +11,7 @@ import {
   cacheWords,
   comparedLevels,
   groupWords,
+  memoryRows,
   orderOf,
   reportedGroups,
   runsOf,
@@ -108,6 +109,46 @@ const flat = (units: Unit[], kind: Unit['kind']): Unit[] =>
     ...(unit.kind === kind ? [unit] : []),
     ...flat(unit.children, kind),
   ]);
+
+describe('memory', () => {
+  const node = (
+    number: number,
+    cpus: string,
+    more: Record<string, unknown> = {},
+  ): Record<string, unknown> => ({
+    node: number,
+    cpus,
+    memory_bytes: 2 ** 34,
+    allowed: true,
+    memory_kind: null,
+    near_cpus: null,
+    bandwidth_mb_per_s: null,
+    latency_ns: null,
+    ...more,
+  });
+  const rows = (nodes: Record<string, unknown>[]) =>
+    memoryRows(
+      readMachine({ schema: 'pinwise.topology/1', numa_nodes: nodes }),
+    );
+
+  test('of one kind beside CPUs has no table', () => {
+    expect(rows([node(0, '0-1'), node(1, '2-3')])).toEqual([]);
+  });
+
+  test('of several kinds is listed with what the firmware says of it', () => {
+    const hbm = {
+      near_cpus: '0-3',
+      memory_kind: 'HBM',
+      bandwidth_mb_per_s: 90_000,
+      latency_ns: 120,
+    };
+    expect(rows([node(0, '0-3'), node(1, '', hbm), node(2, '')])).toEqual([
+      [0, '0-3', '16 GiB', null, null, null],
+      [1, 'none, nearest 0-3', '16 GiB', 'HBM', '90.0 GB/s', '120 ns'],
+      [2, 'none', '16 GiB', null, null, null],
+    ]);
+  });
+});
 
 describe('units', () => {
   test('stand within each other, and those of which nothing is known come last', () => {

@@ -2,7 +2,7 @@
 // and the order of CPUs that puts near ones side by side.
 
 import { formatCpus } from '../../cpus';
-import { bytes, count } from '../../format';
+import { bytes, count, quantity } from '../../format';
 import type { Cache, Cpu, Level, Machine } from './record';
 
 /** A unit of the drawing; a CPU is one without children. */
@@ -179,6 +179,25 @@ export function cacheWords(machine: Machine): string[] {
   return [...counted].map(([words, times]) =>
     times > 1 ? `${times} × ${words}` : words,
   );
+}
+
+/** NUMA nodes of which more is known than their CPUs and size, or that have no CPUs; none where all are plain. */
+export function memoryRows(machine: Machine): (string | number | null)[][] {
+  const isPlain = (node: Machine['nodes'][number]): boolean =>
+    node.cpus.length > 0 &&
+    node.memory === '' &&
+    node.bandwidth === null &&
+    node.latency === null;
+  if (machine.nodes.every(isPlain)) return [];
+  return machine.nodes.map((node) => [
+    node.node,
+    formatCpus(node.cpus) ||
+      (node.near ? `none, nearest ${node.near}` : 'none'),
+    node.bytes === null ? null : sizeWords(node.bytes),
+    node.memory || null,
+    node.bandwidth === null ? null : quantity(node.bandwidth / 1e3, 'GB/s'),
+    node.latency === null ? null : quantity(node.latency, 'ns'),
+  ]);
 }
 
 /** Levels whose groups both the report and a measurement can have. */

@@ -25,7 +25,7 @@ import { drawing } from './drawing';
 import { heatmap } from './heatmap';
 import type { Machine, Measure, Measured, Verdict } from './record';
 import { readMachine } from './record';
-import { comparedLevels, groupWords, verdictOf } from './shape';
+import { comparedLevels, groupWords, memoryRows, verdictOf } from './shape';
 
 /** The view of a "pinwise.topology" record. */
 export function machineView(record: AnyRecord): View {
@@ -49,6 +49,7 @@ export function machineView(record: AnyRecord): View {
       ),
     measured && drift(measured),
     measured && costs(measured),
+    memories(machine),
     devices(machine),
     about(machine),
     measured && effort(measured, machine.started),
@@ -243,6 +244,24 @@ function pauseWords(measured: Measured): string {
   const values = measured.pause.map((p) => p.ns.value).sort((a, b) => a - b);
   const middle = quantity(values[Math.floor(values.length / 2)], 'ns');
   return `${middle} in the middle of ${count(values.length, 'CPU')}, from ${quantity(values[0], 'ns')} to ${quantity(values[values.length - 1], 'ns')}`;
+}
+
+/** Memory of several kinds, or without CPUs, as the firmware describes it. */
+function memories(machine: Machine): HTMLElement | null {
+  const rows = memoryRows(machine);
+  if (rows.length === 0) return null;
+  const table: Table = {
+    caption: 'Memory of each NUMA node, as the firmware describes it',
+    columns: [
+      ...numberColumns('NUMA node'),
+      { name: 'CPUs' },
+      ...numberColumns('Memory'),
+      { name: 'Kind' },
+      ...numberColumns('Bandwidth', 'Latency'),
+    ],
+    rows,
+  };
+  return section('NUMA nodes', tableElement(table));
 }
 
 /** Devices on the PCI bus, with the CPUs near each. */
