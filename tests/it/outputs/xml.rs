@@ -31,10 +31,6 @@ fn xml_of(topology: &Topology) -> String {
 /// that it does not list, a node that their CPUs do not say, and long domains.
 fn comparable(topology: &Topology) -> Topology {
     let mut plain = topology.clone();
-    // What memory is like is not exported.
-    for node in &mut plain.numa_nodes {
-        node.attributes = pinwise_topology::MemoryAttributes::default();
-    }
     plain.restrictions.clear();
     plain.quota = None;
     plain.devices.update(|devices| {
@@ -111,6 +107,51 @@ fn machines_with_kinds_and_cpus_out_of_reach_are_read_again() {
             .contains("\"c\"\nd")
     );
     check_round_trip(&topology, "out of reach");
+}
+
+/// DRAM and HBM beside the same CPUs, memory behind CXL near all of them, and one that
+/// nobody places.
+const MEMORIES: &str = r#"<topology version="2.0"><object type="Machine" cpuset="0x3">
+ <object type="NUMANode" os_index="4" cpuset="0x3" gp_index="9" subtype="CXL" local_memory="8589934592"/>
+ <object type="NUMANode" os_index="5" cpuset="0x0" gp_index="10" subtype="a &lt; b" local_memory="1000"/>
+ <object type="Core" cpuset="0x1">
+  <object type="NUMANode" os_index="0" cpuset="0x1" gp_index="5" subtype="DRAM" local_memory="4294967296"/>
+  <object type="NUMANode" os_index="2" cpuset="0x1" gp_index="6" subtype="HBM" local_memory="1073741824"/>
+  <object type="PU" os_index="0" cpuset="0x1"/></object>
+ <object type="Core" cpuset="0x2">
+  <object type="NUMANode" os_index="1" cpuset="0x2" gp_index="7" subtype="DRAM" local_memory="4294967296"/>
+  <object type="PU" os_index="1" cpuset="0x2"/></object></object>
+ <memattr name="Bandwidth">
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="5" value="22500"/>
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="6" value="90000"/>
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="10" value="7"/>
+ </memattr>
+ <memattr name="Latency">
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="9" value="250"/>
+ </memattr></topology>"#;
+
+#[test]
+fn what_memory_is_like_is_read_again_and_known_to_hwloc() {
+    let (topology, _) = Topology::from_hwloc_xml(MEMORIES).unwrap();
+    check_round_trip(&topology, "memories");
+    if !has_hwloc("what_memory_is_like_is_read_again_and_known_to_hwloc") {
+        return;
+    }
+    let file = File::new(&xml_of(&topology));
+    let output = Command::new("lstopo-no-graphics")
+        .args(["--memattrs", "-i"])
+        .arg(&file.path)
+        .output()
+        .unwrap();
+    let (out, err) = texts(&output);
+    for line in [
+        "= 22500 from cpuset 0x00000001",
+        "= 90000 from cpuset 0x00000001",
+        "= 250 from cpuset 0x00000003",
+        "= 7 from cpuset 0x00000003",
+    ] {
+        assert!(out.contains(line), "{line}: {out}{err}");
+    }
 }
 
 /// A machine from an unpacked snapshot: `machines.rs` goes through all of them,

@@ -9,11 +9,13 @@
 //! fractions nor gaps.
 
 mod devices;
+mod memory;
 
 use std::collections::BTreeSet;
 
 use super::markup::escape;
 use super::measured::matrix::latency;
+use memory::{bitmap, locality};
 use pinwise_record::{LevelName, Measured, TopologyRecord};
 use pinwise_topology::{Cache, CacheType, Cpu, CpuSet, Device, Identity, Node, NumaNode, Topology};
 
@@ -37,11 +39,14 @@ pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
         text: String::new(),
         objects: 0,
         indexes: 0,
+        node_indexes: vec![None; topology.numa_nodes.len()],
     };
     export.object(&tree, 1);
     if let Some(measured) = &record.measured {
         export.distances(measured);
     }
+    let attributes = memory::attributes(topology, &export.node_indexes);
+    export.text.push_str(&attributes);
     export.kinds();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n{}</topology>\n",
@@ -71,9 +76,10 @@ fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
     let mut known: BTreeSet<CpuSet> = units.iter().map(|(_, cpus)| cpus.clone()).collect();
     known.insert(topology.online.clone());
     for (index, node) in topology.numa_nodes.iter().enumerate() {
-        if fits(&node.cpus, &known) {
-            known.insert(node.cpus.clone());
-            units.push((Part::NodeGroup(index), node.cpus.clone()));
+        let cpus = locality(node);
+        if fits(cpus, &known) {
+            known.insert(cpus.clone());
+            units.push((Part::NodeGroup(index), cpus.clone()));
         }
     }
     for cpus in topology
@@ -153,10 +159,10 @@ fn cache_type(cache: &Cache) -> Option<String> {
 
 /// For each NUMA node the object that it hangs on: the outermost below the
 /// machine with the same CPUs, else the smallest that holds them; the machine
-/// for memory without CPUs.
+/// for memory that is near no CPUs.
 fn memory_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
     let nodes = topology.numa_nodes.iter();
-    nodes.map(|node| home(tree, &node.cpus, true)).collect()
+    nodes.map(|node| home(tree, locality(node), true)).collect()
 }
 
 /// For each device the object that it hangs on: the outermost of the smallest
@@ -197,6 +203,8 @@ struct Export<'a> {
     objects: usize,
     /// Objects written so far, for hwloc's `gp_index`.
     indexes: usize,
+    /// That of each NUMA node which has been written.
+    node_indexes: Vec<Option<usize>>,
 }
 
 impl Export<'_> {
@@ -321,17 +329,10 @@ impl Export<'_> {
             if self.homes[index] != object || node.node > CpuSet::MAX_CPU {
                 continue;
             }
-            let size = node
-                .memory_bytes
-                .map_or_else(String::new, |bytes| format!(" local_memory=\"{bytes}\""));
             self.indexes += 1;
-            let cpus = bitmap(&node.cpus);
-            let nodes = bitmap(&CpuSet::single(node.node));
-            self.text.push_str(&format!(
-                "{indent}<object type=\"NUMANode\" os_index=\"{}\" cpuset=\"{cpus}\" complete_cpuset=\"{cpus}\" nodeset=\"{nodes}\" complete_nodeset=\"{nodes}\" gp_index=\"{}\"{size}/>\n",
-                node.node,
-                self.indexes
-            ));
+            self.node_indexes[index] = Some(self.indexes);
+            self.text
+                .push_str(&memory::object(node, indent, self.indexes));
         }
     }
 
@@ -339,7 +340,7 @@ impl Export<'_> {
     fn nodeset(&self, cpus: &CpuSet, is_machine: bool) -> CpuSet {
         let nodes = self.topology.numa_nodes.iter();
         nodes
-            .filter(|node| is_machine || node.cpus.intersects(cpus))
+            .filter(|node| is_machine || locality(node).intersects(cpus))
             .map(|node| node.node)
             .collect()
     }
@@ -454,21 +455,4 @@ fn complete_rows(topology: &Topology, measured: &Measured) -> Vec<usize> {
         }
     }
     rows
-}
-
-/// hwloc's way to write sets: words of 32 bits, the most significant first.
-fn bitmap(cpus: &CpuSet) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in cpus.words() {
-        words.push(format!("0x{:08x}", word & 0xffff_ffff));
-        words.push(format!("0x{:08x}", word >> 32));
-    }
-    while words.len() > 1 && words.last().is_some_and(|word| word == "0x00000000") {
-        words.pop();
-    }
-    if words.is_empty() {
-        return "0x0".to_owned();
-    }
-    words.reverse();
-    words.join(",")
 }
