@@ -9,7 +9,7 @@ use super::make_unique;
 use crate::cli::args::CompareArgs;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::RunSetting;
-use pinwise_machine::linux::{Ledger, LedgerOptions, discover, read_host_facts, read_interrupts};
+use pinwise_machine::linux::{Ledger, LedgerOptions, discover, read_interrupts, read_tuners};
 use pinwise_placement::{InterruptCpus, InterruptPlace, InterruptWish};
 use pinwise_record::{Finding, Severity};
 use pinwise_study::compare::ArmPlan;
@@ -103,7 +103,7 @@ pub(super) fn ledger(
         bail!("--irq moves interrupts of this host: omit it with --machine {machine}");
     }
 
-    let tuners = read_host_facts(Path::new("/")).tuners;
+    let tuners = read_tuners(Path::new("/"));
     if tuners.iter().any(|name| name == "irqbalance") {
         bail!(
             "--irq: irqbalance moves interrupts every few seconds; stop it meanwhile (systemctl stop irqbalance)"

@@ -98,6 +98,12 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
     }
 }
 
+/// Names of running programs that move other programs' threads, below `root`.
+#[must_use]
+pub fn read_tuners(root: &Path) -> Vec<String> {
+    Host { root }.tuners()
+}
+
 /// Does the kernel move pages to who uses them? `None` where it cannot.
 pub(super) fn numa_balancing(root: &Path) -> Option<bool> {
     let mode = Host { root }.number::<u32>("proc/sys/kernel/numa_balancing");
