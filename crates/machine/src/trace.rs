@@ -99,12 +99,22 @@ pub struct Throttling {
 }
 
 impl Throttling {
-    /// That of two cgroups, one within the other.
+    /// That of two cgroups beside each other, which hold back different threads.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             periods: self.periods + other.periods,
             times: self.times + other.times,
             held: self.held + other.held,
+        }
+    }
+
+    /// That of two cgroups, one within the other. Both hold the same threads back, often at
+    /// the same time, and the kernel counts that time in each: the tighter one has it all.
+    pub(crate) fn nested(self, other: Self) -> Self {
+        Self {
+            periods: self.periods.max(other.periods),
+            times: self.times.max(other.times),
+            held: self.held.max(other.held),
         }
     }
 }

@@ -88,6 +88,40 @@ fn a_limit_is_an_arm_whose_throttled_time_is_its_own() {
     );
 }
 
+/// A limit and one around it stop the same threads, in the same periods.
+#[test]
+fn limits_within_each_other_are_counted_once() {
+    let test = "limits_within_each_other_are_counted_once";
+    let Some(outer) = Group::limited_to(0.3, test) else {
+        return skipped(test, "no cgroup can be made");
+    };
+    let trial = Trial::new();
+    let spin = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+    let all = format!("for p in 1 2 3; do ({spin}) & done; wait");
+    let enter = format!("echo $$ > {}/cgroup.procs; exec \"$@\"", outer.0.display());
+    let outer = ["sh", "-c", &enter, "sh"];
+    let arguments = ["compare", "--limit", "0.3", "--max-runs", "8", "--shell=sh"];
+    let mut command = trial.pinwise_within(&outer, &[&arguments[..], &["--", &all]].concat());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let record = trial.stored();
+    let runs = arm(&record, "limit=0.3")["runs"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let wall_s: f64 = runs.iter().map(|run| run["wall_s"].as_f64().unwrap()).sum();
+    let times: u64 = runs
+        .iter()
+        .map(|run| run["throttled"].as_u64().unwrap())
+        .sum();
+    // Periods of 100 ms, one more where a run begins within one.
+    let periods = wall_s / 0.1 + runs.len() as f64;
+    assert!(
+        times > 0 && times as f64 <= periods,
+        "{times} of {periods}: {runs:?}"
+    );
+}
+
 #[test]
 fn a_cpuset_of_its_own_leaves_a_command_no_other_cpus() {
     let test = "a_cpuset_of_its_own_leaves_a_command_no_other_cpus";

@@ -57,7 +57,7 @@ impl LinuxMachine {
         let deserter = self.end_companions();
         let groups = std::mem::take(&mut self.groups);
         let throttled = groups.iter().filter_map(JoinedGroup::throttling);
-        let throttled = throttled.reduce(Throttling::plus);
+        let throttled = throttled.reduce(Throttling::nested);
         let outcomes = match &mut self.ledger {
             Some(ledger) => ledger.undo_all(),
             None => Vec::new(),
@@ -72,7 +72,7 @@ impl LinuxMachine {
                 .throttled
                 .into_iter()
                 .chain(throttled)
-                .reduce(Throttling::plus),
+                .reduce(Throttling::nested),
             ..run
         })
     }
@@ -99,6 +99,8 @@ impl LinuxMachine {
                     reason: error.to_string(),
                 })?;
         let sched_ext = SchedExt::read(Path::new("/"));
+        // What was held back between runs is no run's.
+        let _between = self.throttled_around();
         let before = self.counters.totals();
         let (child, started) = self.start(
             &workload.command,

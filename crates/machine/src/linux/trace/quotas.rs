@@ -222,15 +222,29 @@ impl Quotas {
                 self.watch(folder);
             }
         }
-        let mut sum = Throttling::default();
         for watched in self.watched.values_mut() {
             watched.update();
-            sum.periods += watched.taken.periods;
-            sum.times += watched.taken.times;
-            sum.held += watched.taken.held;
         }
-        (!self.is_blind).then_some(sum)
+        let taken = self.watched.iter();
+        let taken = taken.map(|(folder, watched)| (folder.as_path(), watched.taken));
+        (!self.is_blind).then(|| sum_of_tree(&taken.collect()))
     }
+}
+
+/// What cgroups took in all. A group and one within it hold the same threads back; groups
+/// beside each other hold others.
+fn sum_of_tree(taken: &BTreeMap<&Path, Throttling>) -> Throttling {
+    let mut within: BTreeMap<&Path, Throttling> = BTreeMap::new();
+    let mut sum = Throttling::default();
+    // What lies within a folder comes after it.
+    for (folder, own) in taken.iter().rev() {
+        let both = own.nested(within.remove(folder).unwrap_or_default());
+        let mut around = folder.ancestors().skip(1);
+        let place = around.find(|path| taken.contains_key(path));
+        let place = place.map_or(&mut sum, |path| within.entry(path).or_default());
+        *place = place.plus(both);
+    }
+    sum
 }
 
 /// All cgroups for CPU time that can be seen, and whether these are all.
@@ -260,6 +274,27 @@ mod tests {
             cpu: 0,
             what,
         }
+    }
+
+    #[test]
+    fn a_cgroup_and_one_within_it_hold_the_same_threads_back() {
+        let held = |ms: u64| Throttling {
+            periods: 10,
+            times: ms / 10,
+            held: Duration::from_millis(ms),
+        };
+        let groups = [
+            ("/sys/fs/cgroup", 0),
+            ("/sys/fs/cgroup/a", 70),
+            ("/sys/fs/cgroup/a/b", 60),
+            ("/sys/fs/cgroup/a/b/deep/er", 50),
+            ("/sys/fs/cgroup/c/one", 40),
+            ("/sys/fs/cgroup/c/two", 30),
+        ];
+        let taken = groups.map(|(path, ms)| (Path::new(path), held(ms)));
+        let sum = sum_of_tree(&BTreeMap::from(taken));
+        assert_eq!(sum.held, Duration::from_millis(70 + 40 + 30));
+        assert_eq!((sum.times, sum.periods), (14, 30));
     }
 
     #[test]
