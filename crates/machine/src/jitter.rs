@@ -102,6 +102,8 @@ pub struct Isolation {
     pub nohz_full: CpuSet,
     /// CPUs whose RCU callbacks other CPUs run (`rcu_nocbs`).
     pub rcu_nocbs: CpuSet,
+    /// CPUs on which kernel threads and workers that belong to no CPU may run.
+    pub kernel_threads: CpuSet,
     /// Are interrupts that the kernel places itself kept off isolated CPUs?
     pub has_managed_irq: bool,
     /// CPUs that interrupts may use unless something else is set

@@ -159,11 +159,11 @@ mod tests {
 
     #[test]
     fn a_pod_learns_what_it_was_given() {
-        let told = |cpuset: &str, limit: Option<f64>| {
+        let in_group = |group: &str, cpuset: &str, limit: Option<f64>| {
             let mut topology = Topology::from_synthetic("numa:2 core:4 pu:2").unwrap();
             let leaves = CpuSet::parse_list(cpuset).unwrap();
             topology.allowed.clone_from(&leaves);
-            topology.restrictions = vec![Restriction::limit("cpuset /kubepods/pod1", leaves)];
+            topology.restrictions = vec![Restriction::limit(format!("cpuset {group}"), leaves)];
             let source = "/sys/fs/cgroup/cpu.max".to_owned();
             topology.quota = limit.map(|cpus| Quota { cpus, source });
             let mut examined = Examined {
@@ -178,13 +178,14 @@ mod tests {
                 .unwrap();
             format!("{} {}", pod.sentence, pod.advice)
         };
+        let told = |cpuset: &str, limit| in_group("/kubepods/pod1", cpuset, limit);
         assert_eq!(
             told("2-5", Some(4.0)),
             "This pod has CPUs 2-5 to itself: 2 whole cores. "
         );
         let split = told("2,4,8", None);
         assert!(
-            split.starts_with("This pod has CPUs 2,4,8 to itself, but others run on siblings in 3 of its cores, on 2 NUMA nodes. "),
+            split.starts_with("This pod has CPUs 2,4,8, to itself if it is Guaranteed, but others run on siblings in 3 of its cores, on 2 NUMA nodes. "),
             "{split}"
         );
         for option in ["full-pcpus-only=true", "single-numa-node"] {
@@ -198,6 +199,21 @@ mod tests {
             "{shared}"
         );
         assert!(shared.contains("--cpu-manager-policy=static"), "{shared}");
+        let one = told("3", Some(1.0));
+        assert!(
+            one.starts_with(
+                "This pod has CPU 3 to itself, but others run on the sibling in its core. "
+            ),
+            "{one}"
+        );
+        // The pool that the static policy leaves to others.
+        let pooled = in_group("/kubepods/burstable/pod2", "0-7", None);
+        assert!(
+            pooled.starts_with(
+                "This pod runs in the shared pool on CPUs 0-7, without a limit. For CPUs of its own"
+            ),
+            "{pooled}"
+        );
     }
 
     #[test]
@@ -211,10 +227,11 @@ mod tests {
         isolation.isolated = list("2-3");
         isolation.irq_cpus = vec![(30, list("0-3")), (31, list("0-1"))];
         isolation.rcu_nocbs = list("2-3");
+        isolation.kernel_threads = list("0-3");
         let sentence = |examined: &Examined| diagnose(examined).findings[0].sentence.clone();
         let told = sentence(&examined);
         assert!(
-            told.ends_with("Still possible there: 1 interrupt, the timer tick."),
+            told.ends_with("Still possible there: 1 interrupt, the timer tick, kernel threads."),
             "{told}"
         );
         let advice = diagnose(&examined).findings[0].advice.clone();
@@ -224,6 +241,7 @@ mod tests {
         );
         examined.facts.isolation.irq_cpus.clear();
         examined.facts.isolation.nohz_full = list("2-3");
+        examined.facts.isolation.kernel_threads = list("0-1");
         assert!(!sentence(&examined).contains("Still"));
     }
 

@@ -36,10 +36,23 @@ pub fn read_isolation(root: &Path) -> Isolation {
         Some((number, cpus))
     });
     let mask = text(&format!("{irq}/default_smp_affinity"));
+    let workers = text("sys/devices/virtual/workqueue/cpumask");
+    let workers = workers.and_then(|mask| CpuSet::parse_mask(&mask).ok());
+    // Kernel threads have the mask of their parent; in a container, another process has
+    // its number.
+    let parent = text("proc/2/status").filter(|text| text.starts_with("Name:\tkthreadd\n"));
+    let threads = parent.and_then(|text| {
+        let mut lines = text.lines();
+        let cpus = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        CpuSet::parse_list(cpus.trim()).ok()
+    });
     Isolation {
         isolated: read_isolated(list),
         rcu_nocbs: rcu_nocbs.unwrap_or_default().union(&nohz_full),
         nohz_full,
+        kernel_threads: workers
+            .unwrap_or_default()
+            .union(&threads.unwrap_or_default()),
         has_managed_irq: option("isolcpus")
             .is_some_and(|words| words.split(',').any(|word| word == "managed_irq")),
         irq_default: mask.and_then(|mask| CpuSet::parse_mask(&mask).ok()),
@@ -64,6 +77,11 @@ mod tests {
         put("sys/devices/system/cpu/nohz_full", "3\n");
         put("proc/irq/default_smp_affinity", "3\n");
         put("proc/irq/38/smp_affinity_list", "0-3\n");
+        put("sys/devices/virtual/workqueue/cpumask", "9\n");
+        put(
+            "proc/2/status",
+            "Name:\tkthreadd\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1\n",
+        );
         put(
             "proc/cmdline",
             "root=/dev/vda isolcpus=managed_irq,domain,2-3 nohz_full=3 rcu_nocbs=2\n",
@@ -75,6 +93,7 @@ mod tests {
                 isolated: list("2-3"),
                 nohz_full: list("3"),
                 rcu_nocbs: list("2-3"),
+                kernel_threads: list("0-1,3"),
                 has_managed_irq: true,
                 irq_default: Some(list("0-1")),
                 irq_cpus: vec![(38, list("0-3"))],

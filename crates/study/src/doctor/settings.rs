@@ -2,7 +2,7 @@
 //! permissions.
 
 use pinwise_format::{count_of, trimmed};
-use pinwise_topology::Level;
+use pinwise_topology::{CpuSet, Level, Restriction};
 use serde_json::json;
 
 use super::CheckOutcome::{self, Found, InOrder, Unavailable};
@@ -121,25 +121,28 @@ pub(super) fn cpuset(examined: &Examined) -> CheckOutcome {
     if online.is_subset(allowed) {
         return InOrder("allowed_cpus");
     }
-    let by: Vec<&str> = examined
-        .topology
-        .restrictions
-        .iter()
-        .filter(|r| !online.is_subset(&r.leaves))
-        .map(|r| r.by.as_str())
-        .collect();
-    Found(
-        note(
-            "allowed_cpus",
-            3,
-            format!(
-                "Only CPUs {allowed} of {online} may be used: {}.",
-                by.join(", ")
-            ),
-            "",
-        )
-        .with("allowed", allowed.to_string()),
-    )
+    // The kernel takes CPUs outside of a cpuset out of the masks of its threads.
+    let reachable = examined.topology.reachable();
+    let open = |r: &Restriction| if r.is_mask { &reachable } else { online };
+    let by = examined.topology.restrictions.iter();
+    let by = by.filter(|r| !open(r).is_subset(&r.leaves));
+    let by: Vec<&str> = by.map(|r| r.by.as_str()).collect();
+    let cpus = with_noun(allowed);
+    let sentence = match online.is_subset(&reachable) {
+        true => format!(
+            "Programs start on {cpus} of {online}: the affinity mask says so, which a placement may leave."
+        ),
+        false => format!("Only {cpus} of {online} may be used: {}.", by.join(", ")),
+    };
+    let finding = note("allowed_cpus", 3, sentence, "");
+    Found(finding.with("allowed", allowed.to_string()))
+}
+
+fn with_noun(cpus: &CpuSet) -> String {
+    match cpus.len() {
+        1 => format!("CPU {cpus}"),
+        _ => format!("CPUs {cpus}"),
+    }
 }
 
 /// What the kubelet gave to this pod, and which of its options would give more.
@@ -150,33 +153,37 @@ pub(super) fn pod(examined: &Examined) -> CheckOutcome {
     let topology = &examined.topology;
     let allowed = &topology.allowed;
     let limit = topology.quota.as_ref().map(|quota| quota.cpus);
-    let is_part = topology.restrictions.iter().any(|r| !r.is_mask);
-    // The static policy gives whole CPUs, whose time the limit does not cut.
-    let is_exclusive = is_part && limit.is_none_or(|cpus| cpus >= allowed.len() as f64);
-    let counts = topology.counts();
-    let (split, nodes) = (
-        topology.split_cores(),
-        topology.allowed_units(Level::Numa).len(),
-    );
+    let cpusets = topology.restrictions.iter().filter(|r| !r.is_mask);
+    let cpusets: Vec<&str> = cpusets.map(|r| r.by.as_str()).collect();
+    // The kubelet names the cgroups of pods that never have CPUs to themselves.
+    let is_pooled = cpusets
+        .iter()
+        .any(|by| by.contains("burstable") || by.contains("besteffort"));
+    // The static policy gives whole CPUs, whose time the limit does not cut. Newer kubelets
+    // set no limit there, and then the pool of others looks the same.
+    let is_exclusive =
+        !cpusets.is_empty() && !is_pooled && limit.is_none_or(|cpus| cpus >= allowed.len() as f64);
+    let cpus = with_noun(allowed);
     let mut advice: Vec<&str> = Vec::new();
     let mut sentence = match (is_exclusive, limit) {
-        (true, _) => format!("This pod has CPUs {allowed} to itself"),
+        (true, Some(_)) => format!("This pod has {cpus} to itself"),
+        (true, None) => format!("This pod has {cpus}, to itself if it is Guaranteed"),
         (false, Some(limit)) => format!(
-            "This pod runs in the shared pool on CPUs {allowed}, for {} CPUs of time",
-            trimmed(limit)
+            "This pod runs in the shared pool on {cpus}, for {} of time",
+            match trimmed(limit) {
+                one if one == "1" => "1 CPU".to_owned(),
+                other => format!("{other} CPUs"),
+            }
         ),
-        (false, None) => {
-            format!("This pod runs in the shared pool on CPUs {allowed}, without a limit")
-        }
+        (false, None) => format!("This pod runs in the shared pool on {cpus}, without a limit"),
     };
-    if !is_exclusive {
-        advice.push("For CPUs of its own: requests equal to limits, in whole CPUs, and the kubelet's --cpu-manager-policy=static.");
-    } else {
+    let split = topology.split_cores();
+    if is_exclusive {
+        let nodes = topology.allowed_units(Level::Numa).len();
+        let cores = topology.counts().cores as u64;
         sentence.push_str(&match split {
-            0 => format!(
-                ": {}",
-                count_of(counts.cores as u64, "whole core", "whole cores")
-            ),
+            0 => format!(": {}", count_of(cores, "whole core", "whole cores")),
+            1 if cores == 1 => ", but others run on the sibling in its core".to_owned(),
             split => format!(", but others run on siblings in {split} of its cores"),
         });
         if split > 0 {
@@ -188,6 +195,8 @@ pub(super) fn pod(examined: &Examined) -> CheckOutcome {
             sentence.push_str(&format!(", on {nodes} NUMA nodes"));
             advice.push("One node: the kubelet's --topology-manager-policy=single-numa-node.");
         }
+    } else {
+        advice.push("For CPUs of its own: requests equal to limits, in whole CPUs, and the kubelet's --cpu-manager-policy=static.");
     }
     sentence.push('.');
     let finding = note("pod", 5, sentence, advice.join(" "));
@@ -254,9 +263,16 @@ pub(super) fn isolated(examined: &Examined) -> CheckOutcome {
         (irqs > 0).then(|| count_of(irqs as u64, "interrupt", "interrupts")),
         (!isolated.is_subset(&isolation.nohz_full)).then(|| "the timer tick".to_owned()),
         (!isolated.is_subset(&isolation.rcu_nocbs)).then(|| "RCU callbacks".to_owned()),
+        isolated
+            .intersects(&isolation.kernel_threads)
+            .then(|| "kernel threads".to_owned()),
     ];
     let disturbing: Vec<String> = disturbing.into_iter().flatten().collect();
-    let sentence = format!("CPUs {isolated} are isolated: only threads placed there run there.");
+    let sentence = format!(
+        "{} {} isolated: only threads placed there run there.",
+        with_noun(isolated),
+        if isolated.len() == 1 { "is" } else { "are" },
+    );
     let rest = examined.topology.online.difference(isolated);
     let (sentence, advice) = match disturbing.is_empty() {
         true => (sentence, String::new()),
