@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::caveats;
 use super::companions;
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
-use super::{steadiness, throttling};
+use super::{cache_or_clock, caveats, steadiness, throttling};
 use pinwise_format::three_digits;
 use pinwise_machine::RunSetting;
 use pinwise_record::{
@@ -55,6 +54,7 @@ pub(super) fn all(
         short_runs(record),
         caveats::coarse_figure(record, results),
         steadiness::finding(record),
+        cache_or_clock::finding(record),
     ]
     .into_iter()
     .flatten()

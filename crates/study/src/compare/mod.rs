@@ -11,6 +11,7 @@
 mod advice;
 mod assemble;
 mod budget;
+mod cache_or_clock;
 mod caveats;
 mod companions;
 mod contrast;

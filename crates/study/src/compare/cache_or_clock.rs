@@ -1,0 +1,117 @@
+//! Where last-level caches and cores differ: does the program gain from the larger cache
+//! or from the faster cores? Contrasts are with the baseline, and their intervals hold
+//! together: two that have nothing in common tell their arms apart.
+
+use pinwise_record::{Arm, Comparison, ContrastVerdict, Finding, Severity};
+
+/// The answer, where both were measured to the end.
+pub(super) fn finding(record: &Comparison) -> Option<Finding> {
+    let (cache, clock) = (arm(record, "largest-llc")?, arm(record, "best-core")?);
+    let (of_cache, of_clock) = (standing(record, cache)?, standing(record, clock)?);
+    let answer = if of_cache.high < of_clock.low {
+        "from the larger cache than from faster cores"
+    } else if of_clock.high < of_cache.low {
+        "from faster cores than from the larger cache"
+    } else if of_cache.is_same && of_clock.is_same {
+        return Some(note(
+            "Neither the larger cache nor faster cores make a difference to this program."
+                .to_owned(),
+            String::new(),
+        ));
+    } else {
+        let (cache, clock) = (&cache.placement.name, &clock.placement.name);
+        return Some(note(
+            "Whether this program gains more from the larger cache or from faster cores is undecided."
+                .to_owned(),
+            format!("Compare the two alone: --place {cache} --place {clock}"),
+        ));
+    };
+    let (cache, clock) = (&cache.name, &clock.name);
+    let sentence = format!("This program gains more {answer} ({cache} against {clock}).");
+    Some(note(sentence, String::new()))
+}
+
+fn note(sentence: String, advice: String) -> Finding {
+    Finding::new("cache_or_clock", Severity::Note, sentence, advice)
+}
+
+fn arm<'a>(record: &'a Comparison, placement: &str) -> Option<&'a Arm> {
+    let mut arms = record.arms.iter();
+    arms.find(|arm| {
+        let name = &arm.placement.name;
+        name.split(['*', '/']).next() == Some(placement)
+    })
+}
+
+/// An arm's cost over that of the baseline.
+struct Standing {
+    low: f64,
+    high: f64,
+    is_same: bool,
+}
+
+fn standing(record: &Comparison, arm: &Arm) -> Option<Standing> {
+    if arm.name == record.baseline {
+        return Some(Standing {
+            low: 1.0,
+            high: 1.0,
+            is_same: true,
+        });
+    }
+    let mut contrasts = record.contrasts.iter();
+    let contrast = contrasts.find(|contrast| contrast.arm == arm.name)?;
+    // What speaks against a claim of one arm does so here.
+    let is_sure = !contrast.is_withheld();
+    let end = |end: Option<f64>, open: f64| end.filter(|_| is_sure).unwrap_or(open);
+    Some(Standing {
+        low: end(contrast.low, 0.0),
+        high: end(contrast.high, f64::INFINITY),
+        is_same: contrast.verdict == ContrastVerdict::Same,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::ContrastRecord;
+
+    /// A record whose arms beside the baseline are these, with their intervals.
+    fn said(cache: (f64, f64), clock: (f64, f64), change: fn(&mut ContrastRecord)) -> String {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        assert_eq!(finding(&record), None);
+        let mut contrast = record.contrasts[0].clone();
+        let baseline = record.baseline.clone();
+        let mut others = record.arms.iter_mut().filter(|arm| arm.name != baseline);
+        record.contrasts.clear();
+        for (name, (low, high)) in [("largest-llc/mem=local", cache), ("best-core*4", clock)] {
+            let arm = others.next().unwrap();
+            arm.placement.name = name.to_owned();
+            contrast.arm.clone_from(&arm.name);
+            (contrast.low, contrast.high) = (Some(low), Some(high));
+            change(&mut contrast);
+            record.contrasts.push(contrast.clone());
+        }
+        let finding = finding(&record).unwrap();
+        format!("{} {}", finding.sentence, finding.advice)
+    }
+
+    #[test]
+    fn cache_and_clock_are_told_apart_by_intervals_with_nothing_in_common() {
+        let (fast, slow) = ((0.7, 0.8), (0.9, 1.1));
+        let cache = said(fast, slow, |_| {});
+        let words = "This program gains more from the larger cache than from faster cores";
+        assert!(cache.starts_with(words), "{cache}");
+        let clock = said(slow, fast, |_| {});
+        assert!(clock.contains("more from faster cores than"), "{clock}");
+        let both = said((0.7, 0.95), slow, |_| {});
+        let advice = "--place largest-llc/mem=local --place best-core*4";
+        assert!(both.ends_with(advice), "{both}");
+        let doubtful = said(fast, slow, |contrast| contrast.depends_on_time = true);
+        assert!(doubtful.contains("is undecided"), "{doubtful}");
+        let same = said((0.99, 1.01), (0.99, 1.01), |contrast| {
+            contrast.verdict = ContrastVerdict::Same;
+        });
+        assert!(same.starts_with("Neither"), "{same}");
+    }
+}
