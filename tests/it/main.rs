@@ -30,6 +30,7 @@ mod gate;
 mod kernels;
 mod ladder;
 mod library;
+mod limits_vm;
 mod linux;
 mod live;
 mod machines;

@@ -40,9 +40,10 @@ const WHOLE: &str = "it";
 
 /// Modules of it that start emulated machines or a cluster: minutes, in which they
 /// mostly wait. What the machines showed is recorded and tested always.
-const APART: [&str; 5] = [
+const APART: [&str; 6] = [
     "devices_vm::",
     "fleet_slurm::",
+    "limits_vm::",
     "memory_vm::",
     "restore_vm::",
     "trace_vm::",

@@ -1,0 +1,86 @@
+//! Limits of version 2 of cgroups, which hosts of containers have: a verdict under a
+//! permanent one, and limits and cpusets of a command's own, of which nothing is left
+//! however pinwise ends. On an emulated machine with a real kernel.
+
+use crate::vm;
+
+const TEST: &str = "limits_vm::limits_of_cgroups_of_version_2";
+
+/// Moments at which pinwise is killed while a run has a cgroup of its own.
+const FAULTS: [&str; 3] = [
+    "after-change:kill:2",
+    "running:kill:2",
+    "before-restore:kill:2",
+];
+
+/// In the guest: four processes and one under a limit that one fits into, then arms with
+/// groups of their own.
+fn script() -> String {
+    let mut text = String::from(
+        "export PINWISE_STORE=none; cd /sys/fs/cgroup\n\
+         echo '+cpu +cpuset' >cgroup.subtree_control\n\
+         mkdir outer; echo '150000 100000' >outer/cpu.max\n\
+         spin='i=0; while [ $i -lt 4000 ]; do i=$((i+1)); done'\n\
+         groups() { for d in pinwise-*; do [ ! -d $d ] || echo $d; done; }\n\
+         partition() { cat cpuset.cpus.isolated cpuset.cpus.effective; }\n\
+         echo '@@ permanent'\n\
+         (echo 0 >outer/cgroup.procs; exec \"$0\" compare --parameter processes=1,4 --max-runs 12 \
+          --shell=sh \"for p in \\$(seq {processes}); do ($spin) & done; wait\") 2>&1\n\
+         echo \"status $?\"\n\
+         echo '@@ own limit'\n\
+         \"$0\" -v compare --limit 0.2 --max-runs 6 --shell=sh \"$spin\" 2>&1; echo \"status $?\"; groups\n\
+         echo '@@ own cpuset'\n\
+         partition >/tmp/before\n\
+         \"$0\" compare --exclusive cpu:3 --max-runs 3 --shell=sh \
+          'grep Cpus_allowed_list /proc/self/status >>/tmp/seen' 2>&1; echo \"status $?\"\n\
+         sort /tmp/seen | uniq -c; groups; partition | cmp - /tmp/before && echo 'as before'\n",
+    );
+    for fault in FAULTS {
+        text.push_str(&format!(
+            "PINWISE_FAULT={fault} \"$0\" -q compare --limit 0.5 --max-runs 6 --shell=sh \"$spin\" >/tmp/out 2>&1\n\
+             s=$?; echo '@@ {fault}'; echo \"status $s\"\n\
+             n=0; while [ -n \"$(groups)\" ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done\n\
+             groups; sed 's/^/# /' /tmp/out\n"
+        ));
+    }
+    text
+}
+
+#[test]
+fn limits_of_cgroups_of_version_2() {
+    let Some((out, err)) = vm::run(TEST, 512, &script()) else {
+        return;
+    };
+    let part = |case: &str| -> &str {
+        let rest = out.split_once(&format!("@@ {case}\n"));
+        let rest = rest.unwrap_or_else(|| panic!("{case} is missing: {out}\n{err}"));
+        rest.1.split("@@ ").next().unwrap()
+    };
+    let says = |case: &str, words: &[&str]| {
+        let text = part(case);
+        for words in words {
+            assert!(text.contains(words), "{case}: {words}: {out}\n{err}");
+        }
+        assert!(!text.contains("\npinwise-"), "{case} left a group: {text}");
+    };
+    says(
+        "permanent",
+        &[
+            "processes=1 is best",
+            "The verdict holds under the limit of 1.5 CPUs here",
+            "One thread fits into the limit.",
+            "status 0",
+        ],
+    );
+    says(
+        "own limit",
+        &["limit=0.2 throttled its threads in ", "status 0"],
+    );
+    says(
+        "own cpuset",
+        &["Cpus_allowed_list:\t3", "status 0", "as before"],
+    );
+    for fault in FAULTS {
+        says(fault, &["status 137"]);
+    }
+}
