@@ -104,36 +104,27 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
             offline.join(", ")
         ));
     }
-    for restriction in &record.restrictions {
-        let line = format!(
-            "allowed: {} of {} CPUs; the {} leaves {}",
-            counts.cpus,
-            record.cpus.len(),
-            restriction.by,
-            restriction.leaves
-        );
-        text.push_str(&format!("{}\n", palette.warn(&paragraph("", "  ", &line))));
-    }
-    if !record.restrictions.is_empty()
-        && let split @ 1.. = topology.split_cores()
-    {
-        let line = format!(
-            "of {}, only some of the CPUs are allowed",
-            count(split, "core")
-        );
-        text.push_str(&format!("{}\n", palette.warn(&line)));
-    }
+    text.push_str(&taken_away(record, topology, palette));
     if let Some(isolated) = &record.isolated {
-        let line = format!("isolated: CPUs {isolated}; only threads placed there run there");
+        let line = format!(
+            "isolated: {}; only threads placed there run there",
+            with_noun(isolated)
+        );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
     if let Some(cpus) = &record.nohz_full {
-        let line = format!("nohz_full: CPUs {cpus} have no timer tick while they run one thread");
+        let line = format!(
+            "nohz_full: no timer tick on {} while one thread runs there",
+            with_noun(cpus)
+        );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
     let fastest = record.kinds.last().map(|kind| &kind.cpus);
     if let Some(first) = record.ranks.first().filter(|first| fastest != Some(*first)) {
-        let line = format!("favoured: the firmware calls CPUs {first} the fastest (best-core)");
+        let line = format!(
+            "favoured: the firmware calls {} the fastest (best-core)",
+            with_noun(first)
+        );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
     text.push_str(&memory_tiers(topology));
@@ -147,6 +138,45 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
         text.push_str(&format!("{}\n", palette.warn(&visible(&line))));
     }
     text
+}
+
+/// Who takes CPUs away, and cores of which one is left.
+fn taken_away(record: &TopologyRecord, topology: &Topology, palette: Palette) -> String {
+    let mut text = String::new();
+    // A mask that only repeats what a cpuset leaves takes nothing away.
+    let is_repeated = topology.reachable() == topology.allowed;
+    let restrictions = record.restrictions.iter();
+    for restriction in restrictions.filter(|r| !(r.is_mask && is_repeated)) {
+        let line = format!(
+            "allowed: {} of {} CPUs; the {} leaves {}{}",
+            record.counts.cpus,
+            record.cpus.len(),
+            restriction.by,
+            restriction.leaves,
+            if restriction.is_mask {
+                " (a placement may name others)"
+            } else {
+                ""
+            }
+        );
+        text.push_str(&format!("{}\n", palette.warn(&paragraph("", "  ", &line))));
+    }
+    if !record.restrictions.is_empty()
+        && let split @ 1.. = topology.split_cores()
+    {
+        let line = format!(
+            "of {}, only some of the CPUs are allowed",
+            count(split, "core")
+        );
+        text.push_str(&format!("{}\n", palette.warn(&line)));
+    }
+    text
+}
+
+/// A list of CPUs with its noun.
+fn with_noun(list: &str) -> String {
+    let is_one = list.bytes().all(|byte| byte.is_ascii_digit());
+    format!("{} {list}", cpu_noun(if is_one { 1 } else { 2 }))
 }
 
 /// What memory of each kind there is.

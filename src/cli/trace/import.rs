@@ -120,7 +120,7 @@ fn notes(
     let others = cpus.difference(&topology.online);
     if !others.is_empty() {
         notes.push(format!(
-            "The trace has CPUs {others}, which this machine does not have; give the right one with --topology."
+            "The trace is of a machine with other CPUs ({others}): name it with --topology."
         ));
     }
     let online = topology.online.len();
