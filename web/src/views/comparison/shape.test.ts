@@ -140,6 +140,42 @@ test('an interval of which an end is missing is none', () => {
   });
 });
 
+test('below a verdict that is withheld stand the figures that disagree', () => {
+  const effect = { value: -10, low: -12, high: -8, text: '−10 %' };
+  const rows = (more: Partial<ContrastRecord>, isRate = false) =>
+    ratioLines(
+      armLines(
+        comparison({
+          contrasts: [{ arm: 'b', verdict: 'undecided', effect, ...more }],
+        }),
+      ),
+      isRate,
+    ).map(({ name, ratio, low }) => [name, Math.round(ratio * 100), low]);
+  const own = ['b', 90, 0.88];
+  const others = [
+    { judge: 'mean', effect: { value: 9, low: -13, high: 32 } },
+    { judge: 'p90', effect: { value: 120, low: null, high: null } },
+  ];
+  expect(rows({ depends_on_tail: true, others })).toEqual([
+    own,
+    ['b by the mean', 109, 0.87],
+    ['b by the 90th percentile', 220, null],
+  ]);
+  const by_time = { first: 0.8, second: 1.25 };
+  const split = { depends_on_time: true, by_time, others };
+  expect(rows(split)).toEqual([
+    own,
+    ['b at first', 80, null],
+    ['b at the end', 125, null],
+  ]);
+  expect(rows(split, true).slice(1)).toEqual([
+    ['b at first', 125, null],
+    ['b at the end', 80, null],
+  ]);
+  expect(rows({ others })).toEqual([own]);
+  expect(rows({ ...split, verdict: 'faster' })).toEqual([own]);
+});
+
 test('dots of a place spread across, dots apart do not', () => {
   expect(swarm([0.1, 0.5, 0.9], 0.05, 2)).toEqual([0, 0, 0]);
   const crowd = swarm([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2);

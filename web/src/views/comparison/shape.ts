@@ -10,6 +10,7 @@ import type {
   HeadlineRecord,
   SettingRecord,
 } from '../../records';
+import { disagreeing, ratiosOf, wordsOf } from './disagreement';
 
 /** How an arm stands, for its place and colour; the record has the word for it. */
 export type Standing =
@@ -238,41 +239,35 @@ export interface RatioLine extends Pick<
   interval: string;
 }
 
-/** Arms that were held against the baseline, best first. */
+/** Arms that were held against the baseline, best first; below one whose verdict is withheld the figures that disagree. */
 export function ratioLines(
   lines: readonly ArmLine[],
   isRate: boolean,
 ): RatioLine[] {
-  const ratio = (percent: number): number => 1 + percent / 100;
   return lines
-    .flatMap((line) => {
-      const e = line.contrast?.effect;
-      if (!finite(e?.value) || e.value <= -100) return [];
-      const known = finite(e.low) && finite(e.high) && e.low > -100;
-      return [
-        {
-          name: line.name,
-          standing: line.standing,
-          word: line.word,
-          isBest: line.isBest,
-          place: line.place,
-          ratio: ratio(e.value),
-          low: known ? ratio(e.low!) : null,
-          high: known ? ratio(e.high!) : null,
-          change: e.text ?? '',
-          interval: e.interval ?? '',
-        },
-      ];
+    .flatMap(({ name, standing, word, isBest, place, contrast }) => {
+      const ratios = ratiosOf(contrast?.effect);
+      if (!ratios) return [];
+      const of = { name, standing, word, isBest, place };
+      const line = { ...of, ...ratios, ...wordsOf(contrast?.effect) };
+      return [{ line, contrast }];
     })
-    .sort((a, b) => (isRate ? b.ratio - a.ratio : a.ratio - b.ratio));
+    .sort(({ line: a }, { line: b }) =>
+      isRate ? b.ratio - a.ratio : a.ratio - b.ratio,
+    )
+    .flatMap(({ line, contrast }) => [
+      line,
+      ...disagreeing(line, contrast, isRate),
+    ]);
 }
 
 /** The ratio plot in a sentence. */
 export function ratioSummary(rows: readonly RatioLine[], what: string): string {
-  const words = rows
+  const arms = rows.filter((row) => row.word !== '');
+  const words = arms
     .slice(0, 3)
     .map((r) => `${r.name} ${r.change} (${r.word})`);
-  const more = rows.length > 3 ? ` and ${rows.length - 3} more` : '';
+  const more = arms.length > 3 ? ` and ${arms.length - 3} more` : '';
   return `${what}: ${words.join(', ')}${more}.`;
 }
 

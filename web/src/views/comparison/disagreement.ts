@@ -1,0 +1,100 @@
+// The figures that withhold a verdict, as rows below the arm whose verdict it is.
+
+import { list } from '../../fields';
+import { change } from '../../format';
+import { finite } from '../../numbers';
+import type { ContrastRecord, EffectRecord, Maybe } from '../../records';
+
+/** What is drawn of an arm, as far as it is changed here. */
+interface Row {
+  name: string;
+  standing: string;
+  word: string;
+  isBest: boolean;
+  ratio: number;
+  low: number | null;
+  high: number | null;
+  change: string;
+  interval: string;
+}
+
+/** What the judges of records are called behind "by". */
+const JUDGES: Readonly<Record<string, string>> = {
+  mean: 'the mean',
+  p90: 'the 90th percentile',
+  typical: 'the typical run',
+};
+
+/** What an effect is as ratios; nulls where it lacks an end, or has none above 0. */
+export function ratiosOf(
+  effect: Maybe<EffectRecord>,
+): { ratio: number; low: number | null; high: number | null } | null {
+  const of = (percent: number): number => 1 + percent / 100;
+  if (!finite(effect?.value) || effect.value <= -100) return null;
+  const isKnown =
+    finite(effect.low) && finite(effect.high) && effect.low > -100;
+  return {
+    ratio: of(effect.value),
+    low: isKnown ? of(effect.low!) : null,
+    high: isKnown ? of(effect.high!) : null,
+  };
+}
+
+/** The words of an effect. */
+export const wordsOf = (
+  effect: Maybe<EffectRecord>,
+): { change: string; interval: string } => ({
+  change: effect?.text ?? '',
+  interval: effect?.interval ?? '',
+});
+
+/** Rows to draw below an undecided arm, whose verdict they withhold; none of others. */
+export function disagreeing<Line extends Row>(
+  line: Line,
+  contrast: Maybe<ContrastRecord>,
+  isRate: boolean,
+): Line[] {
+  if (!contrast || line.standing !== 'undecided') return [];
+  const row = (what: string): Line => ({
+    ...line,
+    name: `${line.name} ${what}`,
+    isBest: false,
+    word: '',
+    low: null,
+    high: null,
+    interval: '',
+  });
+  // Costs over the baseline's; of a rate the figure is the inverse.
+  const halves = splitOf(contrast).flatMap(([what, cost]) => {
+    if (!finite(cost) || cost <= 0) return [];
+    const ratio = isRate ? 1 / cost : cost;
+    return [{ ...row(what), ratio, change: change(ratio) }];
+  });
+  if (halves.length > 0 || !contrast.depends_on_tail) return halves;
+  return list(contrast.others).flatMap(({ judge, effect }) => {
+    const ratios = ratiosOf(effect);
+    if (!ratios) return [];
+    const of = row(`by ${JUDGES[judge ?? ''] ?? judge ?? '?'}`);
+    return [{ ...of, ...ratios, ...wordsOf(effect) }];
+  });
+}
+
+function splitOf(contrast: ContrastRecord): [string, Maybe<number>][] {
+  const { by_order, by_time, load_levels } = contrast;
+  if (contrast.depends_on_order)
+    return [
+      ['after the same arm', by_order?.first],
+      ['after another', by_order?.second],
+    ];
+  if (contrast.depends_on_time)
+    return [
+      ['at first', by_time?.first],
+      ['at the end', by_time?.second],
+    ];
+  if (contrast.depends_on_load)
+    return [
+      ['under light load', load_levels?.light?.ratio],
+      ['under heavy load', load_levels?.heavy?.ratio],
+    ];
+  return [];
+}
