@@ -2,7 +2,9 @@
 
 import { expect, test } from 'vitest';
 
+import type { CpuPauseRecord } from '../../records';
 import { advicePlan } from './advice-plan';
+import { costSentence } from './pause';
 import { equalLoops, scanSentence } from './scan';
 import type { Predicted } from './shape';
 import {
@@ -193,4 +195,15 @@ test('settings are drawn against what parking and waking costs', () => {
     [0.007, 0.000015],
   ]);
   expect(advicePlan({ advice: [] })).toBe(null);
+});
+
+test('what PAUSE takes is one figure, or a range over the CPUs', () => {
+  const sentence = (...cpus: CpuPauseRecord[]): string =>
+    costSentence({ instruction: 'PAUSE', cpus });
+  const cpu = { pause_ns: 27.55, pause_cycles: 77.3 };
+  expect(sentence(cpu, cpu)).toBe('PAUSE takes 27.6 ns (77 cycles) on 2 CPUs.');
+  expect(sentence(cpu, { pause_ns: 43, pause_cycles: 120 })).toBe(
+    'PAUSE takes 27.6 ns to 43.0 ns (77 to 120 cycles) on 2 CPUs.',
+  );
+  expect(sentence({ pause_ns: null })).toBe('No cost was measured.');
 });
