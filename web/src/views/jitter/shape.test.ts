@@ -41,7 +41,9 @@ const RECORD: JitterRecord = {
 };
 
 test('CPUs are rows; what is not known is a dash', () => {
-  expect(verdict(RECORD)).toBe('1,717 gaps above 5.00 µs on 2 CPUs.');
+  expect(verdict(RECORD)).toBe(
+    '1,717 gaps above 5.00 µs on 2 CPUs; CPU 2 lost most, 0.2 % of its time, at most 412 µs at once.',
+  );
   const rows = cpuTable(RECORD).rows;
   expect(rows[0]?.slice(4)).toEqual([
     '412 µs',

@@ -14,9 +14,18 @@ const us = (value: Maybe<number>): string =>
 
 const ms = (value: Maybe<number>): string => us((value ?? 0) * 1e3);
 
-/** What came out, as one sentence. */
-export const verdict = (record: JitterRecord): string =>
-  `${count(record.gaps ?? 0, 'gap')} above ${us(record.threshold_us)} on ${count(record.cpus?.length ?? 0, 'CPU')}.`;
+/** What came out, as one sentence: what the gravest finding is, else how much was lost. */
+export function verdict(record: JitterRecord): string {
+  const [first] = record.findings ?? [];
+  if (first?.sentence) return first.sentence;
+  const gaps = `${count(record.gaps ?? 0, 'gap')} above ${us(record.threshold_us)} on ${count(record.cpus?.length ?? 0, 'CPU')}`;
+  const [worst] = [...(record.cpus ?? [])].sort(
+    (a, b) => (b.lost_share ?? 0) - (a.lost_share ?? 0),
+  );
+  return worst?.gaps
+    ? `${gaps}; CPU ${worst.cpu} lost most, ${percent(worst.lost_share)} of its time, at most ${us(worst.longest_us)} at once.`
+    : `${gaps}.`;
+}
 
 export const cpuTable = (record: JitterRecord): Table => ({
   caption: 'Each CPU',

@@ -2,6 +2,7 @@
 
 import { chart } from '../../chart';
 import { h, visible } from '../../dom';
+import { adviceLine } from '../../method';
 import type { JitterRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
@@ -15,10 +16,14 @@ export function jitterView(any: AnyRecord, _page: Page): View {
   const record = any as JitterRecord;
   const set = record.isolation ?? {};
   const unknown = record.causes_unavailable;
+  const others = (record.findings ?? []).slice(1);
   return stack('article', '', [
-    h('p', { class: 'verdict' }, verdict(record)),
-    section('Findings', findingList(record.findings, 'No findings.')),
+    h('p', { class: 'verdict' }, visible(verdict(record))),
+    adviceLine(record.findings?.[0]?.advice),
     section('CPUs', tableElement(cpuTable(record))),
+    others.length > 0
+      ? section('Further findings', findingList(others, ''))
+      : null,
     section(
       'Causes',
       unknown

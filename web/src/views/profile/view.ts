@@ -5,6 +5,7 @@ import '../trace/trace.css';
 
 import { h, svg, visible } from '../../dom';
 import { count, digits, percent, seconds, wholeNumber } from '../../format';
+import { adviceLine } from '../../method';
 import type { ProfileDiff, ProfileRecord, SpotRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
@@ -47,8 +48,9 @@ export function profileView(any: AnyRecord, page: Page): View {
     'article',
     {},
     h('p', { class: 'verdict' }, visible(record.sentence ?? '')),
-    section('Figures', facts(figures(record))),
+    adviceLine(nextStep(record)),
     graph ? section('Calls', graph.element) : null,
+    section('Figures', facts(figures(record))),
     functions(shape.functionTable(record, MOST_FUNCTIONS)),
     spots(record),
     threads ? section('Threads', tableElement(threads)) : null,
@@ -59,6 +61,16 @@ export function profileView(any: AnyRecord, page: Page): View {
     ),
   );
   return view(element, graph);
+}
+
+/** Waits from this share of the CPU time on are worth a look of their own. */
+const LEAST_WAITS = 0.05;
+
+function nextStep({ waits, total }: ProfileRecord): string {
+  const share = timeOf(waits) / Math.max(timeOf(total), 1e-12);
+  return share >= LEAST_WAITS
+    ? 'See what spins, and what would end it: pinwise spin attach -- PROGRAM.'
+    : 'After a change, profile again and subtract: pinwise profile diff last~1 last.';
 }
 
 function view(element: HTMLElement, graph: Part | null): View {

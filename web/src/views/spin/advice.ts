@@ -7,6 +7,7 @@ import { h, visible } from '../../dom';
 import { list } from '../../fields';
 import { quantity, wholeNumber } from '../../format';
 import { commandList } from '../../headline';
+import { adviceLine } from '../../method';
 import type { AdviceRecord, SpinAdviceRecord, SpinScan } from '../../records';
 import type { Cell } from '../../sortable';
 import { sortableTable } from '../../sortable';
@@ -73,6 +74,9 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
   const scan = record as SpinScan;
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(scanSentence(scan))),
+    adviceLine(
+      'See whether a program that runs spends time in them: pinwise spin attach --pid PID.',
+    ),
     section('Loops', loopTable(scan)),
   ]);
 }

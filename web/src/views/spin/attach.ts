@@ -6,6 +6,7 @@ import type { ChartPlan } from '../../chart';
 import { chart } from '../../chart';
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
+import { adviceLine } from '../../method';
 import type { Panel } from '../../plot';
 import { COLOURS, seriesColour } from '../../plot';
 import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
@@ -48,9 +49,15 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   const places = (attach.places ?? []).filter(
     (p) => (p.share ?? 0) >= LEAST_SHARE,
   );
+  const findings = attach.findings ?? [];
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(sentence(attach))),
-    h('p', { class: 'muted' }, visible(made(attach))),
+    adviceLine(
+      findings[0]?.advice ||
+        (places.length > 0
+          ? 'See what sets how long it spins: the places below have the code and the knobs.'
+          : 'Nothing spins: pinwise profile shows what it works on.'),
+    ),
     plot,
     section(
       'Where it spins',
@@ -65,10 +72,8 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
           ]),
     ),
     threads(attach),
-    section(
-      'Findings',
-      findingList(attach.findings ?? [], 'Nothing was found.'),
-    ),
+    findings.length > 0 ? section('Findings', findingList(findings, '')) : null,
+    h('p', { class: 'muted' }, visible(made(attach))),
     ...(attach.notes ?? []).map((note) =>
       h('p', { class: 'muted' }, visible(note)),
     ),

@@ -6,6 +6,7 @@ import './style.css';
 import { h, visible } from '../../dom';
 import { change, fixed, seconds } from '../../format';
 import { chartSlot } from '../../keep';
+import { adviceLine } from '../../method';
 import type { ProcessorRecord, SpinPredictRecord } from '../../records';
 import type { Cell, SortableTable } from '../../sortable';
 import { sortableTable } from '../../sortable';
@@ -56,6 +57,7 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
     'article',
     {},
     h('p', { class: 'verdict' }, visible(predictSentence(predicted))),
+    adviceLine('See which of them a program holds: pinwise spin scan PROGRAM.'),
     h(
       'p',
       {},

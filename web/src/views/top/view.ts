@@ -5,6 +5,7 @@ import { chart } from '../../chart';
 import { h, visible } from '../../dom';
 import { list } from '../../fields';
 import { count, percent, quantity, seconds } from '../../format';
+import { adviceLine } from '../../method';
 import { finite } from '../../numbers';
 import type { Maybe, TopCpu, TopRecord, TopThread } from '../../records';
 import type { Cell } from '../../sortable';
@@ -26,6 +27,9 @@ export function topView(record: AnyRecord, _page: Page): View {
   const sharing = top.smt_sharing;
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(sentence(top, cpus))),
+    adviceLine(
+      'See what a thread spends its time on: pinwise profile --pid PID, or pinwise trace --pid PID.',
+    ),
     cpus.length > 0 ? chart(busyPlan(cpus)) : null,
     section('Threads', threadTable(list(top.threads))),
     section(
