@@ -146,9 +146,7 @@ function whereOf(
     [placement?.packages, 'package'],
   ] as const;
   const words = units
-    .flatMap(([number, unit]) =>
-      typeof number === 'number' ? [count(number, unit)] : [],
-    )
+    .flatMap(([number, unit]) => (number ? [count(number, unit)] : []))
     .join(', ');
   return [
     h(

@@ -163,7 +163,8 @@ function filterControls(filter: Filter): Controls {
       };
       for (const { key, select } of selects) {
         const chosen = now[key] ?? '';
-        const offered = values[key].slice(0, MOST_OFFERED);
+        // Some records are of no host; none is what chooses all.
+        const offered = values[key].filter(Boolean).slice(0, MOST_OFFERED);
         const all =
           chosen && !offered.includes(chosen) ? [chosen, ...offered] : offered;
         const word = (value: string): string =>
