@@ -1,39 +1,41 @@
-//! The main job on something real: where should a compressor's threads run on
-//! this machine?
+//! The main job on something real: where should a program's threads run on this
+//! machine? With nothing that a minimal system lacks.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{find_or_install, release_binary, root, target};
+use crate::programs::{release_binary, root, target, used_by};
 use crate::web;
 
-/// Size of the input, so that a run takes some tenths of a second.
-const INPUT_BYTES: usize = 4 << 20;
+/// Size of the input: GNU sort begins a second thread from about 256,000 lines on, and a
+/// run takes some tenths of a second.
+const INPUT_BYTES: usize = 24 << 20;
 
 /// Builds pinwise, makes an input of real files, compares placements of
-/// `xz -T2` on it and says where the record is.
+/// `sort --parallel=2` on it and says where the record is.
 pub(crate) fn run() -> Result<()> {
-    let xz = find_or_install("xz", "xz-utils")?;
     web_or_not();
-    let pinwise = release_binary()?;
+    let (pinwise, used) = used_by(release_binary);
+    let pinwise = pinwise?;
+    let minutes = used.cpu.as_secs_f64() / 60.0;
+    eprintln!("xtask: built with {minutes:.1} minutes of CPU time");
     let folder = target().join("demo");
     std::fs::create_dir_all(&folder)?;
-    let input = folder.join("input.tar");
-    std::fs::write(&input, real_bytes(&pinwise)?)?;
+    let input = folder.join("input.txt");
+    std::fs::write(&input, real_text()?)?;
     let store = format!("sqlite:{}", folder.join("pinwise.db").display());
     eprintln!(
-        "xtask: {} --store {store} compare --budget 30s -- xz -T2 --block-size=1MiB -3 -k -c {}\n",
+        "xtask: {} --store {store} compare --budget 30s --env LC_ALL=C -- sort --parallel=2 {}\n",
         pinwise.display(),
         input.display()
     );
     let status = Command::new(&pinwise)
         .args([
-            "--store", &store, "compare", "--budget", "30s", "--tag", "demo", "--",
+            "--store", &store, "compare", "--budget", "30s", "--tag", "demo",
         ])
-        .arg(&xz)
-        .args(["-T2", "--block-size=1MiB", "-3", "-k", "-c"])
+        .args(["--env", "LC_ALL=C", "--", "sort", "--parallel=2"])
         .arg(&input)
         .status()
         .context("pinwise cannot be started")?;
@@ -54,10 +56,10 @@ fn web_or_not() {
     }
 }
 
-/// The project's source text and the compiled program: what people compress.
-fn real_bytes(pinwise: &PathBuf) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut folders = vec![root().join("src"), root().join("tests")];
+/// The project's source text, over and over.
+fn real_text() -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut folders = vec![root().join("src"), root().join("crates")];
     while let Some(folder) = folders.pop() {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)?
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -66,12 +68,10 @@ fn real_bytes(pinwise: &PathBuf) -> Result<Vec<u8>> {
         for path in paths {
             if path.is_dir() {
                 folders.push(path);
-            } else {
-                bytes.extend(std::fs::read(&path)?);
+            } else if path.extension().is_some_and(|kind| kind == "rs") {
+                text.extend(std::fs::read(&path)?);
             }
         }
     }
-    bytes.extend(std::fs::read(pinwise)?);
-    bytes.truncate(INPUT_BYTES);
-    Ok(bytes)
+    Ok(text.into_iter().cycle().take(INPUT_BYTES).collect())
 }
