@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::named::named;
 use crate::{Entry, Header, HostRecord, StoredRecord};
+use pinwise_format::{count_of, seconds};
 
 /// For how long threads that only read the clock were kept from it, CPU by CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -207,17 +208,16 @@ impl StoredRecord for JitterRecord {
         let worst = self.cpus.iter().filter_map(|cpu| cpu.longest_us);
         let worst = worst.reduce(f64::max);
         let cause = self.causes.first();
+        let cause = cause.filter(|cause| cause.kind != GapCause::Unknown);
         let cause = cause.map(|cause| format!(", most time to {}", cause.label()));
-        let gaps = match self.gaps {
-            1 => "1 gap".to_owned(),
-            gaps => format!("{gaps} gaps"),
-        };
+        let least = seconds(self.threshold_us * 1e-6);
         let verdict = worst.map_or_else(
-            || format!("no gap above {} µs", self.threshold_us),
+            || format!("no gap above {least}"),
             |worst| {
                 format!(
-                    "{gaps} above {} µs, the longest {worst:.0} µs{}",
-                    self.threshold_us,
+                    "{} above {least}, the longest {}{}",
+                    count_of(self.gaps, "gap", "gaps"),
+                    seconds(worst * 1e-6),
                     cause.unwrap_or_default()
                 )
             },

@@ -317,23 +317,30 @@ impl Examined<'_> {
         )
     }
 
-    /// Other programs that run meanwhile.
+    /// Other programs that run meanwhile: by the gaps, or, where what they lost their time
+    /// to is not known, by how long the scheduler let the watching threads wait.
     fn busy(&self) -> Option<Finding> {
         let threads = || {
             let causes = self.record.causes.iter();
             causes.filter(|cause| cause.kind == GapCause::Thread)
         };
-        let lost_ms: f64 = threads().map(|cause| cause.lost_ms).sum();
+        let (lost_ms, most): (f64, String) = match self.record.causes_unavailable {
+            Some(_) => {
+                let queued = self.record.cpus.iter().filter_map(|cpu| cpu.queued_ms);
+                (queued.sum(), String::new())
+            }
+            None => {
+                let lost_ms = threads().map(|cause| cause.lost_ms).sum();
+                let most = &threads().next()?.name;
+                (lost_ms, format!(", {most} more than any other"))
+            }
+        };
         let share = lost_ms * 1e-3 / self.watched_s();
-        let most = &threads().next()?.name;
         (share >= BUSY_SHARE).then(|| {
             Finding::new(
                 "busy",
                 Severity::Warning,
-                format!(
-                    "Other threads took {} of the time, {most} more than any other.",
-                    percent(share)
-                ),
+                format!("Other threads took {} of the time{most}.", percent(share)),
                 "This measures their load: repeat it when nothing else runs (pinwise top shows what does).",
             )
             .weighing(4)

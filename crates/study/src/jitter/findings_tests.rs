@@ -67,6 +67,7 @@ fn found(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding> {
         isolation,
     };
     let causes = cpus.iter().flat_map(|cpu| cpu.causes.clone()).collect();
+    let has_queues_alone = cpus.iter().any(|cpu| cpu.queued_ms.is_some());
     let record = JitterRecord {
         header: Header::default(),
         host: HostRecord::new("local".to_owned(), false, &topology),
@@ -78,7 +79,7 @@ fn found(cpus: Vec<JitterCpuRecord>, isolated: bool) -> Vec<Finding> {
         cpus,
         causes,
         longest: Vec::new(),
-        causes_unavailable: None,
+        causes_unavailable: has_queues_alone.then(|| "tracefs is not mounted".to_owned()),
         isolation: IsolationRecord::default(),
     };
     list_findings(&record, &plan, &topology)
@@ -236,6 +237,21 @@ fn other_programs_and_quotas_are_named() {
                 "pinwise top",
             ),
         ],
+    );
+}
+
+#[test]
+fn where_causes_are_unknown_the_scheduler_s_count_names_other_threads() {
+    let mut waiting = cpu(3, &[], &[]);
+    waiting.queued_ms = Some(6_000.0);
+    check(
+        vec![waiting],
+        false,
+        &[(
+            "busy",
+            "Other threads took 60.0 % of the time.",
+            "pinwise top",
+        )],
     );
 }
 
