@@ -341,13 +341,17 @@ fn headline(
         ),
         false => String::new(),
     };
-    let function = functions.first().filter(|function| is_most(&function.own));
+    let function = functions.iter().find(|function| {
+        let own = &function.own;
+        !own.is_noise && own.delta_s.is_sign_negative() == total.delta_s.is_sign_negative()
+    });
     let place = function.map_or_else(String::new, |function| {
-        format!(
-            ", in {} ({})",
-            function.function.name,
-            seconds(function.own.delta_s.abs())
-        )
+        let (name, own) = (&function.function.name, &function.own);
+        let time = seconds(own.delta_s.abs());
+        match is_most(own) {
+            true => format!(", in {name} ({time})"),
+            false => format!("; {name} has the largest part, {time}"),
+        }
     });
     format!(
         "{} {word} CPU time per {unit} ({before} before, {after} after){waiting}{place}.",
@@ -438,6 +442,7 @@ impl CallChangeRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::FunctionKind;
 
     fn change(before_s: f64, after_s: f64, is_noise: bool) -> ChangeRecord {
         let delta_s = after_s - before_s;
@@ -451,6 +456,37 @@ mod tests {
             high_s: delta_s,
             is_noise,
         }
+    }
+
+    #[test]
+    fn the_headline_names_the_function_with_the_largest_part() {
+        let function = |name: &str, own: ChangeRecord| FunctionChangeRecord {
+            function: CalledRecord {
+                name: name.to_owned(),
+                module: None,
+                kind: FunctionKind::User,
+            },
+            seen: SeenIn::Both,
+            own,
+            total: own,
+            waits: change(0.0, 0.0, true),
+        };
+        let line = |own: ChangeRecord| {
+            let grew = function("grew", change(0.0, 1.2, false));
+            let functions = [grew, function("shrank", own)];
+            let none = change(0.0, 0.0, true);
+            headline(&change(4.0, 2.0, false), &none, &functions, "run")
+        };
+        let start = "2.00 s less CPU time per run (4.00 s before, 2.00 s after)";
+        assert_eq!(
+            line(change(1.9, 0.1, false)),
+            format!("{start}, in shrank (1.80 s).")
+        );
+        assert_eq!(
+            line(change(1.0, 0.4, false)),
+            format!("{start}; shrank has the largest part, 600 ms.")
+        );
+        assert_eq!(line(change(1.0, 0.4, true)), format!("{start}."));
     }
 
     #[test]
