@@ -82,14 +82,14 @@ use super::values::{parse_count, parse_duration, parse_margin, parse_tag, parse_
     version,
     about = "Finds out how a machine's CPUs are wired and where threads should run, and proves it with statistics that hold on a noisy machine.",
     after_help = "Examples:
-  pinwise topology
-  pinwise topology --measure
-  pinwise doctor
-  pinwise compare -- xz -T2 -k -c big.tar
-  pinwise compare --place os-default --place one-core -- ./prog
-  pinwise search --threads 16 -- ./prog
-  pinwise run --place one-per-core -- ./prog
-  pinwise trace -- ./prog
+  pinwise compare -- ./prog                   # where should its threads run?
+  pinwise compare './old -x' './new -x'       # which of two builds is faster?
+  pinwise gate main . --suite bench.toml      # may this change be merged?
+  pinwise doctor                              # what distorts measurements here?
+  pinwise topology --measure                  # is the reported wiring true?
+  pinwise trace --pid 4711 --for 10s          # why does a service wait?
+  pinwise profile --pid 4711 --for 10s        # what does it compute?
+  pinwise run --place one-per-core -- ./prog  # once, placed
 
 Exit status: 0 done; 1 a gate failed (--fail-if-slower); 2 error, or a command
 failed; 3 undecided (--fail-if-slower, --require-verdict); 130 interrupted.",
