@@ -53,8 +53,10 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
     let files = files(args);
     check_outputs(global, &files, &[])?;
     check_store(global)?;
-    let text =
-        read_file(&args.suite).with_context(|| format!("--suite {}", args.suite.display()))?;
+    let text = read_file(&args.suite).with_context(|| {
+        let suite = args.suite.display();
+        format!("--suite {suite} (pinwise gate --help shows what one holds)")
+    })?;
     let suite = suite::parse(&text).with_context(|| format!("--suite {}", args.suite.display()))?;
     if args.variant.is_some() && suite.build.is_none() {
         bail!(

@@ -353,9 +353,11 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     }
     let words = arguments.iter().map(|word| word.to_string_lossy());
     let own = words.skip_while(|word| *word != command.get_name()).skip(1);
+    // One that is not there is meant as well, where it is written as a path.
+    let is_meant = |word: &str| is_program(word) || word.starts_with(['.', '/']);
     let program: Vec<_> = own
         .take_while(|word| word != "--")
-        .skip_while(|word| !is_program(word))
+        .skip_while(|word| !is_meant(word))
         .collect();
     let has_option = program.iter().any(|argument| argument.starts_with(word));
     (takes_program && has_option).then(|| {
