@@ -101,6 +101,9 @@ fn compare_arms(
         planned => planned?,
     };
     plan.argv.clone_from(&global.argv);
+    // Of two placements that are one here a comparison was wanted.
+    let asks_more = args.fail_if_slower.is_some() || args.require_verdict;
+    plan.is_timing = plan.arms.len() == 1 && args.places.len() <= 1 && !asks_more;
     let (record, exit) = conduct(global, args, &plan, machine, terminal)?;
     if exit == Exit::Done && !targets.is_empty() {
         emit_best(&record, &plan, targets, machine, terminal)?;
@@ -141,7 +144,10 @@ fn emit_best(
         VerdictKind::Best => record.best.as_ref().unwrap_or(&record.baseline),
         _ => &record.baseline,
     };
-    if record.verdict.kind != VerdictKind::Best {
+    if matches!(
+        record.verdict.kind,
+        VerdictKind::Same | VerdictKind::LeaveAlone
+    ) {
         terminal.note("--emit: nothing needs applying; this is the baseline.");
     }
     let arm = plan.arms.iter().find(|arm| arm.name == *best);
@@ -189,6 +195,9 @@ fn conduct(
         compare::trace_arms(&mut record, plan, machine, &mut watch);
     }
     let (record, is_stored) = conclude_and_store(record, plan, watch);
+    if record.stopped == Some(Stopped::Interrupted) && record.blocks == 0 && !is_stored {
+        return Ok((record, report_interrupt(terminal)));
+    }
     finish(&record, &args.experiment.results, terminal)?;
     let exit = match exit_of(&record) {
         Exit::Done if !is_stored => Exit::Error,
@@ -212,8 +221,8 @@ pub(super) fn carry_out(
     Ok(conclude_and_store(record, plan, watch))
 }
 
-/// Adds what the study concludes, and stores it all; says whether it could be
-/// stored.
+/// Adds what the study concludes, and stores it all, unless nothing was measured; says
+/// whether it is stored.
 fn conclude_and_store(
     record: Comparison,
     plan: &ComparePlan,
@@ -226,6 +235,10 @@ fn conclude_and_store(
     };
     if plan.study == ComparisonStudy::Compare {
         builds::describe(&mut record);
+    }
+    if watch.has_no_figure() {
+        watch.abandon();
+        return (record, false);
     }
     let is_stored = watch.close(|store| store.finish(&record));
     (record, is_stored)

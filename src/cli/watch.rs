@@ -11,7 +11,7 @@ pub(super) struct Watch<'a> {
     store: Option<Store>,
     /// A store that failed once is not written again before the end.
     failure: Option<String>,
-    /// A record that has no runs yet: nothing is lost with it.
+    /// A record that holds no figure yet: nothing is lost with it.
     begun: Option<String>,
     progress: Option<ProgressLine>,
     terminal: &'a Terminal,
@@ -47,6 +47,11 @@ impl<'a> Watch<'a> {
             "{error}; the results below are complete, keep them with --format json or --export-json"
         ));
         false
+    }
+
+    /// Has no run given a figure?
+    pub(super) const fn has_no_figure(&self) -> bool {
+        self.begun.is_some()
     }
 
     /// It ended without a record: of one that measured nothing no trace is
@@ -93,7 +98,9 @@ impl compare::Observer for Watch<'_> {
 
     fn run(&mut self, arm: usize, run: &RunRecord) {
         self.write(|store| store.add_run(arm, run));
-        self.begun = None;
+        if run.metric.value.is_some() {
+            self.begun = None;
+        }
     }
 
     fn progress(&mut self, progress: &compare::Progress<'_>) {

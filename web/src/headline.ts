@@ -20,7 +20,9 @@ export function headline(
     h(
       'span',
       {},
-      h('span', { class: 'interval' }, visible(figure.interval ?? '')),
+      figure.interval
+        ? h('span', { class: 'interval' }, visible(figure.interval))
+        : null,
       h('span', { class: 'muted' }, of),
     ),
   );

@@ -118,7 +118,7 @@ fn cpu_list(text: &str) -> Option<&str> {
 }
 
 /// A command line without these options of pinwise and their values; what stands
-/// behind `--` is another program's.
+/// behind `--` is another program's. A short option may hold its value: `-r15`.
 #[must_use]
 pub fn without_options(argv: &[String], options: &[&str]) -> Vec<String> {
     let end = argv.iter().position(|word| word == "--");
@@ -127,11 +127,31 @@ pub fn without_options(argv: &[String], options: &[&str]) -> Vec<String> {
     let kept = own.iter().filter(|word| {
         let was_value = std::mem::take(&mut is_value);
         let option = word.split_once('=').map_or(&***word, |(option, _)| option);
-        let is_left_out = options.contains(&option);
-        is_value = !was_value && is_left_out && option == word.as_str();
+        let mut short = options.iter().filter(|name| name.len() == 2);
+        let is_left_out = options.contains(&option) || short.any(|name| word.starts_with(name));
+        is_value = !was_value && options.contains(&word.as_str());
         !was_value && !is_left_out
     });
     kept.chain(command).cloned().collect()
+}
+
+/// The command of a comparison with these options on effort in place of those it has;
+/// `None` where no command line made it.
+#[must_use]
+pub fn with_effort(argv: &[String], options: &[(&str, String)]) -> Option<String> {
+    let mut words = argv.to_vec();
+    for (name, _) in options {
+        words = match *name {
+            "--max-runs" => without_options(&words, &["--max-runs", "--runs", "-r", "-M"]),
+            name => without_options(&words, &[name]),
+        };
+    }
+    let own = words.iter().take_while(|word| *word != "--");
+    let at = own.skip(1).position(|word| word == "compare")? + 2;
+    let more = options.iter();
+    let more = more.flat_map(|(name, value)| [(*name).to_owned(), value.clone()]);
+    words.splice(at..at, more);
+    Some(shell::line(&words))
 }
 
 /// Options that name files to write: doing an experiment again is no reason to
@@ -226,6 +246,20 @@ mod tests {
             |placed| placed.memory = Some(("of-a-newer-version", &[0])),
             &only,
         );
+    }
+
+    #[test]
+    fn options_on_effort_are_replaced_however_they_are_written() {
+        let with = |line: &str| {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            with_effort(&argv, &[("--max-runs", "40".to_owned())])
+        };
+        let wanted = "pinwise compare --max-runs 40 -q -- prog -r 5";
+        for runs in ["--max-runs 15", "--runs=15", "-r 15", "-M15", "-r=15"] {
+            let line = format!("pinwise compare {runs} -q -- prog -r 5");
+            assert_eq!(with(&line).as_deref(), Some(wanted), "{runs}");
+        }
+        assert_eq!(with("pinwise search -- prog"), None);
     }
 
     #[test]

@@ -264,6 +264,8 @@ pub enum VerdictKind {
     Same,
     /// Nothing beats doing nothing.
     LeaveAlone,
+    /// There is one arm: it was timed, and nothing compared.
+    Timed,
     /// None of these.
     Undecided,
 }
@@ -298,7 +300,8 @@ pub struct VerdictRecord {
     /// What to do; empty where that is to run one of the commands.
     pub advice: String,
     /// Commands that apply it, the plainest first; none where nothing is to be
-    /// applied.
+    /// applied. Of an undecided comparison the one that repeats it with as much more
+    /// effort as decides it.
     pub commands: Vec<CommandRecord>,
     /// Why the best arm has no commands although its placement could be applied;
     /// `advice` says it in words. `null` otherwise.

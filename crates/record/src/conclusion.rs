@@ -8,7 +8,7 @@ use super::contrast::LoadLevelsRecord;
 use super::metric::HeadlineRecord;
 use super::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
-    PlacementMemory, ServiceRecord,
+    PlacementMemory, ServiceRecord, VerdictKind,
 };
 use pinwise_format::{round_percent, shell};
 
@@ -73,7 +73,7 @@ impl Comparison {
             effect,
             ..
         } = self.contrasts.iter().find(is_best).or(only)?;
-        Some(HeadlineRecord::new(
+        let headline = HeadlineRecord::new(
             effect,
             format!("{} of {arm} against {baseline}", self.metric.label),
             format!(
@@ -81,7 +81,17 @@ impl Comparison {
                 round_percent(*confidence)
             ),
             "no interval: too few pairs",
-        ))
+        );
+        let is_open = self.verdict.kind == VerdictKind::Undecided && !effect.interval.is_empty();
+        Some(match is_open {
+            // A single figure would read as the answer that is not known.
+            true => HeadlineRecord {
+                change: effect.interval.clone(),
+                interval: String::new(),
+                ..headline
+            },
+            false => headline,
+        })
     }
 
     /// Commands that apply an arm.

@@ -85,7 +85,7 @@ pub use bound::Bound;
 pub use change::{
     ChangeVerdict, ComparedRecord, DiffRecord, FigureChange, MachineChange, MachineFact,
 };
-pub use command_line::{CommandRecord, again, without_options};
+pub use command_line::{CommandRecord, again, with_effort, without_options};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NOT_ENDED, NotRecommended,
     PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind,

@@ -136,9 +136,9 @@ pub struct EffectRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeadlineRecord {
-    /// The change: `−20.0 %`.
+    /// The change: `−20.0 %`; its interval where it is undecided.
     pub change: String,
-    /// Its interval, or that there is none.
+    /// Its interval, or that there is none; empty where that is the first figure.
     pub interval: String,
     /// Of what, against what.
     pub of: String,

@@ -28,8 +28,10 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
     text.push_str(&arms_table(record));
     text.push_str(&limits(record));
     text.push_str(&traced::traced(record, palette));
-    text.push_str(&findings(grave, palette));
-    text.push('\n');
+    if !grave.is_empty() {
+        text.push_str(&findings(grave, palette));
+        text.push('\n');
+    }
     text.push_str(&palette.faint(&brief_method(record, notes.len(), palette)));
     text.push_str("\n\n");
     text.push_str(&verdict(record, palette));
@@ -46,6 +48,12 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     text.push_str(&threads(record));
     text.push('\n');
     text.push_str(&verdict(record, palette));
+    let VerdictRecord {
+        advice, commands, ..
+    } = &record.verdict;
+    if !commands.is_empty() && !advice.is_empty() {
+        text.push_str(&format!("{}\n", paragraph("  ", "  ", advice)));
+    }
     if !record.contrasts.is_empty() {
         text.push('\n');
         text.push_str(&contrasts(record));
@@ -78,11 +86,14 @@ pub(super) fn place(host: &HostRecord) -> String {
 }
 
 fn arms_table(record: &Comparison) -> String {
+    if let [arm] = record.arms.as_slice() {
+        return timed_table(record, arm);
+    }
     let rows = record
         .arms
         .iter()
         .filter(|arm| !arm.eliminated)
-        .map(|arm| row(record, arm))
+        .map(|arm| row(record, arm).to_vec())
         .collect();
     let interval = interval_heading(record);
     let header = [
@@ -104,6 +115,19 @@ fn arms_table(record: &Comparison) -> String {
     text
 }
 
+/// The only arm, with an interval of its own.
+fn timed_table(record: &Comparison, arm: &Arm) -> String {
+    let [name, cpus, typical, .., spread, _] = row(record, arm);
+    let ends = arm.estimate.and_then(|e| e.low.zip(e.high));
+    let interval = ends.map_or_else(String::new, |(low, high)| {
+        let [low, high] = [low, high].map(|end| quantity(end, &record.metric.unit));
+        format!("{low} to {high}")
+    });
+    let header = ["arm", "CPUs", "typical", "95 % interval", "spread"];
+    let cells = vec![name, cpus, typical, or_dash(&interval).to_owned(), spread];
+    table_without(&["spread", "CPUs"], &[], &header, vec![cells])
+}
+
 /// What the threads of each arm did, where it is known.
 fn threads(record: &Comparison) -> String {
     let arms = record.arms.iter();
@@ -115,7 +139,7 @@ fn threads(record: &Comparison) -> String {
     lines.collect()
 }
 
-fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
+fn row(record: &Comparison, arm: &Arm) -> [String; 7] {
     let unit = &record.metric.unit;
     let typical = arm
         .estimate
@@ -126,7 +150,7 @@ fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
         .as_ref()
         .map_or_else(|| "–".to_owned(), |s| format!("{:.1} %", 100.0 * s.cv));
     let [change, interval] = effect(record, arm);
-    vec![
+    [
         shortened(&arm.name, NAME_WIDTH),
         shortened(&arm.cpus, CPUS_WIDTH),
         typical,
@@ -174,7 +198,7 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
     let sentence = paragraph("", "", &sentence);
     let painted = match record.verdict.kind {
         VerdictKind::Best | VerdictKind::LeaveAlone => palette.good(&sentence),
-        VerdictKind::Same => palette.strong(&sentence),
+        VerdictKind::Same | VerdictKind::Timed => palette.strong(&sentence),
         VerdictKind::Undecided => palette.warn(&sentence),
     };
     let mut text = format!("{painted}\n");
@@ -265,10 +289,15 @@ fn brief_method(record: &Comparison, notes: usize, palette: Palette) -> String {
         0 => String::new(),
         notes => format!(" {} more (-v).", count(notes, "note")),
     };
+    let runs = match record.arms.len() {
+        1 => count(record.blocks, "run"),
+        _ => {
+            let runs = count(record.contrasts.len() + 1, "run");
+            format!("{} of {runs}", count(record.blocks, "block"))
+        }
+    };
     let line = format!(
-        "{} of {}, {}; {}.{notes} {}",
-        count(record.blocks, "block"),
-        count(record.contrasts.len() + 1, "run"),
+        "{runs}, {}; {}.{notes} {}",
         elapsed_line(record),
         record.ending(),
         palette.record(&record.id),

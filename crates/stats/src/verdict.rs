@@ -177,12 +177,15 @@ const WIDTHS: [f64; 7] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 const OFFERED: usize = 3;
 
 /// What more time buys.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Prices {
     /// In words.
     pub text: String,
-    /// There is no interval yet: the offer is the first one.
-    pub is_first: bool,
+    /// Half-width that the last offer reaches, as a logarithm; `None` where there is no
+    /// interval yet: the offer is the first one.
+    pub half_width: Option<f64>,
+    /// What the last offer costs on top of what was spent, as a multiple of that.
+    pub factor: f64,
 }
 
 /// What is counted where more is asked for.
@@ -222,7 +225,8 @@ pub fn prices(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Pric
                 "{} for a first verdict",
                 effort.more(look, setting, factor, true)
             ),
-            is_first: true,
+            half_width: None,
+            factor,
         });
     };
     let width = open.interval.half_width();
@@ -241,9 +245,11 @@ pub fn prices(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Pric
         format!("{more} for ±{}", percent(gain(*wanted)))
     });
     let texts: Vec<String> = texts.collect();
-    (!texts.is_empty()).then(|| Prices {
+    let (half_width, factor) = *offers.last()?;
+    Some(Prices {
         text: texts.join(", "),
-        is_first: false,
+        half_width: Some(half_width),
+        factor,
     })
 }
 

@@ -108,6 +108,7 @@ pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answe
     let is_idle = matches!(kind, VerdictKind::Same | VerdictKind::LeaveAlone);
     let best = match &record.best {
         Some(best) if kind == VerdictKind::Best => best,
+        _ if kind == VerdictKind::Timed => &record.baseline,
         _ if is_idle && record.stopped.is_some() => &record.baseline,
         _ => return Err(undecided(&record.id, &record.verdict.sentence)),
     };

@@ -35,8 +35,9 @@ also prometheus:NAME, rate(NAME), p99(NAME).
 See man pinwise-compare or docs/cli.md for every option."
 )]
 pub struct CompareArgs {
-    /// Where the command runs; repeat for each arm; one alone is compared with
-    /// os-default [default: a few that fit the machine and the program's threads]
+    /// Where the command runs; repeat for each arm; one alone is timed, os-default beside
+    /// it compares it with the default [default: a few that fit the machine and the
+    /// program's threads]
     #[arg(
         long = "place",
         value_name = "PLACEMENT",

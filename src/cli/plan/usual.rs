@@ -24,17 +24,7 @@ pub(super) fn wanted_places(
         || !args.companions.companions.is_empty()
         || args.scheduling.are_given();
     Ok(if !args.places.is_empty() {
-        let mut named = parse_placements(&args.places)?;
-        let default = Placement::os_default();
-        if let [only] = named.as_slice()
-            && *only != default
-            && !has_other_arms
-            && !args.placebo
-        {
-            // Of one placement alone it is asked what it changes.
-            named.insert(0, default);
-        }
-        Some(named)
+        Some(parse_placements(&args.places)?)
     } else if has_other_arms {
         Some(vec![Placement::os_default()])
     } else {

@@ -143,6 +143,91 @@ fn a_verdict_can_be_required() {
     assert_eq!(status("slow"), 0);
 }
 
+/// As text of 80 and of 120 columns; the prompt's own line is not counted.
+#[test]
+fn two_arms_without_findings_take_at_most_twelve_lines() {
+    let stage = Stage::new();
+    for machine in ["slow", "same", "noisy"] {
+        for columns in ["80", "120"] {
+            let places = "--place os-default --place cpu:0 --budget 30s";
+            let line = format!("compare --machine sim:{machine}.toml --seed 1 {places} -- prog");
+            let output = stage.command(&line).env("COLUMNS", columns).output();
+            let (out, _) = crate::support::texts(&output.unwrap());
+            assert!(!out.contains("Findings"), "{out}");
+            assert!((8..=12).contains(&out.lines().count()), "{columns}: {out}");
+        }
+    }
+}
+
+#[test]
+fn an_undecided_comparison_ends_with_the_command_that_decides_it() {
+    let stage = Stage::new();
+    stage.write(
+        "wavering.toml",
+        "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.5\n[noise]\nsd = 0.03\n",
+    );
+    let efforts = [
+        ("--max-runs 12", "--max-runs "),
+        ("-r 12", "--max-runs "),
+        ("-M12", "--max-runs "),
+        ("--budget 15s", "--budget "),
+        // Either would end it again.
+        ("--runs=12 --budget 15s", "--max-runs "),
+    ];
+    for (effort, more) in efforts {
+        let places = "--place os-default --place cpu:0 --min-effect 2%";
+        let line = format!("{effort} {places} -- prog -r 12");
+        let line = format!("compare --machine sim:wavering.toml --seed 1 {line}");
+        let ran = stage.succeed(&line);
+        assert!(ran.out.contains("\nUndecided: "), "{ran}");
+        let next = ran.out.lines().last().unwrap_or_default();
+        let next = next.strip_prefix("→ Run: pinwise ").unwrap_or_default();
+        assert!(next.starts_with(&format!("compare {more}")), "{ran}");
+        assert!(next.ends_with(" --min-effect 2% -- prog -r 12"), "{ran}");
+        let again = stage.succeed(next);
+        assert!(!again.out.contains("\nUndecided: "), "{again}");
+    }
+}
+
+#[test]
+fn one_arm_alone_is_timed() {
+    let stage = Stage::new();
+    let timed = "compare --machine sim:slow.toml --seed 1 --place cpu:0";
+    stage.snapshot("timed", &format!("{timed} -- prog"));
+    let record = stage.json(&format!("{timed} -- prog"));
+    let arms = record["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), 1);
+    assert_eq!(record["contrasts"].as_array().unwrap().len(), 0);
+    assert_eq!(record["verdict"]["kind"], "timed");
+    let estimate = &arms[0]["estimate"];
+    let [low, high] = ["low", "high"].map(|end| estimate[end].as_f64().unwrap());
+    assert!(low < 0.55 && 0.55 < high && high < 1.02 * low, "{estimate}");
+    // As often as is asked for, and in other words of the same.
+    let runs = |line: &str| {
+        let record = stage.json(line);
+        record["arms"][0]["runs"].as_array().unwrap().len()
+    };
+    assert_eq!(runs(&format!("{timed} -r 3 -- prog")), 3);
+    let wide = runs(&format!("{timed} --precision 5% -- prog"));
+    assert!(wide < arms[0]["runs"].as_array().unwrap().len(), "{wide}");
+    let refused = stage.run(&format!("{timed} --fail-if-slower 2% -- prog"));
+    assert_eq!(refused.status, 2, "{refused}");
+    for shown in ["show", "export", "report"] {
+        stage.succeed(&format!("record {shown} last"));
+    }
+}
+
+#[test]
+fn what_measured_nothing_is_not_kept() {
+    let stage = Stage::new();
+    let metric = "--metric 'regex:nothing lower' --place os-default --place cpu:0";
+    let failed = stage.run(&format!("compare --machine sim:same.toml {metric} -- prog"));
+    assert_eq!(failed.status, 2, "{failed}");
+    assert!(!failed.out.contains("Record "), "{failed}");
+    let kept = stage.json("record list");
+    assert_eq!(kept["records"].as_array().map(Vec::len), Some(0), "{kept}");
+}
+
 #[test]
 fn a_seed_repeats_the_runs_and_another_does_not() {
     let stage = Stage::new();

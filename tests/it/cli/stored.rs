@@ -129,16 +129,6 @@ fn defaults_of_the_user_are_read_from_a_file() {
 }
 
 #[test]
-fn one_placement_alone_is_compared_with_the_default() {
-    let stage = Stage::new();
-    let record = stage.json("compare --machine sim:slow.toml --max-runs 8 --place cpu:0 -- prog");
-    let arms = record["arms"].as_array().unwrap().iter();
-    let names: Vec<&str> = arms.map(|arm| arm["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["os-default", "cpu:0"]);
-    assert_eq!(record["baseline"], "os-default");
-}
-
-#[test]
 fn tags_are_changed_and_reported() {
     let stage = filled();
     let lines = [

@@ -1,8 +1,10 @@
 //! What to do after a comparison whose placements are not withheld.
 
 use super::plan::ComparePlan;
+use super::{caveats, limit};
+use pinwise_format::percent;
 use pinwise_placement::Wish;
-use pinwise_record::{Comparison, Stopped};
+use pinwise_record::{CommandRecord, Comparison, Stopped, with_effort};
 use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting, Words};
 
@@ -15,16 +17,21 @@ pub(super) fn write_advice(
     look: &Look,
     setting: &Setting<'_>,
 ) -> Option<String> {
-    caveat(outcome, look, setting).or_else(|| {
+    caveat(record, outcome, look, setting).or_else(|| {
         let prices = verdict::prices(look, setting, plan.effort(record.stopped.as_ref()));
         to_do(record, plan, outcome, best, prices)
     })
 }
 
 /// More time settles nothing where something else speaks against a verdict.
-fn caveat(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
+fn caveat(
+    record: &Comparison,
+    outcome: ComparisonOutcome,
+    look: &Look,
+    setting: &Setting<'_>,
+) -> Option<String> {
     verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
-    Some("See the findings for how to decide it.".to_owned())
+    Some(caveats::what_decides(record))
 }
 
 fn to_do(
@@ -57,9 +64,9 @@ fn to_do(
         }
         _ => match prices {
             Some(prices) => {
-                let tail = match prices.is_first {
-                    true => "",
-                    false => "; or accept a larger smallest effect (--min-effect)",
+                let tail = match prices.half_width {
+                    None => "",
+                    Some(_) => "; or accept a larger smallest effect (--min-effect)",
                 };
                 let more = match record.stopped {
                     // More time would end it there again.
@@ -74,4 +81,61 @@ fn to_do(
         },
     };
     Some(text)
+}
+
+/// The command of an undecided comparison with as much more effort as decides it, as
+/// far as is known; `None` where effort is not what it lacks.
+pub(super) fn command_that_decides(
+    record: &Comparison,
+    plan: &ComparePlan,
+    look: &Look,
+    setting: &Setting<'_>,
+) -> Option<CommandRecord> {
+    if verdict::withheld(look, setting).is_some() {
+        return None;
+    }
+    let tuning = &plan.tuning;
+    let (factor, half_width) = match tuning.limit.filter(|_| !tuning.requires_verdict) {
+        Some(limit) => (limit::share_that_decides(look, limit, setting.spent)?, None),
+        None => {
+            let effort = plan.effort(record.stopped.as_ref());
+            let prices = verdict::prices(look, setting, effort)?;
+            (prices.factor, prices.half_width)
+        }
+    };
+    let blocks = (look.blocks as f64 * (1.0 + factor)).ceil();
+    let needed_s = record.elapsed_s + factor * setting.spent.as_secs_f64();
+    let is_precise = record.stopped == Some(Stopped::Precision) && tuning.precision.is_some();
+    let has_few = tuning.max_runs.is_some_and(|runs| (runs as f64) < blocks);
+    let is_short = tuning
+        .budget
+        .is_some_and(|budget| budget.as_secs_f64() < needed_s);
+    let mut options = Vec::new();
+    if let Some(half_width) = half_width.filter(|_| is_precise) {
+        let share = percent(half_width.exp_m1()).replace(' ', "");
+        options.push(("--precision", share));
+    }
+    if has_few {
+        options.push(("--max-runs", format!("{blocks:.0}")));
+    }
+    if is_short {
+        options.push(("--budget", budget(needed_s)));
+    }
+    let what = match options.first()?.0 {
+        "--precision" => "for a narrower interval",
+        "--max-runs" => "with more runs",
+        _ => "for longer",
+    };
+    Some(CommandRecord {
+        what: what.to_owned(),
+        line: with_effort(&plan.argv, &options)?,
+    })
+}
+
+/// A time as options take it, rounded up: `44s`, `12m`.
+fn budget(needed_s: f64) -> String {
+    match needed_s <= 90.0 {
+        true => format!("{:.0}s", needed_s.ceil()),
+        false => format!("{:.0}m", (needed_s / 60.0).ceil()),
+    }
 }

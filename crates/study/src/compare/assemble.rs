@@ -12,6 +12,7 @@ use super::plan::{ArmPlan, ComparePlan};
 use super::recommendation;
 use super::results::Results;
 use super::steadiness;
+use super::timing;
 use crate::host::host_record;
 use crate::launchers;
 use pinwise_machine::{Host, RunSetting};
@@ -238,6 +239,9 @@ pub(super) fn close(
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
     }
+    if plan.is_timing {
+        timing::conclude(record);
+    }
     record.verdict.condition = condition(record);
     record.findings = findings::all(record, plan, topology, &results);
     record.conclude();
@@ -354,6 +358,10 @@ fn conclude(
     };
     let commands = match (&advice, best) {
         (None, Some(arm)) => commands(record, arm, &plan.arms[arm].place, topology),
+        _ if outcome == ComparisonOutcome::Undecided => {
+            let more = advice::command_that_decides(record, plan, &choice, setting);
+            more.into_iter().collect()
+        }
         _ => Vec::new(),
     };
     record.verdict = VerdictRecord {

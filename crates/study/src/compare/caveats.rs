@@ -4,8 +4,8 @@
 use super::results::Results;
 use pinwise_format::percent;
 use pinwise_record::{
-    Comparison, ContrastRecord, Finding, JudgedRecord, LoadLevelRecord, MetricRecord, Severity,
-    SplitRecord,
+    Comparison, ContrastRecord, ContrastVerdict, Finding, JudgedRecord, LoadLevelRecord,
+    MetricRecord, Severity, SplitRecord,
 };
 use pinwise_stats::verdict::{gain, under_loads};
 
@@ -59,6 +59,18 @@ pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What to do where something else than effort is lacking: as the finding on it has it.
+pub(super) fn what_decides(record: &Comparison) -> String {
+    let open = record.contrasts.iter();
+    let open = open.filter(|contrast| contrast.verdict == ContrastVerdict::Undecided);
+    open.flat_map(|contrast| of_contrast(contrast, record))
+        .find(|finding| finding.severity == Severity::Warning)
+        .map_or_else(
+            || "See the findings for how to decide it.".to_owned(),
+            |finding| finding.advice,
+        )
 }
 
 /// A warning where it withholds the verdict, else a note.

@@ -210,7 +210,8 @@ impl<'a> Engine<'a> {
 
     /// Too few arms to go on, or the one all are compared with is gone.
     fn has_failed(&self) -> bool {
-        self.open_arms().len() < 2 || !self.arms[self.plan.baseline].is_open()
+        let least = if self.plan.is_timing { 1 } else { 2 };
+        self.open_arms().len() < least || !self.arms[self.plan.baseline].is_open()
     }
 
     /// Runs and throws away whole blocks: as many as asked for, else one, and

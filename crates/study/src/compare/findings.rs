@@ -160,7 +160,8 @@ fn placebo(record: &Comparison, plan: &ComparePlan) -> Option<Finding> {
 
 fn too_few_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) -> Option<Finding> {
     let least = plan.least_blocks(results.columns.len());
-    let is_short = record.blocks < least && record.stopped != Some(Stopped::Failed);
+    let is_judged = record.stopped != Some(Stopped::Failed) && !plan.is_timing;
+    let is_short = record.blocks < least && is_judged;
     is_short.then(|| {
         Finding::new(
             "too_few_blocks",
@@ -328,12 +329,19 @@ fn steal(record: &Comparison) -> Option<Finding> {
 
 fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
     let drift = diagnose::drift(&results.data);
+    let (severity, tail) = match record.arms.len() {
+        1 => (
+            Severity::Warning,
+            "a figure of another time is not comparable",
+        ),
+        _ => (Severity::Note, "comparing within blocks removes it"),
+    };
     (drift.abs() > DRIFT.ln_1p()).then(|| {
         Finding::new(
             "drift",
-            Severity::Note,
+            severity,
             format!(
-                "All arms became {} over the experiment, by a factor of {:.2}; comparing within blocks removes it.",
+                "All arms became {} over the experiment, by a factor of {:.2}; {tail}.",
                 record.metric.word_of(drift.exp()),
                 drift.abs().exp()
             ),

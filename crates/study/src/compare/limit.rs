@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::caveats;
 use super::plan::ComparePlan;
 use pinwise_format::{duration, percent, signed_percent};
 use pinwise_record::{
@@ -97,13 +98,27 @@ fn possible(
 }
 
 fn more(contrast: &Contrast, limit: f64, spent: Duration) -> String {
-    let factor = ROOM * limit::work_factor(contrast, limit.ln_1p()) - 1.0;
-    let more_s = factor * spent.as_secs_f64();
-    let is_far = more_s.is_nan() || more_s > LONG_S;
-    match Duration::try_from_secs_f64(more_s) {
-        Ok(more) if !is_far => format!("; about {} more decide it", duration(more)),
-        _ => "; deciding it takes more than an hour".to_owned(),
+    let more = share_of_one(contrast, limit, spent).map(|share| spent.mul_f64(share));
+    match more {
+        Some(more) => format!("; about {} more decide it", duration(more)),
+        None => "; deciding it takes more than an hour".to_owned(),
     }
+}
+
+/// What deciding a contrast takes on top of what was spent, as a multiple of that;
+/// `None` where that is more than an hour.
+fn share_of_one(contrast: &Contrast, limit: f64, spent: Duration) -> Option<f64> {
+    let share = (ROOM * limit::work_factor(contrast, limit.ln_1p()) - 1.0).max(0.0);
+    let more_s = share * spent.as_secs_f64();
+    (more_s <= LONG_S).then_some(share)
+}
+
+/// The same of all contrasts that are not decided.
+pub(super) fn share_that_decides(look: &Look, limit: f64, spent: Duration) -> Option<f64> {
+    let is_open = |c: &&Contrast| limit::standing(c, limit.ln_1p()) == LimitStanding::Undecided;
+    let shares = look.contrasts.iter().filter(is_open);
+    let shares: Option<Vec<f64>> = shares.map(|c| share_of_one(c, limit, spent)).collect();
+    shares?.into_iter().reduce(f64::max)
 }
 
 /// What is said and advised of the comparison where its question was only the limit, and
@@ -138,7 +153,7 @@ pub(super) fn conclusion(
             record.baseline
         );
         let advice = match verdict::withheld(look, setting) {
-            Some(_) => "See the findings for how to decide it.".to_owned(),
+            Some(_) => caveats::what_decides(record),
             None => format!(
                 "Give it {}, or allow a larger slowdown (--fail-if-slower).",
                 plan.more_effort(record.stopped.as_ref())

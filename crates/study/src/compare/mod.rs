@@ -25,6 +25,7 @@ mod recommendation;
 mod results;
 mod steadiness;
 mod throttling;
+mod timing;
 mod traced;
 
 pub(crate) use assemble::workload_record;

@@ -107,8 +107,10 @@ impl Default for Tuning {
 /// A comparison that can be carried out.
 #[derive(Debug, Clone)]
 pub struct ComparePlan {
-    /// Arms, at least two.
+    /// Arms, at least two; one, where it is only timed.
     pub arms: Vec<ArmPlan>,
+    /// Was one arm alone asked for? It is timed, and nothing compared.
+    pub is_timing: bool,
     /// Index of the arm the others are compared with.
     pub baseline: usize,
     /// What is compared.
@@ -154,6 +156,7 @@ impl Default for ComparePlan {
     fn default() -> Self {
         Self {
             arms: Vec::new(),
+            is_timing: false,
             baseline: 0,
             metric: Metric::wall(),
             unit: String::new(),
@@ -226,7 +229,7 @@ impl ComparePlan {
     /// [`PlanError`] says which.
     pub fn check(&self) -> Result<(), PlanError> {
         let out = |text: &str| Err(PlanError::OutOfRange(text.to_owned()));
-        if self.arms.len() < 2 {
+        if self.arms.len() < 2 && !(self.is_timing && self.arms.len() == 1) {
             let only = "only one arm is left on this machine; add another --place or --command";
             return Err(PlanError::TooFewArms(only.to_owned()));
         }

@@ -29,7 +29,7 @@ export function adviceList(
   choose: (name: string) => void,
 ): HTMLElement | null {
   const groups = advised(record, lines);
-  if (groups.length === 0) return null;
+  if (groups.length === 0 || lines.length < 2) return null;
   return h(
     'dl',
     { class: 'advised' },

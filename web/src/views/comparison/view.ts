@@ -192,8 +192,11 @@ function topPart(
 /** The commands, and what else the verdict says. */
 function copyPart(record: Comparison): (Node | null)[] {
   const { verdict } = record;
+  const commands = verdict?.commands ?? [];
+  // The one that decides it stands in place of the one that did not.
+  const isReplaced = verdict?.kind === 'undecided' && commands.length > 0;
   return [
-    copyBlock(recordCommands(verdict?.commands, record.again)),
+    copyBlock(recordCommands(commands, isReplaced ? null : record.again)),
     verdict?.steadiness ? h('p', {}, visible(verdict.steadiness)) : null,
     verdict?.beside ? h('p', {}, visible(verdict.beside)) : null,
     head(record).isEnded && verdict?.condition

@@ -57,6 +57,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   pass: '✓',
   fail: '✗',
   broken: '‼',
+  timed: '·',
   undecided: '?',
 };
 
@@ -68,7 +69,6 @@ export const signOf = ({ complete, outcome }: Entry): string =>
 export const verdictWords = (entry: Entry): string =>
   `${signOf(entry)} ${entry.complete ? entry.verdict : 'unfinished: running, or cut off'}`.trim();
 
-/** A point of a plot over time. */
 /** Fewer parts than this are listed one by one. */
 const LEAST_FOLDED = 3;
 

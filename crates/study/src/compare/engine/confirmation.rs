@@ -1,6 +1,7 @@
 //! The finalists: fresh blocks, looked at on a schedule, until the question is
 //! settled or the budget is spent.
 
+use super::super::timing;
 use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
 use pinwise_format::duration;
 use pinwise_record::{Phase, Stopped};
@@ -130,6 +131,9 @@ impl Engine<'_> {
         self.take_cpu_time(block);
         self.remember_circumstances(block);
         self.confirmation_ended = self.machine.now();
+        if self.plan.is_timing {
+            return timing::is_settled(&self.data, &self.plan.tuning);
+        }
         let n = self.data.blocks();
         let left = self
             .budget
@@ -175,7 +179,7 @@ impl Engine<'_> {
     /// Looks where `most` blocks are possible; false where that decided nothing.
     fn look_again(&mut self, run: &mut ConfirmationRun, most: usize, depth: Depth) -> bool {
         let n = self.data.blocks();
-        if n <= run.looked_at {
+        if n <= run.looked_at || self.plan.is_timing {
             return false;
         }
         // A claim that CPU time makes is shown beside wall-clock time.

@@ -19,7 +19,7 @@ impl Engine<'_> {
     /// After the first run of all: says what the effort allows, where that is too
     /// little for a verdict.
     pub(super) fn warn_of_little(&mut self, run: Duration) {
-        if self.plan.is_survey {
+        if self.plan.is_survey || self.plan.is_timing {
             return;
         }
         let arms = self.arms.len();

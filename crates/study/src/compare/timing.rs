@@ -1,0 +1,51 @@
+//! One arm alone: how long it takes, and no verdict.
+
+use super::plan::Tuning;
+use pinwise_format::quantity;
+use pinwise_record::{Comparison, PlacementKind, Stopped, VerdictKind};
+use pinwise_stats::Responses;
+use pinwise_stats::describe::median_interval;
+
+/// Fewer runs say little of how runs vary; hyperfine's least number.
+const LEAST_RUNS: usize = 10;
+/// Level of the interval that records have of an arm's typical run.
+const LEVEL: f64 = 0.95;
+
+/// Is the interval of the typical run as narrow as is asked for, or else as the smallest
+/// effect of interest?
+pub(super) fn is_settled(data: &Responses, tuning: &Tuning) -> bool {
+    let costs: Vec<f64> = data.rows().map(|row| row[0]).collect();
+    let wanted = tuning.precision.unwrap_or(tuning.min_effect).ln_1p();
+    costs.len() >= LEAST_RUNS
+        && median_interval(&costs, LEVEL).is_some_and(|(low, high)| high - low <= 2.0 * wanted)
+}
+
+/// Writes what was measured as the answer; nothing where no run counted.
+pub(super) fn conclude(record: &mut Comparison) {
+    let [arm] = record.arms.as_slice() else {
+        return;
+    };
+    let Some(estimate) = arm
+        .estimate
+        .filter(|_| record.stopped != Some(Stopped::Failed))
+    else {
+        return;
+    };
+    let figure = |value: f64| quantity(value, &record.metric.unit);
+    let interval = estimate.low.zip(estimate.high).map(|(low, high)| {
+        let (low, high) = (figure(low), figure(high));
+        format!(", 95 % interval {low} to {high}")
+    });
+    let (label, value) = (&record.metric.label, figure(estimate.value));
+    record.verdict.sentence = format!(
+        "The typical {label} at {} is {value}{}.",
+        arm.name,
+        interval.unwrap_or_default()
+    );
+    record.verdict.advice = match arm.placement.kind {
+        PlacementKind::OsDefault => "To compare, add another --place or command.",
+        _ => "To compare it with the default, add --place os-default.",
+    }
+    .to_owned();
+    record.verdict.kind = VerdictKind::Timed;
+}
