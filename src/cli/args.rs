@@ -153,7 +153,7 @@ pub struct Global {
     /// Only warnings and errors on standard error
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,
-    /// Show all and log, -vv in detail [env: `PINWISE_LOG`]
+    /// Show all findings and a log, -vv in detail [env: `PINWISE_LOG`]
     #[arg(long, short, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub verbose: u8,
     /// The whole command line as records keep it: without where they are kept,
@@ -245,10 +245,10 @@ changed.")]
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How long and how precise")]
 pub struct EffortArgs {
-    /// Total time, such as 500ms, 30s, 2m [default: 60s or --max-runs]
+    /// Total time, such as 500ms, 30s, 2m [default: 60s; no limit if --max-runs is given]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// Runs per arm; the average over the arms if many are screened
+    /// Most runs per arm; if many arms are screened, most runs in all over their number
     #[arg(long, short = 'r', visible_alias = "runs", short_alias = 'M', value_name = "N", value_parser = parse_count)]
     pub max_runs: Option<usize>,
     /// Run until every interval is within ± this share, such as 0.5%
@@ -266,8 +266,8 @@ pub struct EffortArgs {
     /// Statistic of the runs to judge: typical, mean, p90, p99 (p51 to p99)
     #[arg(long, value_name = "WHAT", default_value_t = Judge::Typical)]
     pub judge: Judge,
-    /// How to weight blocks for --judge typical: less under load (weighted), or all
-    /// alike (rank)
+    /// How much blocks count for --judge typical: those under load less (weighted), or
+    /// all alike (rank)
     #[arg(long, value_enum, value_name = "SCORE", default_value = "weighted")]
     pub score: ScoreChoice,
 }

@@ -60,7 +60,7 @@ pub struct ApplyArgs {
     /// For this long [default: until interrupted or the process ends]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, help_heading = "Place a running program")]
     pub lasts: Option<Duration>,
-    /// The program in the printed lines [default: the record's, else COMMAND]
+    /// The program in the printed lines [default: the record's, else the word COMMAND]
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
     pub argv: Vec<String>,
 }
@@ -70,7 +70,7 @@ pub struct ApplyArgs {
 pub enum ApplyAction {
     /// Keep processes where a rules file says
     Rules(RulesArgs),
-    /// Restore system settings that pinwise changed and could not restore
+    /// Undo changes of system settings that were left after a crash or a power cut
     Restore(RestoreArgs),
 }
 
@@ -102,7 +102,8 @@ status 2. docs/rules.md describes the file.")]
 
 Existing processes are placed at once, new ones when they start a program.
 Processes whose CPUs somebody else set are left alone. SIGHUP reloads the file.
-When it ends, even by SIGKILL, every process gets its CPUs back. The overhead is
+When it ends, even by SIGKILL, every process gets its CPUs back, except with --once:
+then placed processes stay where they are. The overhead is
 negligible: the kernel reports new programs; without CAP_NET_ADMIN, /proc is
 polled.")]
     Run(RulesRunArgs),
@@ -156,8 +157,8 @@ pub struct RulesRunArgs {
   pinwise apply restore --dry-run
   pinwise apply restore
 
-pinwise records every system setting before it changes it, and restores it
-whatever happens. This command restores what is left, such as after a power cut.
+pinwise records every system setting before it changes it, and restores it when
+it ends, even by SIGKILL. This command is for what that misses, such as a power cut.
 A setting that somebody else has changed since is left alone.")]
 pub struct RestoreArgs {
     /// Print what would be restored; change nothing
@@ -184,12 +185,12 @@ pub struct LiveArgs {
     /// A URL that serves the service's metric, such as Prometheus text
     #[arg(long, value_name = "URL")]
     pub metric_url: Option<String>,
-    /// How long one sample of a placement takes; a metric command that runs for half
-    /// of it or longer sets the duration itself
+    /// How long one sample of a placement takes; if --metric-command runs for at least
+    /// half of it, its own run is the sample
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub sample: Duration,
-    /// Settling time after a change; for /bound placements of a command: how long
-    /// new threads are bound [default: 500ms; to the end]
+    /// Time that a service is given to settle after a change [default: 500ms]; of a
+    /// command: for how long a /bound placement binds new threads [default: all]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
     /// Drop a placement worse by more than SHARE; it is rolled back as soon as
@@ -200,7 +201,7 @@ pub struct LiveArgs {
 
 /// What `compare` takes for interrupts.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Beside the placement")]
+#[command(next_help_heading = "Other conditions")]
 pub struct InterruptArgs {
     /// Interrupts during an arm: local, far, away (from the program), spread, or a
     /// CPU list; +xps also moves its transmit queues
@@ -214,7 +215,7 @@ pub struct InterruptArgs {
 
 /// What `compare` takes for smaller machines.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Beside the placement")]
+#[command(next_help_heading = "Other conditions")]
 pub struct WhatIfArgs {
     /// Compare with a smaller machine: smt-off, cpus=N, one-node, one-package;
     /// by affinity masks, unless --real is given

@@ -4,9 +4,9 @@ use clap::Args;
 
 /// What `compare` takes for companions.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Beside the placement")]
+#[command(next_help_heading = "Other conditions")]
 pub struct CompanionArgs {
-    /// Also run every arm with this command beside it; started before each run, ended
+    /// Add each arm again with this command beside it; started before each run, ended
     /// after it; repeatable
     #[arg(
         long = "beside",

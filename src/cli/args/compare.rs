@@ -87,8 +87,8 @@ pub struct CompareArgs {
     )]
     pub isa: Option<String>,
     /// Values of a parameter: threads=1,2,4; or a range, size=1..8 or, in steps,
-    /// 0.5..2..0.5; {NAME} stands for them in commands, names, --prepare, --conclude,
-    /// --env and --input, or is the recipe's
+    /// 0.5..2..0.5; {NAME} is replaced in commands, names, --prepare, --conclude, --env
+    /// and --input; with --recipe, it sets the recipe's parameter NAME
     #[arg(
         long = "parameter",
         short = 'P',
@@ -131,17 +131,18 @@ pub struct CompareArgs {
     /// Add the baseline again under another name; it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
-    /// Fail if an arm is slower by more than SHARE; runs until every arm is decided;
-    /// exits with 1 if one is certainly slower, with 0 if certainly none is
+    /// Fail if an arm is slower by more than SHARE; runs until every arm is decided or
+    /// the budget is spent; exits with 1 if one is certainly slower, with 0 if certainly
+    /// none is
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
-    /// Exit status of --fail-if-slower if undecided: exit3, pass (0) or fail (1)
+    /// Exit status of --fail-if-slower if undecided: 3, pass (0) or fail (1)
     #[arg(
         id = "undecided_limit",
         long = "undecided",
         value_enum,
         value_name = "STATUS",
-        default_value = "exit3",
+        default_value = "3",
         requires = "fail_if_slower",
         help_heading = "What is compared"
     )]

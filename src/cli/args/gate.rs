@@ -54,8 +54,8 @@ pub struct GateArgs {
     #[arg(long, help_heading = "What is compared")]
     pub no_build: bool,
     /// Build variant N of the revisions; sets `PINWISE_VARIANT=N`, so that the build
-    /// command can vary the code layout; `record history --question` pools the gates
-    /// of several variants
+    /// command can vary the code layout; `record history --question` combines the
+    /// results of several variants
     #[arg(
         long,
         value_name = "N",
@@ -64,8 +64,8 @@ pub struct GateArgs {
         help_heading = "What is compared"
     )]
     pub variant: Option<u32>,
-    /// Time for the runs, without building [default: 10m, else --max-pairs; none with
-    /// --open-ended]
+    /// Time for the runs, without building [default: 10m; no limit if --max-pairs or
+    /// --open-ended is given]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Effort")]
     pub budget: Option<Duration>,
     /// Maximum number of pairs of runs per benchmark
@@ -81,12 +81,12 @@ pub struct GateArgs {
     /// Seed for the order of runs [default: random, recorded]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, help_heading = "Effort")]
     pub seed: Option<u64>,
-    /// Exit status of an undecided gate: exit3, pass (0) or fail (1)
+    /// Exit status of an undecided gate: 3, pass (0) or fail (1)
     #[arg(
         long,
         value_enum,
         value_name = "STATUS",
-        default_value = "exit3",
+        default_value = "3",
         help_heading = "Exit status"
     )]
     pub undecided: Undecided,
@@ -115,7 +115,8 @@ pub struct GateArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Undecided {
     /// 3.
-    Exit3,
+    #[value(name = "3")]
+    Unknown,
     /// 0, as if it had passed.
     Pass,
     /// 1, as if it had failed.
@@ -125,7 +126,7 @@ pub enum Undecided {
 impl Undecided {
     pub(in crate::cli) const fn exit(self) -> Exit {
         match self {
-            Self::Exit3 => Exit::Undecided,
+            Self::Unknown => Exit::Undecided,
             Self::Pass => Exit::Done,
             Self::Fail => Exit::GateFailed,
         }

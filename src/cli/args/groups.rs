@@ -7,9 +7,9 @@ use pinwise_placement::CpuLimit;
 
 /// What `compare` takes for cgroups of a command's own.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Beside the placement")]
+#[command(next_help_heading = "Other conditions")]
 pub struct GroupArgs {
-    /// Also run under a limit on CPU time; such as 2 or 0.5/20ms, in a cgroup of its
+    /// Add an arm under a limit on CPU time, such as 2 or 0.5/20ms, in a cgroup of its
     /// own; repeatable
     #[arg(
         long = "limit",
@@ -18,7 +18,7 @@ pub struct GroupArgs {
         conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
     )]
     pub limits: Vec<CpuLimit>,
-    /// Also run in a cpuset of this placement's CPUs; cgroup v2 keeps others away from
+    /// Add an arm in a cpuset of this placement's CPUs; cgroup v2 keeps others away from
     /// them; repeatable
     #[arg(
         long,
@@ -26,7 +26,7 @@ pub struct GroupArgs {
         conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
     )]
     pub exclusive: Vec<String>,
-    /// Also run every limited or placed arm with as many threads as fit, set by
+    /// Add each limited or placed arm again with as many threads as fit, set by
     /// environment variables as --threads-env does
     #[arg(
         long,

@@ -71,8 +71,8 @@ pub enum SplitChoice {
   pinwise bench --suite smt --machine 'sim:package:1 core:4 pu:2'
   pinwise bench mandelbrot --isa v1,native
 
-Every kernel is one randomised comparison of its cells (two more for SMT); the
-threads share the same work. Without --budget there is time for about 12 blocks
+Each kernel is one randomised comparison, whose arms are thread counts and places
+(two more for SMT); the threads share the same work. Without --budget there is time for about 12 blocks
 of each, between 1 and 10 minutes in total; without --precision a comparison
 ends when all intervals are within ±0.5 %.",
     args_conflicts_with_subcommands = true
@@ -96,8 +96,8 @@ pub struct BenchArgs {
     /// Instruction sets: v1,v3,native or all [default: native]
     #[arg(long, value_name = "LIST")]
     pub isa: Option<String>,
-    /// Units of work per run, in total [default: 10 per thread of the largest
-    /// cell, at most about 100]
+    /// Units of work per run, in total [default: 10 per thread of the arm with the most,
+    /// at most about 100]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub work: Option<usize>,
     /// Options on effort.

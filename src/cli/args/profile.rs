@@ -22,8 +22,8 @@ use pinwise_profile::Stacks;
 
 Times are CPU time, in seconds and per unit of work: a run of a command, a
 second of a process, or the unit of --units or --metric. Samples at the
-instruction after a PAUSE are attributed to the PAUSE. Truncated stacks are
-listed below [broken]."
+instruction after a PAUSE are attributed to the PAUSE. Truncated stacks
+appear under the frame [broken]."
 )]
 pub struct ProfileArgs {
     /// Other uses.

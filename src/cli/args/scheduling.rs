@@ -6,9 +6,9 @@ use pinwise_workload::SchedulingPolicy;
 
 /// What `compare` takes for the scheduler.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Beside the placement")]
+#[command(next_help_heading = "Other conditions")]
 pub struct SchedulingArgs {
-    /// Also run every arm with this policy: other, batch, idle, fifo:N, rr:N or
+    /// Add each arm again with this policy: other, batch, idle, fifo:N, rr:N or
     /// deadline:RUNTIME/DEADLINE/PERIOD; repeatable
     #[arg(
         long = "policy",
@@ -16,7 +16,7 @@ pub struct SchedulingArgs {
         conflicts_with_all = ["with_itself", "pid", "unit", "cgroup"]
     )]
     pub policies: Vec<SchedulingPolicy>,
-    /// Also run every arm with this niceness, -20 to 19; repeatable
+    /// Add each arm again with this niceness, -20 to 19; repeatable
     #[arg(
         long = "nice",
         value_name = "N",

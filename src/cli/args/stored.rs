@@ -73,7 +73,7 @@ pub struct HistoryArgs {
     /// (case-insensitive)
     #[arg(long, value_name = "WORDS")]
     pub text: Option<String>,
-    /// Chain the gates of this benchmark to show how it changed from commit to commit
+    /// Show how this benchmark changed from commit to commit, by the results of its gates
     #[arg(long, value_name = "BENCHMARK", conflicts_with = "text")]
     pub question: Option<String>,
     /// At most N records
@@ -197,8 +197,8 @@ pub struct ReportArgs {
   pinwise serve --port 8080
   ssh -L 8080:127.0.0.1:8080 HOST pinwise serve --port 8080
 
-The printed address contains a secret: only who knows it can read the records of
-the store; of this machine's users, only you and root. The page is read-only and
+The printed address contains a secret: anyone who has it can read the stored records.
+On this machine, only you and root can see it. The page is read-only and
 shows running experiments live. Ctrl-C ends it.")]
 pub struct ServeArgs {
     /// The port [default: a free one]

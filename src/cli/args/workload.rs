@@ -30,14 +30,14 @@ pub struct WorkloadArgs {
     /// The same as --output inherit
     #[arg(long, conflicts_with = "output")]
     pub show_output: bool,
-    /// Run this before every run, unmeasured; once for all, or once for each command
+    /// Run this before every run, unmeasured; given once, or once for each command
     #[arg(long, short = 'p', value_name = "COMMAND")]
     pub prepare: Vec<String>,
     /// Run this after every run, unmeasured; likewise
     #[arg(long, value_name = "COMMAND")]
     pub conclude: Vec<String>,
-    /// Kill a run that takes longer; its arm is then excluded [default: the budget,
-    /// for compare]
+    /// Kill a run that takes longer; its arm is then excluded [default of compare: its
+    /// --budget]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     /// Accept any exit status

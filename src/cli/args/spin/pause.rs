@@ -20,18 +20,17 @@ pub struct SpinPauseArgs {
     /// Only these CPUs [default: all allowed ones]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// Total time for all CPUs: levels last for seconds
-    /// [default: 2s plus 0.1s per CPU]
+    /// Total time for all CPUs; the cost of PAUSE may change every few seconds in a
+    /// virtual machine [default: 2s plus 0.1s per CPU]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub time: Option<Duration>,
     /// Only report whether known algorithms would wait too long
     #[arg(long)]
     pub check: bool,
-    /// Longest acceptable spin; the default is more than ten times what any author
-    /// of a known algorithm intended
+    /// Longest acceptable time that an algorithm spins before it parks
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "50ms")]
     pub max_total: Duration,
-    /// Longest acceptable blind gap; the default is far more than a wake-up costs
+    /// Longest acceptable time between two looks at the lock (the blind gap)
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2ms")]
     pub max_blind_gap: Duration,
     /// Seed of a simulated machine [default: random]

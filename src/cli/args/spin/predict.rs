@@ -26,10 +26,10 @@ pub struct SpinPredictArgs {
     /// [default: this machine's]
     #[arg(long, value_name = "N")]
     pub cpus: Option<String>,
-    /// Show what moving between chips changes: from this chip …
+    /// Show what moving from this chip to that of --to changes
     #[arg(long, value_name = "CHIP", requires = "to", conflicts_with_all = ["cpu", "pause_cycles", "pause_ns"])]
     pub from: Option<String>,
-    /// … to this one
+    /// The chip moved to, with --from
     #[arg(long, value_name = "CHIP", requires = "from")]
     pub to: Option<String>,
     /// Seed of a simulated machine [default: random]

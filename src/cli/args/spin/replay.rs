@@ -18,8 +18,8 @@ use crate::cli::values::{parse_count, parse_duration, parse_whole};
 Experiments:
   producer-consumer  a worker holds a lock for --hold per item; a sender wants
                      it --delays after it was taken
-  handoff            a waiter arrives as the lock is taken, which is released
-                     --delays later
+  handoff            a waiter arrives when the lock is taken; the lock is
+                     released --delays later
   contend            --threads take the lock repeatedly
 
 Another processor's spin hints are emulated by this one's plus a chain of
@@ -46,8 +46,8 @@ pub struct SpinReplayArgs {
     /// Number of CPUs that algorithms assume [default: those allowed here]
     #[arg(long, value_name = "N", value_parser = parse_cpus)]
     pub cpus_assumed: Option<u64>,
-    /// When the waiter arrives, or for handoff when the lock is released: times such as
-    /// `1..9ms` (in steps of one) or `500us,2ms`
+    /// How long after the lock was taken the waiter arrives (handoff: the lock is
+    /// released): times such as `1..9ms` (in steps of one) or `500us,2ms`
     #[arg(long, value_name = "TIMES", default_value = "1..9ms")]
     pub delays: String,
     /// How long the lock is held for an item (producer-consumer)

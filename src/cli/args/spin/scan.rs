@@ -28,7 +28,8 @@ pub struct SpinScanArgs {
     /// [default: this machine's]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub cpus: Option<usize>,
-    /// Exit with status 1 if a loop has a longer blind gap on one of the chips
+    /// Exit with status 1 if a loop looks less often than this on one of the chips: the
+    /// time between two looks is its blind gap
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_blind_gap: Option<Duration>,
     /// How to treat loops whose gap is not known from the code
