@@ -18,6 +18,7 @@ use pinwise_machine::linux::{self, capture_folder, capture_host};
 use pinwise_placement::{Placement, equivalents};
 use pinwise_record::TopologyRecord;
 use pinwise_sim::SimulatedMachine;
+use pinwise_study::doctor::describe_pod;
 use pinwise_topology::{Capture, Topology, Warning};
 
 pub(super) fn topology(
@@ -55,13 +56,17 @@ pub(super) fn topology(
         return placements::placements(threads, &topology, terminal);
     }
     linux::name_models(&mut topology);
-    if args.from.is_none() && global.machine == "local" {
+    let is_here = args.from.is_none() && global.machine == "local";
+    if is_here {
         if terminal.format() != Format::Xml {
             linux::read_interrupts(&mut topology);
         }
         warnings.extend(linux::read_links(&mut topology));
     }
-    let record = TopologyRecord::new(&topology, &warnings);
+    let mut record = TopologyRecord::new(&topology, &warnings);
+    if is_here && linux::is_pod(Path::new("/")) {
+        record.header.findings.push(describe_pod(&topology));
+    }
     show(&topology, &record, terminal)?;
     Ok(Exit::Done)
 }

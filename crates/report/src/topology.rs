@@ -1,6 +1,7 @@
 //! The machine as text: a summary, the tree with equal parts folded, what is
 //! odd about it, and what was measured.
 
+use super::comparison::findings;
 use super::devices;
 use super::measured;
 use super::style::{Palette, cpu_noun, paragraph, visible};
@@ -35,6 +36,7 @@ pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) 
             text.push_str(&format!("{}\n", paragraph("  ! ", "    ", warning)));
         }
     }
+    text.push_str(&findings(&record.header.findings, palette));
     if let Some(found) = &record.measured {
         text.push_str(&measured::measured(found, palette));
     }

@@ -34,6 +34,8 @@ enum CheckOutcome {
     Unavailable(&'static str, &'static str),
 }
 
+pub use settings::describe_pod;
+
 use CheckOutcome::{Found, InOrder, Unavailable};
 use disturbance::{load, pressure, quota, sched_ext, steal, thermal, tuners, virtual_machine};
 use settings::{

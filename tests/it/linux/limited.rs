@@ -57,6 +57,27 @@ impl Drop for Group {
 }
 
 #[test]
+fn topology_says_what_a_pod_was_given() {
+    let Some(group) = Group::limited_to(1.0, "kubepods") else {
+        return skipped(
+            "topology_says_what_a_pod_was_given",
+            "no cgroup can be made",
+        );
+    };
+    let trial = Trial::new();
+    let enter = format!("echo $$ > {}/cgroup.procs; exec \"$@\"", group.0.display());
+    let mut command = trial.pinwise_within(&["sh", "-c", &enter, "sh"], &["topology"]);
+    let out = command.output().unwrap();
+    let out = String::from_utf8_lossy(&out.stdout);
+    assert!(
+        out.contains("This pod runs in the shared pool on CPU"),
+        "{out}"
+    );
+    assert!(out.contains("for 1 CPU of time."), "{out}");
+    assert!(out.contains("--cpu-manager-policy=static"), "{out}");
+}
+
+#[test]
 fn a_permanent_limit_is_part_of_the_place() {
     let test = "a_permanent_limit_is_part_of_the_place";
     let Some(group) = Group::limited_to(0.3, "permanent") else {

@@ -98,6 +98,12 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
     }
 }
 
+/// Does this process run in a pod of Kubernetes? Read below `root`.
+#[must_use]
+pub fn is_pod(root: &Path) -> bool {
+    Host { root }.is_pod()
+}
+
 /// Names of running programs that move other programs' threads, below `root`.
 #[must_use]
 pub fn read_tuners(root: &Path) -> Vec<String> {

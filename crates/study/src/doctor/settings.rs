@@ -2,7 +2,8 @@
 //! permissions.
 
 use pinwise_format::{count_of, trimmed};
-use pinwise_topology::{CpuSet, Level, Restriction};
+use pinwise_record::Finding;
+use pinwise_topology::{CpuSet, Level, Restriction, Topology};
 use serde_json::json;
 
 use super::CheckOutcome::{self, Found, InOrder, Unavailable};
@@ -147,10 +148,15 @@ fn with_noun(cpus: &CpuSet) -> String {
 
 /// What the kubelet gave to this pod, and which of its options would give more.
 pub(super) fn pod(examined: &Examined) -> CheckOutcome {
-    if !examined.facts.is_pod {
-        return InOrder("pod");
+    match examined.facts.is_pod {
+        true => Found(describe_pod(&examined.topology)),
+        false => InOrder("pod"),
     }
-    let topology = &examined.topology;
+}
+
+/// What a pod of Kubernetes was given, and what would change that.
+#[must_use]
+pub fn describe_pod(topology: &Topology) -> Finding {
     let allowed = &topology.allowed;
     let limit = topology.quota.as_ref().map(|quota| quota.cpus);
     let cpusets = topology.restrictions.iter().filter(|r| !r.is_mask);
@@ -199,12 +205,9 @@ pub(super) fn pod(examined: &Examined) -> CheckOutcome {
         advice.push("For CPUs of its own: requests equal to limits, in whole CPUs, and the kubelet's --cpu-manager-policy=static.");
     }
     sentence.push('.');
-    let finding = note("pod", 5, sentence, advice.join(" "));
-    Found(
-        finding
-            .with("exclusive", is_exclusive)
-            .with("split_cores", split),
-    )
+    note("pod", 5, sentence, advice.join(" "))
+        .with("exclusive", is_exclusive)
+        .with("split_cores", split)
 }
 
 pub(super) fn numa_balancing(examined: &Examined) -> CheckOutcome {
