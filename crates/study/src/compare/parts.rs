@@ -131,7 +131,8 @@ pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Opt
         part.effect.with_interval()
     );
     let advice = "If other processes make it wait, judge CPU time (--metric cpu); if waiting is part of the program, only wall time counts.";
-    let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, advice);
+    // It is what to do next.
+    let finding = Finding::new("cpu_time_decides", Severity::Warning, sentence, advice);
     Some(finding.with("ratio", part.ratio).weighing(6))
 }
 
