@@ -39,14 +39,21 @@ fn a_process_is_followed_with_what_it_starts() {
     let process = Process::start(BUSY);
     let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
     for tier in permitted(test, &tiers) {
-        let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": 700});
-        let seen = Order(order).make();
-        check_sound(&seen);
+        let mut limit_ms = 700;
+        let seen = loop {
+            let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": limit_ms});
+            let seen = Order(order).make();
+            check_sound(&seen);
+            let followed = seen["followed"].as_array().unwrap();
+            assert!(followed.contains(&json!(process.pid())), "{seen}");
+            // On a busy machine it starts few processes in that time.
+            if followed.len() > 3 && number(&seen, "ended") > 2 {
+                break seen;
+            }
+            assert!(limit_ms < 20_000, "{seen}");
+            limit_ms *= 2;
+        };
         assert_eq!(seen["tier"], tier);
-        let followed = seen["followed"].as_array().unwrap();
-        assert!(followed.contains(&json!(process.pid())), "{seen}");
-        assert!(followed.len() > 3, "{seen}");
-        assert!(number(&seen, "ended") > 2, "{seen}");
         let names = seen["names"].as_array().unwrap();
         assert!(names.contains(&json!("sleep")), "{seen}");
         assert!(
