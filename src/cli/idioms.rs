@@ -343,6 +343,12 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     let command = command_of(arguments);
     let name = command.get_bin_name().unwrap_or("pinwise");
     let takes_program = command.get_arguments().any(Arg::is_last_set);
+    let has_pid = command.get_arguments().any(|arg| arg.get_id() == "pid");
+    if has_pid && word.parse::<u32>().is_ok() {
+        return Some(format!(
+            "unexpected argument '{word}'; a process is given by --pid {word}"
+        ));
+    }
     if takes_program && !word.starts_with('-') {
         return Some(format!(
             "unexpected argument '{word}'; write a program after --: {name} -- {word}"

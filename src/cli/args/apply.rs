@@ -102,10 +102,9 @@ status 2. docs/rules.md describes the file.")]
 
 Existing processes are placed at once, new ones when they start a program.
 Processes whose CPUs somebody else set are left alone. SIGHUP reloads the file.
-When it ends, even by SIGKILL, every process gets its CPUs back, except with --once:
-then placed processes stay where they are. The overhead is
-negligible: the kernel reports new programs; without CAP_NET_ADMIN, /proc is
-polled.")]
+When it ends, even by SIGKILL, every process gets its CPUs back; with --once,
+they stay placed. The overhead is negligible: the kernel reports new programs;
+without CAP_NET_ADMIN, /proc is polled.")]
     Run(RulesRunArgs),
     /// Print a systemd unit that runs the rules
     #[command(after_help = "Examples:
@@ -158,8 +157,8 @@ pub struct RulesRunArgs {
   pinwise apply restore
 
 pinwise records every system setting before it changes it, and restores it when
-it ends, even by SIGKILL. This command is for what that misses, such as a power cut.
-A setting that somebody else has changed since is left alone.")]
+it ends, even by SIGKILL. This command is for what that misses, such as a power
+cut. A setting that somebody else has changed since is left alone.")]
 pub struct RestoreArgs {
     /// Print what would be restored; change nothing
     #[arg(long)]

@@ -71,10 +71,10 @@ pub enum SplitChoice {
   pinwise bench --suite smt --machine 'sim:package:1 core:4 pu:2'
   pinwise bench mandelbrot --isa v1,native
 
-Each kernel is one randomised comparison, whose arms are thread counts and places
-(two more for SMT); the threads share the same work. Without --budget there is time for about 12 blocks
-of each, between 1 and 10 minutes in total; without --precision a comparison
-ends when all intervals are within ±0.5 %.",
+Each kernel is one randomised comparison, whose arms are thread counts and
+places (two more for SMT); the threads share the same work. Without --budget
+there is time for about 12 blocks of each, between 1 and 10 minutes in total;
+without --precision a comparison ends when all intervals are within ±0.5 %.",
     args_conflicts_with_subcommands = true
 )]
 pub struct BenchArgs {

@@ -197,9 +197,9 @@ pub struct ReportArgs {
   pinwise serve --port 8080
   ssh -L 8080:127.0.0.1:8080 HOST pinwise serve --port 8080
 
-The printed address contains a secret: anyone who has it can read the stored records.
-On this machine, only you and root can see it. The page is read-only and
-shows running experiments live. Ctrl-C ends it.")]
+The printed address contains a secret: anyone who has it can read the stored
+records. On this machine, only you and root can see it. The page is read-only
+and shows running experiments live. Ctrl-C ends it.")]
 pub struct ServeArgs {
     /// The port [default: a free one]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]

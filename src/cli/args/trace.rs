@@ -139,8 +139,8 @@ pub struct TraceImportArgs {
   pinwise top --once
 
 Keys: q quit, s sort, f filter, p pin the selected thread, u unpin, P keep pins,
-arrows move, ? help. Unless kept with P, pins are undone on exit, however pinwise
-ends.")]
+arrows move, ? help. Unless kept with P, pins are undone on exit, however
+pinwise ends.")]
 pub struct TopArgs {
     /// Only this process and its descendants
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>)]

@@ -162,7 +162,7 @@ pub(super) fn locate(
 
 fn missing_hint(program: &str) -> Option<String> {
     if program.contains(' ') {
-        let hint = "it contains a space; for a program with arguments, omit the quotes";
+        let hint = "it contains a space: omit the quotes of a program with arguments; to compare command lines, omit the --";
         return Some(hint.to_owned());
     }
     let is_here = || Path::new(program).exists();
