@@ -436,12 +436,13 @@ mod tests {
             record.figures.waits.total_s = queued_s;
             record.figures.lower_bounds = bounds.to_vec();
             judge(&mut record, true);
-            let first = &record.findings[0];
-            format!("{}: {} {}", first.check, first.sentence, first.advice)
+            record.findings.first().map_or_else(String::new, |first| {
+                format!("{}: {} {}", first.check, first.sentence, first.advice)
+            })
         };
         let waiter = first(0.06, Some(0.18), &[]);
         assert!(
-            waiter.starts_with("blocked: All threads were blocked for at least 98 % of the time"),
+            waiter.starts_with("blocked: All threads were blocked for at least 98.4 % of the time"),
             "{waiter}"
         );
         assert!(waiter.contains("strace -f -c -p 7"), "{waiter}");

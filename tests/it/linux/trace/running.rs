@@ -62,6 +62,9 @@ fn a_process_is_followed_with_what_it_starts() {
         );
         if tier != "proc" {
             assert!(number(&seen, "leavings") > 5, "{seen}");
+        }
+        // Events of everybody may be more than the machine can take.
+        if tier != "cpu-wide" {
             assert_eq!(seen["lost"], 0, "{seen}");
         }
     }
