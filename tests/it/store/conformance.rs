@@ -401,7 +401,7 @@ fn a_withdrawn_record_leaves_nothing() {
 fn a_removed_record_leaves_nothing() {
     check("store::a_removed_record_leaves_nothing", |place| {
         cut_off(place.open(), "cut", 9);
-        let mut store = place.open();
+        let mut store = place.open_delivered();
         store.keep(&comparison("one")).unwrap();
         store.retag("cut", |_| vec!["x".to_owned()]).unwrap();
         let stored = store.load("cut").unwrap();
