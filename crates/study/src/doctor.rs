@@ -180,12 +180,12 @@ mod tests {
                 .unwrap();
             format!("{} {}", pod.sentence, pod.advice)
         };
-        let told = |cpuset: &str, limit| in_group("/kubepods/pod1", cpuset, limit);
+        let in_pod = |cpuset: &str, limit| in_group("/kubepods/pod1", cpuset, limit);
         assert_eq!(
-            told("2-5", Some(4.0)),
+            in_pod("2-5", Some(4.0)),
             "This pod has CPUs 2-5 to itself: 2 whole cores. "
         );
-        let split = told("2,4,8", None);
+        let split = in_pod("2,4,8", None);
         assert!(
             split.starts_with("This pod has CPUs 2,4,8, to itself if it is Guaranteed, but others run on siblings in 3 of its cores, on 2 NUMA nodes. "),
             "{split}"
@@ -193,7 +193,7 @@ mod tests {
         for option in ["full-pcpus-only=true", "single-numa-node"] {
             assert!(split.contains(option), "{split}");
         }
-        let shared = told("0-15", Some(1.5));
+        let shared = in_pod("0-15", Some(1.5));
         assert!(
             shared.starts_with(
                 "This pod runs in the shared pool on CPUs 0-15, for 1.5 CPUs of time. "
@@ -201,7 +201,7 @@ mod tests {
             "{shared}"
         );
         assert!(shared.contains("--cpu-manager-policy=static"), "{shared}");
-        let one = told("3", Some(1.0));
+        let one = in_pod("3", Some(1.0));
         assert!(
             one.starts_with(
                 "This pod has CPU 3 to itself, but others run on the sibling in its core. "
@@ -231,10 +231,10 @@ mod tests {
         isolation.rcu_nocbs = list("2-3");
         isolation.kernel_threads = list("0-3");
         let sentence = |examined: &Examined| diagnose(examined).findings[0].sentence.clone();
-        let told = sentence(&examined);
+        let text = sentence(&examined);
         assert!(
-            told.ends_with("Still possible there: 1 interrupt, the timer tick, kernel threads."),
-            "{told}"
+            text.ends_with("Still possible there: 1 interrupt, the timer tick, kernel threads."),
+            "{text}"
         );
         let advice = diagnose(&examined).findings[0].advice.clone();
         assert!(

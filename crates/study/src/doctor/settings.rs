@@ -146,7 +146,6 @@ fn with_noun(cpus: &CpuSet) -> String {
     }
 }
 
-/// What the kubelet gave to this pod, and which of its options would give more.
 pub(super) fn pod(examined: &Examined) -> CheckOutcome {
     match examined.facts.is_pod {
         true => Found(describe_pod(&examined.topology)),
@@ -154,7 +153,7 @@ pub(super) fn pod(examined: &Examined) -> CheckOutcome {
     }
 }
 
-/// What a pod of Kubernetes was given, and what would change that.
+/// What the kubelet gave to this pod, and which of its options would give more.
 #[must_use]
 pub fn describe_pod(topology: &Topology) -> Finding {
     let allowed = &topology.allowed;
