@@ -28,9 +28,47 @@ fn skipped(reason: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Two threads on one CPU that hand a byte to and fro this many times; says the
-/// first one's number and how often the kernel says that it was switched.
-fn hand_over(times: usize) -> (Tid, u64) {
+/// What the kernel says of a thread that still runs.
+struct Counted {
+    thread: Tid,
+    switches: u64,
+    /// When that many were all, `CLOCK_MONOTONIC`, ns. Whoever shares the CPU
+    /// may switch it off and on before it ends.
+    until_ns: u64,
+}
+
+impl Counted {
+    /// The calling thread's.
+    fn read() -> Self {
+        loop {
+            let switches = switches_of_this_thread();
+            let until_ns = now_ns();
+            if switches == switches_of_this_thread() {
+                // SAFETY: the call has no preconditions.
+                let thread = unsafe { libc::gettid() };
+                return Self {
+                    thread,
+                    switches,
+                    until_ns,
+                };
+            }
+        }
+    }
+}
+
+fn switches_of_this_thread() -> u64 {
+    // SAFETY: the usage is plain integers, and this thread's own is always there.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    u64::try_from(usage.ru_nvcsw + usage.ru_nivcsw).unwrap()
+}
+
+/// Two threads on one CPU that hand a byte to and fro this many times; says what
+/// the kernel counted of the first.
+fn hand_over(times: usize) -> Counted {
     let (ping_read, ping_write) = sys::pipe(0).unwrap();
     let (pong_read, pong_write) = sys::pipe(0).unwrap();
     let cpu = sys::affinity().unwrap().first().unwrap();
@@ -49,13 +87,7 @@ fn hand_over(times: usize) -> (Tid, u64) {
                 hand(&ping_write);
                 sys::read_some(&pong_read, &mut [0]);
             }
-            // SAFETY: the call has no preconditions; the usage is plain integers.
-            unsafe {
-                let mut usage: libc::rusage = std::mem::zeroed();
-                libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-                let switches = usage.ru_nvcsw + usage.ru_nivcsw;
-                (libc::gettid(), u64::try_from(switches).unwrap())
-            }
+            Counted::read()
         })
         .unwrap();
     let counted = first.join().unwrap();
@@ -119,7 +151,8 @@ fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
         return;
     };
     let mut events = Vec::new();
-    let (thread, kernel) = hand_over(TIMES);
+    let counted = hand_over(TIMES);
+    let thread = counted.thread;
     drain_to_its_end(&mut live, thread, &mut events);
     live.finish(&mut events);
 
@@ -129,9 +162,13 @@ fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
         let wanted = events.iter().filter(|event| is_wanted(&event.what));
         wanted.count() as u64
     };
-    let left = count(&|what| matches!(what, EventKind::Switch { prev, .. } if *prev == thread));
-    // It was counted in the midst of its life: its end is one more.
-    assert!(left.abs_diff(kernel + 1) <= 2, "{left} beside {kernel}");
+    let has_left =
+        |event: &Event| matches!(event.what, EventKind::Switch { prev, .. } if prev == thread);
+    let by_then = events
+        .iter()
+        .filter(|event| has_left(event) && event.time_ns <= counted.until_ns);
+    assert_eq!(by_then.count() as u64, counted.switches);
+    let left = events.iter().filter(|event| has_left(event)).count() as u64;
     let came = count(&|what| matches!(what, EventKind::Switch { next, .. } if *next == thread));
     let unseen = others_that_left_unseen(&events);
     assert!(
@@ -152,7 +189,7 @@ fn a_thread_is_told_from_its_beginning_to_its_end() {
         return;
     };
     let mut events = Vec::new();
-    let (thread, _) = hand_over(10);
+    let thread = hand_over(10).thread;
     drain_to_its_end(&mut live, thread, &mut events);
     live.finish(&mut events);
     let about: Vec<&EventKind> = events
@@ -186,15 +223,17 @@ fn a_full_ring_says_how_much_it_could_not_take() {
         return;
     };
     let mut events = Vec::new();
-    let (thread, kernel) = hand_over(TIMES);
+    let Counted {
+        thread, switches, ..
+    } = hand_over(TIMES);
     live.finish(&mut events);
     let seen = events
         .iter()
         .filter(|event| matches!(event.what, EventKind::Switch { prev, .. } if prev == thread));
     let seen = seen.count() as u64;
-    assert!(seen < kernel, "the ring took everything");
+    assert!(seen < switches, "the ring took everything");
     // What is lacking was a switch away, a switch back and a wake-up each.
-    let lacking = kernel - seen;
+    let lacking = switches - seen;
     assert!(
         lost(&events) >= 2 * lacking,
         "{} of {lacking}",
