@@ -4,11 +4,14 @@
 //! takes one cycle, so that cycles are the core's. A machine's own measurement
 //! is always to be preferred: guests, clocks and microcode differ.
 
-mod intel;
-mod intel_since_skylake;
-mod others;
+use std::sync::LazyLock;
 
 use super::nearest_name;
+
+static ROWS: LazyLock<Vec<Chip>> = LazyLock::new(|| {
+    let lines = include_str!("rows.txt").lines();
+    lines.filter_map(Chip::from_row).collect()
+});
 
 /// Where a clock was taken from that nobody measured.
 const ASSUMED: &str = "assumed, a round figure for its products";
@@ -16,26 +19,26 @@ const ASSUMED: &str = "assumed, a round figure for its products";
 const REPORT: &str = "of the third field report, whose totals it gives";
 
 /// How CPUID and `/proc/cpuinfo` name a chip.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     /// CPUID's vendor, as `GenuineIntel`.
     pub vendor: &'static str,
     /// Family, the extended one added.
     pub family: u32,
     /// Models, the extended part in front; empty for all of the family.
-    pub models: &'static [u32],
+    pub models: Vec<u32>,
     /// Steppings, from and to. Skylake-SP and Cascade Lake-SP differ in these
     /// alone.
     pub steppings: (u32, u32),
 }
 
 /// A kind of core, by what its PAUSE costs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Chip {
     /// Its id, as `skylake-sp`.
     pub id: &'static str,
     /// Other names that are understood.
-    pub also: &'static [&'static str],
+    pub also: Vec<&'static str>,
     /// Its name.
     pub name: &'static str,
     /// Who makes it.
@@ -59,6 +62,55 @@ pub struct Chip {
 }
 
 impl Chip {
+    /// A line of the table; `None` of one that is none.
+    fn from_row(line: &'static str) -> Option<Self> {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let &[
+            id,
+            also,
+            name,
+            vendor,
+            year,
+            pause,
+            tpause,
+            umwait,
+            cpuid,
+            family,
+            models,
+            steppings,
+            ghz,
+            ghz_from,
+            source,
+        ] = cells.as_slice()
+        else {
+            return None;
+        };
+        let model = |text: &str| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+        Some(Self {
+            id,
+            also: words(also).collect(),
+            name,
+            vendor,
+            year: year.parse().ok()?,
+            pause_cycles: range(pause)?,
+            tpause_cycles: range(tpause),
+            umwait_cycles: range(umwait),
+            signature: Signature {
+                vendor: cpuid,
+                family: family.parse().ok()?,
+                models: words(models).map(model).collect::<Option<_>>()?,
+                steppings: range(steppings)?,
+            },
+            ghz: ghz.parse().ok()?,
+            ghz_from: match ghz_from {
+                "assumed" => ASSUMED,
+                "report" => REPORT,
+                other => other,
+            },
+            source,
+        })
+    }
+
     /// One PAUSE at the typical clock, ns: the lowest cost of its machines.
     #[must_use]
     pub fn pause_ns(&self) -> f64 {
@@ -78,9 +130,7 @@ impl Signature {
 
 /// All of them.
 pub fn chips() -> impl Iterator<Item = &'static Chip> {
-    [intel::ROWS, intel_since_skylake::ROWS, others::ROWS]
-        .into_iter()
-        .flatten()
+    ROWS.iter()
 }
 
 /// No chip has this name.
@@ -129,6 +179,16 @@ pub fn identified(
 pub fn rank(pause_cycles: f64) -> (usize, usize) {
     let cheaper = chips().filter(|chip| chip.pause_cycles.1 < pause_cycles);
     (cheaper.count(), chips().count())
+}
+
+fn words(cell: &'static str) -> impl Iterator<Item = &'static str> {
+    cell.split(' ').filter(|word| *word != "-")
+}
+
+/// `1..2`, or one number for both.
+fn range<T: std::str::FromStr>(cell: &str) -> Option<(T, T)> {
+    let (low, high) = cell.split_once("..").unwrap_or((cell, cell));
+    Some((low.parse().ok()?, high.parse().ok()?))
 }
 
 fn plain(name: &str) -> String {
