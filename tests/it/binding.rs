@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{go_cache, has_program, pinwise, root, skipped, texts, until};
+use crate::support::{go_settings, has_program, pinwise, root, skipped, texts, until};
 
 /// Threads of a test that counts them.
 const MANY: usize = 24;
@@ -176,9 +176,7 @@ fn threads_in_go_are_bound() {
         .args(["build", "-o", &program])
         .arg(source)
         .current_dir(bench.folder.path())
-        .env("CGO_ENABLED", "0")
-        .env("GOCACHE", go_cache())
-        .env("GOFLAGS", "-mod=mod");
+        .envs(go_settings());
     assert!(compiler.status().unwrap().success());
     let printed = bench.bound(&[&program, &MANY.to_string()]);
     assert_eq!(bench.masks(&printed).len(), 1 + MANY);

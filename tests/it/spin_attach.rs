@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{self, Running, go_cache, has_program, json, root, skipped};
+use crate::support::{self, Running, go_settings, has_program, json, root, skipped};
 
 /// How long programs run at first, s: enough for hundreds of samples of a thread
 /// that gets half of a CPU.
@@ -29,9 +29,7 @@ fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Optio
         .arg("-o")
         .arg(&program)
         .arg(root().join("tests/data/programs").join(source))
-        .env("GOCACHE", go_cache())
-        .env("GOFLAGS", "-trimpath")
-        .env("GOTOOLCHAIN", "local")
+        .envs(go_settings())
         .env("HOME", folder)
         .output()
         .unwrap();

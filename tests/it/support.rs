@@ -140,9 +140,14 @@ pub(crate) fn corpus(test: &str) -> Option<PathBuf> {
     }
 }
 
-/// Where Go keeps its compiled standard library from one test to the next.
-pub(crate) fn go_cache() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("go")
+/// For all programs in Go, whose standard library is compiled once and kept.
+pub(crate) fn go_settings() -> [(&'static str, PathBuf); 4] {
+    [
+        ("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go")),
+        ("GOFLAGS", "-trimpath".into()),
+        ("GOTOOLCHAIN", "local".into()),
+        ("CGO_ENABLED", "0".into()),
+    ]
 }
 
 /// Is a program there?
