@@ -207,7 +207,8 @@ impl InC {
             return None;
         }
         Some(BUILT.get_or_init(|| {
-            cargo(&["build", "-p", "pinwise-capi"]);
+            // Of one package cargo would build what it depends on again, with other features.
+            cargo(&["build", "--workspace", "--lib", "--examples"]);
             let folder = tempfile::tempdir().unwrap();
             let library = built().0;
             std::fs::copy(

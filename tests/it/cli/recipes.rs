@@ -237,7 +237,7 @@ fn the_recipes_that_pinwise_brings_run_here() {
             continue;
         }
         let line = format!(
-            "--format json compare --recipe {name} --place os-default --place os-default/mem=local --warmup 0 --max-runs 1"
+            "--format json compare --recipe {name} --place os-default --warmup 0 --max-runs 1"
         );
         let (out, err, status) = run(&stage, &line);
         assert_eq!(status, 0, "{name}: {err}");
