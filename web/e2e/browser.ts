@@ -57,6 +57,8 @@ export async function open(place: string, look: Look = {}): Promise<Opened> {
     permissions: [],
     bypassCSP: look.bypassCSP ?? false,
   });
+  // The test has a limit of its own.
+  context.setDefaultTimeout(0);
   const page = await context.newPage();
   if (look.before) await page.addInitScript(look.before);
   const errors: string[] = [];

@@ -79,7 +79,7 @@ test('the answer stands before the timeline is read', async () => {
     .first()
     .click();
   await expect
-    .poll(() => page.url(), { timeout: 5_000 })
+    .poll(() => page.url(), { timeout: 60_000 })
     .toContain('/timeline?from=');
   expect(errors).toEqual([]);
   await close();

@@ -7,8 +7,9 @@ export default defineConfig({
     environment: 'node',
     globalSetup: 'e2e/scratch.ts',
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Nothing but a browser that hangs ends a test.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     retry: 0,
   },
 });

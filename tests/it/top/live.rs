@@ -22,9 +22,10 @@ impl Shown {
     fn start(arguments: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = env!("CARGO_BIN_EXE_pinwise");
+        // Who starts the tests may have them ignore that signal, as nohup does.
         let own = folder.path().join("pid");
         let line = format!(
-            "stty cols 80 rows 24; echo $$ > {}; exec {program} top --store none --interval 200ms {arguments}",
+            "stty cols 80 rows 24; echo $$ > {}; exec env --default-signal=HUP {program} top --store none --interval 200ms {arguments}",
             own.display()
         );
         let mut script = Command::new("script")
