@@ -121,7 +121,7 @@ pub(super) fn compare(
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
             .chain(interrupts::find_moved(&arms))
-            .chain(groups::describe(args, &arms))
+            .chain(groups::describe(args, &arms, &topology))
             .collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,

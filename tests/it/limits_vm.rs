@@ -13,6 +13,15 @@ const FAULTS: [&str; 3] = [
     "before-restore:kill:2",
 ];
 
+/// Arms in the midst of which it is killed.
+const ARMS: [&str; 2] = ["--limit 0.5", "--isolate cpu:2"];
+
+fn killed() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FAULTS
+        .into_iter()
+        .flat_map(|fault| ARMS.map(|arm| (fault, arm)))
+}
+
 /// In the guest: four processes and one under a limit that one fits into, then arms with
 /// groups of their own.
 fn script() -> String {
@@ -33,12 +42,22 @@ fn script() -> String {
          partition >/tmp/before\n\
          \"$0\" compare --exclusive cpu:3 --max-runs 3 --shell=sh \
           'grep Cpus_allowed_list /proc/self/status >>/tmp/seen' 2>&1; echo \"status $?\"\n\
-         sort /tmp/seen | uniq -c; groups; partition | cmp - /tmp/before && echo 'as before'\n",
+         sort /tmp/seen | uniq -c; groups; partition | cmp - /tmp/before && echo 'as before'\n\
+         echo '@@ isolated'\n\
+         interrupts() { for f in /proc/irq/*/smp_affinity_list; do echo $f $(cat $f); done; }\n\
+         interrupts >/tmp/interrupts\n\
+         \"$0\" compare --isolate cpu:2,3 --max-runs 3 --shell=sh \
+          'seen=/tmp/isolated-$(cat /sys/fs/cgroup/cpuset.cpus.isolated); \
+           cat /sys/fs/cgroup/pinwise-*/cpuset.cpus.partition >>$seen; \
+           for i in 1 2; do grep Cpus_allowed_list /proc/self/status >>$seen & wait; done' \
+          2>&1; echo \"status $?\"\n\
+         sort /tmp/isolated-2-3 | uniq -c; groups\n\
+         partition | cmp - /tmp/before && interrupts | cmp - /tmp/interrupts && echo 'as before'\n",
     );
-    for fault in FAULTS {
+    for (fault, arm) in killed() {
         text.push_str(&format!(
-            "PINWISE_FAULT={fault} \"$0\" -q compare --limit 0.5 --max-runs 6 --shell=sh \"$spin\" >/tmp/out 2>&1\n\
-             s=$?; echo '@@ {fault}'; echo \"status $s\"\n\
+            "PINWISE_FAULT={fault} \"$0\" -q compare {arm} --max-runs 6 --shell=sh \"$spin\" >/tmp/out 2>&1\n\
+             s=$?; echo '@@ {arm} {fault}'; echo \"status $s\"\n\
              n=0; while [ -n \"$(groups)\" ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done\n\
              groups; sed 's/^/# /' /tmp/out\n"
         ));
@@ -80,7 +99,18 @@ fn limits_of_cgroups_of_version_2() {
         "own cpuset",
         &["Cpus_allowed_list:\t3", "status 0", "as before"],
     );
-    for fault in FAULTS {
-        says(fault, &["status 137"]);
+    says(
+        "isolated",
+        &[
+            " isolated\n",
+            "Cpus_allowed_list:\t2\n",
+            "Cpus_allowed_list:\t3\n",
+            "status 0",
+            "as before",
+        ],
+    );
+    assert!(!part("isolated").contains("list:\t2-3"), "{out}");
+    for (fault, arm) in killed() {
+        says(&format!("{arm} {fault}"), &["status 137"]);
     }
 }

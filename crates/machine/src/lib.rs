@@ -257,6 +257,9 @@ pub struct OwnGroup {
     pub limit: Option<CpuLimit>,
     /// The CPUs of a cpuset of its own.
     pub cpus: Option<CpuSet>,
+    /// Does the scheduler put no thread of others on them and move none between them?
+    /// Version 2 of cgroups can do that.
+    pub is_isolated: bool,
 }
 
 /// How the threads of a command are bound.

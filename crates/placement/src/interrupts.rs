@@ -35,6 +35,21 @@ impl InterruptCpus {
         self.interrupts.is_empty() && self.queues.is_empty()
     }
 
+    /// Takes the interrupts that these CPUs take to all others that are online. Says
+    /// which ones the kernel lets nobody move. The topology must know the interrupts.
+    #[must_use]
+    pub fn away_from(cpus: &CpuSet, topology: &Topology) -> (Self, CpuSet) {
+        let others = topology.online.difference(cpus);
+        let all = topology.devices.iter().flat_map(|d| &d.interrupts);
+        let theirs = all.filter(|interrupt| interrupt.cpus.intersects(cpus));
+        let (managed, free): (Vec<_>, Vec<_>) = theirs.partition(|i| i.is_managed);
+        let moved = Self {
+            interrupts: free.iter().map(|i| (i.number, others.clone())).collect(),
+            queues: BTreeMap::new(),
+        };
+        (moved, managed.iter().map(|i| i.number as usize).collect())
+    }
+
     /// Adds others; of what both have theirs count.
     pub fn extend(&mut self, others: Self) {
         self.interrupts.extend(others.interrupts);
@@ -348,6 +363,18 @@ mod tests {
             .iter()
             .map(|(number, cpus)| format!("{number}:{cpus}"));
         Ok(words.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn interrupts_leave_cpus_that_are_isolated() {
+        let mut topology = machine();
+        topology.devices.update(|all| {
+            all[0].interrupts[1].cpus = CpuSet::from_iter([5]);
+            all[0].interrupts[2].is_managed = true;
+        });
+        let (moved, stuck) = InterruptCpus::away_from(&CpuSet::from_iter([0, 1]), &topology);
+        assert_eq!(moved.to_string(), "IRQ 30,33 on CPU 2-7");
+        assert_eq!(stuck.to_string(), "32");
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub struct SettingRecord {
     pub limit: Option<CpuLimitRecord>,
     /// Were its CPUs a cpuset of its own?
     pub is_exclusive: bool,
+    /// Were they isolated from the scheduler, and interrupts moved away?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_isolated: bool,
     /// Commands that ran beside each run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<CompanionRecord>,

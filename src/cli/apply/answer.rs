@@ -54,7 +54,11 @@ impl Answer {
         if let Some(input) = &self.input {
             terminal.note(&format!("It read its standard input from {input}."));
         }
-        if self.setting.is_exclusive {
+        if self.setting.is_isolated {
+            terminal.note(
+                "It ran on isolated CPUs, a thread on each, without their interrupts: for good that takes isolcpus= at boot.",
+            );
+        } else if self.setting.is_exclusive {
             terminal.note(
                 "It ran in a cpuset of its own: a mask, as of taskset, is one that it can leave.",
             );

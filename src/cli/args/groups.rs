@@ -26,6 +26,14 @@ pub struct GroupArgs {
         conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup"]
     )]
     pub exclusive: Vec<String>,
+    /// Add an arm on isolated CPUs: as --exclusive, one thread bound to each CPU, no
+    /// balancing, interrupts moved away; needs cgroup v2; repeatable
+    #[arg(
+        long,
+        value_name = "PLACEMENT",
+        conflicts_with_all = ["with_itself", "trace", "pid", "unit", "cgroup", "irqs"]
+    )]
+    pub isolate: Vec<String>,
     /// Add each limited or placed arm again with as many threads as fit, set by
     /// environment variables as --threads-env does
     #[arg(
@@ -38,6 +46,6 @@ pub struct GroupArgs {
 impl GroupArgs {
     /// Do runs get cgroups of their own?
     pub(in crate::cli) fn are_given(&self) -> bool {
-        !self.limits.is_empty() || !self.exclusive.is_empty()
+        !self.limits.is_empty() || !self.exclusive.is_empty() || !self.isolate.is_empty()
     }
 }

@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Options that `-h` leaves to `--help`, whichever command has them.
-const RARE: [&str; 50] = [
+const RARE: [&str; 51] = [
     "abort_if_worse",
     "arms",
     "color",
@@ -41,6 +41,7 @@ const RARE: [&str; 50] = [
     "instructions",
     "irqs",
     "isa",
+    "isolate",
     "judge",
     "kernel",
     "least_within",

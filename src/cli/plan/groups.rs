@@ -1,4 +1,5 @@
-//! `--limit`, `--exclusive`: cgroups of a command's own as arms; `--fit-threads`.
+//! `--limit`, `--exclusive`, `--isolate`: cgroups of a command's own as arms;
+//! `--fit-threads`.
 
 use anyhow::{Context, bail};
 
@@ -6,12 +7,12 @@ use super::candidates::Candidate;
 use crate::cli::args::{CompareArgs, GroupArgs};
 use crate::cli::bound;
 use pinwise_format::count;
-use pinwise_machine::linux::{Ledger, cpusets_exclude_others, discover};
+use pinwise_machine::linux::{Ledger, cpusets_exclude_others, discover, read_interrupts};
 use pinwise_machine::{Binding, OwnGroup, RunSetting};
-use pinwise_placement::{CpuLimit, Placement, Realised};
+use pinwise_placement::{CpuLimit, InterruptCpus, Placement, Realised};
 use pinwise_record::{Finding, Severity};
 use pinwise_study::compare::ArmPlan;
-use pinwise_topology::Topology;
+use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Workload, thread_variables};
 
 /// A cgroup with its name as an arm, and where the command runs in it.
@@ -19,6 +20,35 @@ struct NamedGroup {
     name: String,
     place: Realised,
     group: OwnGroup,
+    /// Interrupts that are taken elsewhere meanwhile.
+    moved: Option<InterruptCpus>,
+}
+
+impl NamedGroup {
+    /// The scheduler moves no thread between isolated CPUs: without a CPU for each
+    /// they would all stay on one.
+    fn binding(&self) -> Option<Binding> {
+        match self.group.is_isolated {
+            true => Some(Binding {
+                order: self.place.order.clone(),
+                settle: None,
+            }),
+            false => Binding::for_place(&self.place, None),
+        }
+    }
+
+    fn settings(&self) -> Vec<RunSetting> {
+        let group = RunSetting::Group(self.group.clone());
+        let moved = self.moved.clone().map(RunSetting::Interrupts);
+        std::iter::once(group).chain(moved).collect()
+    }
+}
+
+/// Where the interrupts of these CPUs go, and the numbers of those that stay.
+fn clear_of_interrupts(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, CpuSet) {
+    let mut topology = topology.clone();
+    read_interrupts(&mut topology);
+    InterruptCpus::away_from(cpus, &topology)
 }
 
 /// The groups asked for.
@@ -37,20 +67,29 @@ fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGrou
             place: Placement::os_default().realise(topology)?,
             group: OwnGroup {
                 limit: Some(*limit),
-                cpus: None,
+                ..OwnGroup::default()
             },
+            moved: None,
         });
     }
-    for text in &args.exclusive {
-        let about = || format!("--exclusive {text}");
+    let exclusive = args.exclusive.iter().map(|text| ("exclusive", text));
+    let isolated = args.isolate.iter().map(|text| ("isolate", text));
+    for (kind, text) in exclusive.chain(isolated) {
+        let about = || format!("--{kind} {text}");
         let placement: Placement = text.parse().with_context(about)?;
         let place = placement.realise(topology).with_context(about)?;
+        let is_isolated = kind == "isolate";
+        if is_isolated && topology.online.is_subset(&place.cpus) {
+            bail!("{}: a CPU must be left for all others", about());
+        }
         found.push(NamedGroup {
-            name: format!("exclusive {text}"),
+            name: format!("{kind} {text}"),
             group: OwnGroup {
-                limit: None,
                 cpus: Some(place.cpus.clone()),
+                is_isolated,
+                ..OwnGroup::default()
             },
+            moved: is_isolated.then(|| clear_of_interrupts(&place.cpus, topology).0),
             place,
         });
     }
@@ -77,19 +116,19 @@ pub(super) fn add_arms(
 ) -> anyhow::Result<()> {
     let groups = groups(&args.groups, topology)?;
     for (candidate, workload) in candidates.iter().zip(workloads) {
-        for NamedGroup { name, place, group } in &groups {
-            let binding = Binding::for_place(place, None);
+        for group in &groups {
+            let binding = group.binding();
             arms.push(ArmPlan {
                 name: match (&candidate.name, candidates.len()) {
-                    (Some(candidate), 2..) => format!("{candidate} @ {name}"),
-                    _ => name.clone(),
+                    (Some(candidate), 2..) => format!("{candidate} @ {}", group.name),
+                    _ => group.name.clone(),
                 },
                 workload: bound::workload(workload, binding.as_ref()),
-                place: place.clone(),
+                place: group.place.clone(),
                 same_as: Vec::new(),
                 is_default: false,
                 binding,
-                settings: vec![RunSetting::Group(group.clone())],
+                settings: group.settings(),
             });
         }
     }
@@ -146,7 +185,11 @@ fn fitting_threads(arm: &ArmPlan) -> Option<usize> {
 }
 
 /// What the groups are in the words of those that make them elsewhere.
-pub(super) fn describe(args: &CompareArgs, arms: &[ArmPlan]) -> Option<Finding> {
+pub(super) fn describe(
+    args: &CompareArgs,
+    arms: &[ArmPlan],
+    topology: &Topology,
+) -> Option<Finding> {
     if !args.groups.are_given() {
         return None;
     }
@@ -161,7 +204,14 @@ pub(super) fn describe(args: &CompareArgs, arms: &[ArmPlan]) -> Option<Finding> 
     }
     for arm in arms {
         let groups = arm.settings.iter().filter_map(RunSetting::group);
-        for cpus in groups.filter_map(|group| group.cpus.as_ref()) {
+        for group in groups {
+            let Some(cpus) = &group.cpus else {
+                continue;
+            };
+            if group.is_isolated {
+                sentences.push(describe_isolation(&arm.name, cpus, topology));
+                continue;
+            }
             sentences.push(format!(
                 "{} is AllowedCPUs={cpus} of systemd, --cpuset-cpus={cpus} of Docker, and for Kubernetes a Guaranteed pod with cpu: {} under the static policy.",
                 arm.name,
@@ -183,17 +233,29 @@ pub(super) fn describe(args: &CompareArgs, arms: &[ArmPlan]) -> Option<Finding> 
     ))
 }
 
+/// How CPUs are isolated without pinwise, and what still runs on them.
+fn describe_isolation(name: &str, cpus: &CpuSet, topology: &Topology) -> String {
+    let (_, stuck) = clear_of_interrupts(cpus, topology);
+    let rest = match stuck.is_empty() {
+        true => String::new(),
+        false => format!(" The kernel lets nobody move interrupts {stuck}, which came there."),
+    };
+    format!(
+        "{name} had a thread on each of CPUs {cpus} in a partition (cpuset.cpus.partition: isolated; for good, isolcpus={cpus} at boot).{rest} Kernel threads bound to a CPU and, before Linux 6.8, unbound kernel work stay there."
+    )
+}
+
 /// Makes each group once, so that any obstacle is reported before anything runs.
 pub(super) fn check(args: &GroupArgs, ledger: &mut Ledger) -> anyhow::Result<()> {
     let (topology, _) = discover()?;
-    for NamedGroup { name, group, .. } in groups(args, &topology)? {
-        let option = match name.strip_prefix("limit=") {
+    for group in groups(args, &topology)? {
+        let option = match group.name.strip_prefix("limit=") {
             Some(limit) => format!("--limit {limit}"),
-            None => format!("--{name}"),
+            None => format!("--{}", group.name),
         };
-        ledger
-            .check_setting(&RunSetting::Group(group))
-            .context(option)?;
+        for setting in group.settings() {
+            ledger.check_setting(&setting).context(option.clone())?;
+        }
     }
     Ok(())
 }
@@ -211,10 +273,18 @@ mod tests {
         CpuLimit::new(cpus, CpuLimit::PERIOD).unwrap()
     }
 
+    fn isolate(placement: &str) -> GroupArgs {
+        GroupArgs {
+            isolate: vec![placement.to_owned()],
+            ..args(&[], &["compact*2"])
+        }
+    }
+
     fn args(limits: &[f64], exclusive: &[&str]) -> GroupArgs {
         GroupArgs {
             limits: limits.iter().map(|&cpus| limit(cpus)).collect(),
             exclusive: exclusive.iter().map(|&text| text.to_owned()).collect(),
+            isolate: Vec::new(),
             fit_threads: false,
         }
     }
@@ -251,6 +321,10 @@ mod tests {
                 "is the same as exclusive cpu:0,1 here",
             ),
             (args(&[], &["cpu:9"]), "--exclusive cpu:9"),
+            (
+                isolate("compact*4"),
+                "--isolate compact*4: a CPU must be left for all others",
+            ),
         ] {
             let error = format!("{:#}", names(&args).unwrap_err());
             assert!(error.contains(words), "{error}");
@@ -258,10 +332,25 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_has_a_cpu_where_the_scheduler_moves_none() {
+        let groups = groups(&isolate("compact*2"), &four_cpus()).unwrap();
+        let orders = groups.iter().map(|group| Some(group.binding()?.order));
+        assert_eq!(orders.collect::<Vec<_>>(), [None, Some(vec![0, 1])]);
+        let is_moved = |setting: &RunSetting| matches!(setting, RunSetting::Interrupts(_));
+        let moved = groups
+            .iter()
+            .map(|group| group.settings().iter().any(is_moved));
+        assert_eq!(moved.collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
     fn as_many_threads_as_fit() {
         let limited = |cpus| {
             let limit = Some(limit(cpus));
-            RunSetting::Group(OwnGroup { limit, cpus: None })
+            RunSetting::Group(OwnGroup {
+                limit,
+                ..OwnGroup::default()
+            })
         };
         let arms = vec![
             arm("os-default", Vec::new()),

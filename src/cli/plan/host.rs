@@ -32,11 +32,16 @@ pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Resul
     }
     if !is_here {
         bail!(
-            "--limit and --exclusive make cgroups of this host: omit them with --machine {machine}"
+            "--limit, --exclusive and --isolate make cgroups of this host: omit them with --machine {machine}"
         );
     }
     let mut ledger = match of_host {
         Some(ledger) => ledger,
+        // Interrupts are the host's.
+        None if !args.groups.isolate.is_empty() => {
+            interrupts::check_tuners("--isolate")?;
+            Ledger::open(options()?).context("--isolate")?
+        }
         None => Ledger::open(own_options()?).context("--limit, --exclusive")?,
     };
     groups::check(&args.groups, &mut ledger)?;

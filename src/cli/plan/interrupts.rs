@@ -102,13 +102,7 @@ pub(super) fn ledger(
     if machine != "local" {
         bail!("--irq moves interrupts of this host: omit it with --machine {machine}");
     }
-
-    let tuners = read_tuners(Path::new("/"));
-    if tuners.iter().any(|name| name == "irqbalance") {
-        bail!(
-            "--irq: irqbalance moves interrupts every few seconds; stop it meanwhile (systemctl stop irqbalance)"
-        );
-    }
+    check_tuners("--irq")?;
     let (mut topology, _) = discover()?;
     read_interrupts(&mut topology);
     let moved = all(settings, &topology)?;
@@ -117,6 +111,17 @@ pub(super) fn ledger(
         .check_setting(&moved)
         .context("--irq (it needs root, and a host or container that lets interrupts be moved)")?;
     Ok(ledger)
+}
+
+/// Is there a program that would move interrupts back?
+pub(super) fn check_tuners(option: &str) -> anyhow::Result<()> {
+    let tuners = read_tuners(Path::new("/"));
+    if tuners.iter().any(|name| name == "irqbalance") {
+        bail!(
+            "{option}: irqbalance moves interrupts every few seconds; stop it meanwhile (systemctl stop irqbalance)"
+        );
+    }
+    Ok(())
 }
 
 /// Everything that may be moved.

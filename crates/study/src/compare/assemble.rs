@@ -138,6 +138,7 @@ fn setting(settings: &[RunSetting]) -> SettingRecord {
             RunSetting::Group(group) => {
                 record.limit = group.limit.map(Into::into);
                 record.is_exclusive = group.cpus.is_some();
+                record.is_isolated = group.is_isolated;
             }
             RunSetting::Companion(companion) => record.beside.push(CompanionRecord {
                 name: companion.name.clone(),

@@ -214,7 +214,8 @@ export function settingText(setting: SettingRecord | null | undefined): string {
   const parts = [
     limit &&
       `limit of ${limit.cpus} CPUs in ${1000 * (limit.period_s ?? 0)} ms`,
-    setting?.is_exclusive && 'cpuset of its own',
+    setting?.is_exclusive &&
+      `cpuset of its own${setting.is_isolated ? ', isolated' : ''}`,
     setting?.policy && `policy ${setting.policy}`,
     typeof setting?.nice === 'number' && `nice ${setting.nice}`,
     ...(setting?.beside ?? []).map(

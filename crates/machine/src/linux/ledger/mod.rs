@@ -123,6 +123,9 @@ pub enum LedgerError {
         "no cgroup here can have children with the controllers {0} (it needs root, or a delegated cgroup: systemd-run --user --scope -p Delegate=yes pinwise …)"
     )]
     NoGroup(String),
+    /// The cpusets here cannot isolate.
+    #[error("isolated CPUs need cgroup v2: cpusets are of version 1 here")]
+    NoIsolation,
     /// The system would not.
     #[error("{0}: {1}")]
     System(String, io::Error),

@@ -85,7 +85,7 @@ impl Ledger {
                 set_limit(&group, limit, parent.is_v1)?;
             }
             if let (Some(cpus), true) = (&wanted.cpus, parent.has("cpuset")) {
-                set_cpus(&group, cpus, parent.is_v1)?;
+                set_cpus(&group, cpus, wanted.is_isolated, parent.is_v1)?;
             }
         }
         Ok(())
@@ -169,7 +169,15 @@ fn set_limit(group: &Path, limit: &CpuLimit, is_v1: bool) -> Result<(), LedgerEr
 }
 
 /// In version 2 the CPUs are taken from all other groups; version 1 cannot do that.
-fn set_cpus(group: &Path, cpus: &CpuSet, is_v1: bool) -> Result<(), LedgerError> {
+fn set_cpus(
+    group: &Path,
+    cpus: &CpuSet,
+    is_isolated: bool,
+    is_v1: bool,
+) -> Result<(), LedgerError> {
+    if is_v1 && is_isolated {
+        return Err(LedgerError::NoIsolation);
+    }
     if is_v1 {
         // No task may enter before it has memory nodes, too.
         let around = group.parent().unwrap_or(group).join("cpuset.mems");
@@ -178,7 +186,8 @@ fn set_cpus(group: &Path, cpus: &CpuSet, is_v1: bool) -> Result<(), LedgerError>
         return write_checked(&group.join("cpuset.cpus"), &cpus.to_string());
     }
     write_checked(&group.join("cpuset.cpus"), &cpus.to_string())?;
-    write_checked(&group.join("cpuset.cpus.partition"), "root")
+    let partition = if is_isolated { "isolated" } else { "root" };
+    write_checked(&group.join("cpuset.cpus.partition"), partition)
 }
 
 /// Writes a value and reads it back: the kernel takes a partition that it then calls
