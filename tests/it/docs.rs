@@ -1,11 +1,20 @@
 //! Documents keep their promises: what they and help show can be run, and
-//! what they print is what comes out.
+//! what they print is what comes out. It is run as by a new user: with an empty home,
+//! no configuration and the usual tools, and once more by one who is not root.
 
 use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::support::{pinwise, recorded_trace, root, texts};
+use crate::support::{heed_signals, pinwise, recorded_trace, root, skipped, texts};
+
+/// Where a minimal system has its programs.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+
+/// An ordinary user, who needs no name.
+const SOMEBODY: u32 = 65_534;
 
 /// The smallest machine that hwloc could have written.
 const HWLOC_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -23,16 +32,28 @@ const RULES: &str =
 /// A study that takes no time.
 const STUDY: &str = "[[step]]\nname = \"quick\"\nrun = [\"compare\", \"--machine\", \"sim:core:2 pu:2\", \"--place\", \"os-default\", \"--place\", \"spread*2\", \"--max-runs\", \"4\", \"--\", \"prog\"]\n";
 
-/// A folder with everything that the examples name.
+/// A folder with everything that the examples name, which is the home of whoever runs them.
 struct Stage {
     folder: tempfile::TempDir,
+    /// Who runs them; `None`: who runs the tests.
+    user: Option<u32>,
 }
 
 impl Stage {
     fn new() -> Self {
+        Self::of_user(None)
+    }
+
+    fn of_user(user: Option<u32>) -> Self {
         let stage = Self {
             folder: tempfile::tempdir().unwrap(),
+            user,
         };
+        let page = root().join("tests/data/page.html");
+        std::fs::copy(page, stage.path("page.html")).unwrap();
+        // The way to the tests' own binary may be closed to others.
+        std::fs::copy(env!("CARGO_BIN_EXE_pinwise"), stage.path("pinwise")).unwrap();
+        std::os::unix::fs::chown(stage.folder.path(), user, user).unwrap();
         for (name, text) in [
             ("prog", "#!/bin/sh\nexit 0\n"),
             ("old", "#!/bin/sh\nexit 0\n"),
@@ -77,7 +98,35 @@ impl Stage {
             ));
         }
         stage.run("pinwise compare --machine sim:machine.toml --seed 1 -- prog");
+        // The store of an example that copies one.
+        let store = ".local/share/pinwise/pinwise.db";
+        std::fs::copy(stage.path(store), stage.path("store.db")).unwrap();
+        std::os::unix::fs::chown(stage.path("store.db"), user, user).unwrap();
         stage
+    }
+
+    /// A command of whoever runs the examples, who has set nothing.
+    fn command(&self, program: &str) -> Command {
+        let folder = self.folder.path();
+        let mut command = Command::new(program);
+        command
+            .current_dir(folder)
+            .env_clear()
+            .env("HOME", folder)
+            .env("PATH", format!("{}:{USUAL_PATH}", folder.display()));
+        // What is tested is what goes into a page; its own tests see the real one.
+        if pinwise_report::page::PAGE.is_none() {
+            command.env("PINWISE_PAGE", folder.join("page.html"));
+        }
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        heed_signals(&mut command);
+        command
+    }
+
+    fn pinwise(&self) -> Command {
+        self.command(self.path("pinwise").to_str().unwrap())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -98,10 +147,9 @@ impl Stage {
             return self.serve(&line);
         }
         // What runs already, for examples that place it.
-        let mut service = line.contains("--pid 4711").then(|| {
-            let mut sleeper = std::process::Command::new("sleep");
-            sleeper.arg("600").spawn().unwrap()
-        });
+        let mut service = line
+            .contains("--pid 4711")
+            .then(|| self.command("sleep").arg("600").spawn().unwrap());
         let line = match &service {
             Some(service) => line
                 .replace("--pid 4711", &format!("--pid {}", service.id()))
@@ -126,7 +174,8 @@ impl Stage {
     fn serve(&self, line: &str) {
         let line = line.replace(" --open", "").replace(" --port 8080", "");
         let words = shell_words::split(&line).unwrap();
-        let mut site = pinwise(&self.path("store.db"))
+        let mut site = self
+            .pinwise()
             .args(&words[1..])
             .stdout(std::process::Stdio::piped())
             .spawn()
@@ -135,9 +184,7 @@ impl Stage {
         std::io::BufReader::new(site.stdout.take().unwrap())
             .read_line(&mut address)
             .unwrap();
-        let killed = std::process::Command::new("kill")
-            .arg(site.id().to_string())
-            .status();
+        let killed = Command::new("kill").arg(site.id().to_string()).status();
         assert!(killed.unwrap().success());
         assert!(site.wait().unwrap().success(), "{line}");
         assert!(
@@ -153,9 +200,7 @@ impl Stage {
             return Some("tests/it/fleet_slurm.rs runs it on a cluster".to_owned());
         }
         if words.contains(&"--realtime") {
-            let asked = std::process::Command::new("chrt")
-                .args(["-f", "1", "true"])
-                .output();
+            let asked = self.command("chrt").args(["-f", "1", "true"]).output();
             let is_permitted = asked.is_ok_and(|asked| asked.status.success());
             return (!is_permitted).then(|| "real-time priority is not permitted".to_owned());
         }
@@ -174,16 +219,14 @@ impl Stage {
     #[track_caller]
     fn run(&self, line: &str) -> String {
         let words = shell_words::split(line).unwrap();
-        let mut path = vec![self.folder.path().to_owned()];
-        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-        let output = pinwise(&self.path("store.db"))
-            .args(&words[1..])
-            .current_dir(self.folder.path())
-            .env("PATH", std::env::join_paths(path).unwrap())
-            .output()
-            .unwrap();
+        let output = self.pinwise().args(&words[1..]).output().unwrap();
         let (out, err) = texts(&output);
-        if err.contains("is not available here") {
+        // Who is not root may be refused what needs that, and is told so.
+        let is_refused = self.user.is_some() && output.status.code() == Some(2);
+        let said = err.to_lowercase();
+        let needs = ["root", "permi", "cap_"];
+        let says_why = is_refused && needs.iter().any(|word| said.contains(word));
+        if says_why || err.contains("is not available here") {
             eprintln!("SKIPPED {line}: {err}");
             return out;
         }
@@ -211,9 +254,27 @@ macro_rules! documents {
         $(
             #[test]
             fn $test() {
-                try_examples($path);
+                try_examples($path, &Stage::new());
             }
         )*
+
+        /// The same by one who is not root.
+        mod as_an_ordinary_user {
+            use super::*;
+
+            $(
+                #[test]
+                fn $test() {
+                    // SAFETY: geteuid has no preconditions.
+                    #[expect(unsafe_code, reason = "one system call that cannot fail")]
+                    let is_root = unsafe { libc::geteuid() } == 0;
+                    match is_root {
+                        true => try_examples($path, &Stage::of_user(Some(SOMEBODY))),
+                        false => skipped($path, "only root becomes another user"),
+                    }
+                }
+            )*
+        }
     };
 }
 
@@ -234,8 +295,7 @@ documents! {
 }
 
 #[track_caller]
-fn try_examples(path: &str) {
-    let stage = Stage::new();
+fn try_examples(path: &str, stage: &Stage) {
     let text = read(path);
     let lines = blocks(&text, "sh").flat_map(str::lines);
     let lines: Vec<&str> = lines.filter(|line| line.starts_with("pinwise ")).collect();
