@@ -21,6 +21,7 @@ A suite is a file:
   [[benchmark]]
   name = \"compress\"
   run = \"./target/release/tool -9 big.txt\"
+  metric = \"cpu\"      # CPU time alone; without it, both times are judged
   [[benchmark]]
   adapter = \"criterion\"
   run = \"cargo bench --bench codec --\"

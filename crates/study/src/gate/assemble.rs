@@ -202,6 +202,27 @@ pub(super) fn close(
     record.findings = findings(record, states);
 }
 
+/// Benchmarks whose medians differ the other way than their pairs do, as where other
+/// load came and went; small differences contradict no verdict.
+pub(super) fn medians_contradict(record: &GateRecord) -> Option<Finding> {
+    let contradicts = |benchmark: &&GateBenchmark| {
+        let medians = benchmark.base.zip(benchmark.head);
+        let change = medians.map_or(0.0, |(base, head)| head / base - 1.0);
+        let pairs = benchmark.effect.as_ref().map_or(0.0, |effect| effect.value);
+        let is_slower = benchmark.outcome == GateOutcome::Slower;
+        (is_slower || change.abs() >= benchmark.min_effect) && change * pairs < 0.0
+    };
+    let names = record.benchmarks.iter().filter(contradicts);
+    let names: Vec<&str> = names.map(|benchmark| benchmark.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let sentence = format!(
+            "{}: believe the change, not the medians of the builds: it compares runs side by side.",
+            names.join(", ")
+        );
+        Finding::new("medians", Severity::Note, sentence, "")
+    })
+}
+
 /// Figures that differ by more than this many times are hardly of one unit.
 const OTHER_UNIT: f64 = 50.0;
 
@@ -221,6 +242,7 @@ fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
             .with("ratio", benchmark.ratio.unwrap_or(1.0))
     });
     let mut found: Vec<Finding> = units.collect();
+    found.extend(medians_contradict(record));
     let loads: Vec<f64> = states.iter().flatten().flat_map(Measured::loads).collect();
     found.extend(median(&loads).and_then(|busy| {
         compare::loaded(

@@ -435,3 +435,38 @@ fn a_head_that_is_not_slower_may_need_more_cpu_time() {
     assert_ne!(fast.outcome, GateOutcome::Slower, "{fast:?}");
     assert!(fast.cpu.as_ref().unwrap().low.unwrap() > 1.1, "{fast:?}");
 }
+
+#[test]
+fn medians_that_contradict_the_pairs_are_named() {
+    let mut record = gate(["same", "slow"].map(planned).to_vec(), 60, 1);
+    assert_eq!(assemble::medians_contradict(&record), None);
+    // Slower in its pairs, most of whose base runs met other load.
+    record.benchmarks[1].base = record.benchmarks[1].head.map(|head| 1.01 * head);
+    let found = assemble::medians_contradict(&record).unwrap();
+    assert!(
+        found.sentence.starts_with("slow: believe the change"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn an_undecided_gate_names_the_cpu_time_that_would_pass() {
+    let mut record = gate(vec![planned("same")], 60, 1);
+    assert_eq!(words::passes_by_cpu(&record), "");
+    record.benchmarks[0].outcome = GateOutcome::Undecided;
+    assert_eq!(words::passes_by_cpu(&record), "");
+    let cpu = |high: f64| {
+        let effect = serde_json::json!({
+            "unit": "%", "value": 0.1, "low": null, "high": null, "text": "", "interval": "",
+        });
+        let cpu = serde_json::json!({
+            "ratio": 1.0, "low": 0.999, "high": high, "effect": effect, "decides": false,
+        });
+        serde_json::from_value(cpu).unwrap()
+    };
+    record.benchmarks[0].cpu = Some(cpu(1.2));
+    assert_eq!(words::passes_by_cpu(&record), "");
+    record.benchmarks[0].cpu = Some(cpu(1.001));
+    let said = words::passes_by_cpu(&record);
+    assert!(said.contains("metric = \"cpu\""), "{said}");
+}

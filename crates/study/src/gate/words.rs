@@ -219,6 +219,21 @@ fn limit(record: &GateRecord) -> String {
     }
 }
 
+/// What CPU time would decide, where wall-clock time leaves a benchmark open.
+pub(super) fn passes_by_cpu(record: &GateRecord) -> String {
+    let mut open = record.with(&GateOutcome::Undecided);
+    let passes = |entry: &&GateBenchmark| {
+        let high = entry.cpu.as_ref().and_then(|cpu| cpu.high);
+        high.is_some_and(|high| high < 1.0 + entry.min_effect)
+    };
+    open.find(passes).map_or_else(String::new, |entry| {
+        format!(
+            " {} would pass by CPU time: metric = \"cpu\" in the suite judges that alone.",
+            entry.name
+        )
+    })
+}
+
 /// More than anybody waits for.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -237,9 +252,11 @@ pub(super) fn advice(
         GateDecision::Broken => "Fix what fails, or leave it out of the suite.".to_owned(),
         GateDecision::Undecided if record.stopped == Some(Stopped::Interrupted) => String::new(),
         GateDecision::Undecided => {
+            let by_cpu = passes_by_cpu(record);
             if is_withheld(record) {
-                return "More time does not resolve why the verdict is withheld; see below."
-                    .to_owned();
+                return format!(
+                    "More time does not resolve why the verdict is withheld; see below.{by_cpu}"
+                );
             }
             let states = states.iter().zip(&plan.benchmarks);
             let open = states.filter_map(|(state, benchmark)| {
@@ -251,14 +268,13 @@ pub(super) fn advice(
             let needed = Duration::try_from_secs_f64(needed_s).unwrap_or(Duration::MAX);
             match needed_s > 0.0 && needed <= LONG {
                 true => format!(
-                    "About {} more decide them (--budget); or accept a larger smallest effect (--min-effect).",
+                    "About {} more decide them (--budget); or accept a larger smallest effect (--min-effect).{by_cpu}",
                     duration(needed)
                 ),
                 false if record.stopped.is_none() => String::new(),
-                false => {
-                    "Give it a longer --budget, or accept a larger smallest effect (--min-effect)."
-                        .to_owned()
-                }
+                false => format!(
+                    "Give it a longer --budget, or accept a larger smallest effect (--min-effect).{by_cpu}"
+                ),
             }
         }
         _ => String::new(),
