@@ -91,6 +91,26 @@ topology = "package:1 [numa(memory=128GB)] l3:1(size=8MB) core:8 pu:1"
 }
 
 #[test]
+fn caches_of_one_verdict_are_one_line_and_the_answer_is_a_sentence() {
+    let topology = "topology = \"package:1 l3:1(size=32MB) l2:4(size=1MB) core:1 pu:1\"\n";
+    let record = measure(topology, &[]);
+    let verdicts = record["measured"]["verdicts"].as_array().unwrap();
+    let of_caches = verdicts.iter().filter(|v| v["level"] == "cache");
+    let of_caches: Vec<&Value> = of_caches.collect();
+    assert_eq!(of_caches.len(), 1, "{of_caches:?}");
+    let seen = of_caches[0]["measured"].as_str().unwrap();
+    assert!(
+        seen.contains(" of L2 at ") && seen.contains(" of L3 at "),
+        "{seen}"
+    );
+    let answer = record["measured"]["answer"].as_str().unwrap();
+    assert!(
+        answer.starts_with("The kernel's picture is right: "),
+        "{answer}"
+    );
+}
+
+#[test]
 fn a_cache_that_others_may_use_contradicts_no_report() {
     let record = measure(
         r#"
@@ -334,7 +354,10 @@ topology = "package:1 l3:2(size=16MB) core:2 pu:2"
     assert!(!before.contains("measurement"), "{before}");
     stored(&store, &measuring(&machine));
     let (history, _) = stored(&store, &["record", "history"]);
-    assert!(history.contains("contradicted: smt, llc"), "{history}");
+    assert!(
+        history.contains("contradicted (SMT siblings): CPUs {0-1}"),
+        "{history}"
+    );
     let (shown, _) = stored(&store, &["record", "show", "last"]);
     assert!(shown.contains("CONTRADICTED"), "{shown}");
     let (pairs, _) = stored(&store, &["record", "show", "last", "--format", "csv"]);

@@ -4,6 +4,8 @@
 //! stand in the names; what was not measured is `null` or missing from its
 //! list, never 0.
 
+mod answer;
+
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
@@ -40,8 +42,12 @@ pub struct Measured {
     pub cannot_tell: Option<String>,
     /// What was odd, as full sentences.
     pub notes: Vec<String>,
-    /// The system's report against the probes, one verdict per level.
+    /// The system's report against the probes, one verdict per level; of caches one for
+    /// all sizes that agree, and so on.
     pub verdicts: Vec<LevelVerdict>,
+    /// Is the system's report right? As a sentence; empty in older records.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub answer: String,
     /// Cost of a spin-wait hint per CPU.
     pub pause: Vec<PauseRecord>,
     /// Load latency over working-set size.
@@ -140,6 +146,22 @@ named! {
         Placement = "placement",
         /// Something that these words do not fit.
         Unnamed = "other",
+    }
+}
+
+impl LevelName {
+    /// As people say it.
+    #[must_use]
+    pub fn noun(&self) -> &str {
+        match self {
+            Self::Smt => "SMT siblings",
+            Self::Llc => "last-level caches",
+            Self::Numa => "NUMA nodes",
+            Self::Package => "packages",
+            Self::Cache => "cache sizes",
+            Self::Unnamed => "other groups",
+            other => other.as_str(),
+        }
     }
 }
 

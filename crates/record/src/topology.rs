@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::device::DeviceRecord;
 use super::device_paths::{DevicePathRecord, devices};
 use super::machine::MachineRecord;
-use super::measured::{Agreement, Contradiction, Measured};
+use super::measured::{Contradiction, Measured};
 use super::named::named;
 use crate::Header;
 use pinwise_topology::{
@@ -376,26 +376,8 @@ impl TopologyRecord {
     /// What came of the measurement, in a sentence; empty where there was none.
     #[must_use]
     pub fn summary(&self) -> String {
-        let Some(measured) = &self.measured else {
-            return String::new();
-        };
-        let levels: Vec<&str> = self
-            .contradictions
-            .iter()
-            .map(|c| c.level.as_str())
-            .collect();
-        let count = |wanted| {
-            let verdicts = measured.verdicts.iter();
-            verdicts.filter(|v| v.verdict == wanted).count()
-        };
-        if levels.is_empty() {
-            return format!(
-                "Confirmed: {} agree, {} inconclusive.",
-                count(Agreement::Agrees),
-                count(Agreement::CannotTell)
-            );
-        }
-        format!("The report is contradicted: {}.", levels.join(", "))
+        let measured = self.measured.as_ref();
+        measured.map_or_else(String::new, |measured| measured.write_answer())
     }
 }
 

@@ -39,6 +39,7 @@ pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) 
     text.push_str(&findings(&record.header.findings, palette));
     if let Some(found) = &record.measured {
         text.push_str(&measured::measured(found, palette));
+        text.push_str(&measured::answer(record, palette));
     }
     text
 }

@@ -5,9 +5,9 @@ mod figures;
 pub(super) mod matrix;
 mod over_time;
 
-use super::style::{Palette, paragraph, shortened};
+use super::style::{Palette, paragraph, shortened, visible};
 use pinwise_format::count;
-use pinwise_record::{Agreement, LevelName, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
+use pinwise_record::{Agreement, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
 use pinwise_topology::CpuSet;
 
 /// Groups that a level's line names; the rest is counted.
@@ -40,7 +40,7 @@ pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
     let levels: Vec<String> = record
         .contradictions
         .iter()
-        .map(|contradiction| level_noun(&contradiction.level))
+        .map(|contradiction| contradiction.level.noun().to_owned())
         .collect();
     if levels.is_empty() {
         return String::new();
@@ -50,6 +50,25 @@ pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
         levels.join(", ")
     );
     format!("{}\n", palette.bad(&paragraph("✗ ", "  ", &line)))
+}
+
+/// The last lines, beside the prompt: is the report right, and what to do.
+pub(super) fn answer(record: &TopologyRecord, palette: Palette) -> String {
+    let sentence = paragraph("", "", &visible(&record.summary()));
+    let contradiction = record.contradictions.first();
+    let agrees = |v: &LevelVerdict| v.verdict == Agreement::Agrees;
+    let painted = match &record.measured {
+        None => return String::new(),
+        _ if contradiction.is_some() => palette.bad(&sentence),
+        Some(measured) if measured.verdicts.iter().any(agrees) => palette.good(&sentence),
+        _ => palette.warn(&sentence),
+    };
+    let advice = contradiction.map_or("", |contradiction| contradiction.advice.as_str());
+    let advice = match advice {
+        "" => String::new(),
+        advice => format!("{}\n", paragraph("→ ", "  ", &visible(advice))),
+    };
+    format!("\n{painted}\n{advice}")
 }
 
 /// Contradictions first: they are why one measures.
@@ -70,7 +89,7 @@ fn verdicts(found: &Measured, palette: Palette) -> String {
 }
 
 fn show_verdict(verdict: &LevelVerdict, palette: Palette) -> String {
-    let level = shortened(&level_noun(&verdict.level), 40);
+    let level = shortened(verdict.level.noun(), 40);
     let sure = format!("confidence {:.2}", verdict.confidence);
     let (head, both_sides) = match verdict.verdict {
         Agreement::Contradicted => {
@@ -99,21 +118,6 @@ fn show_verdict(verdict: &LevelVerdict, palette: Palette) -> String {
     }
     line("→ ", &verdict.advice);
     text
-}
-
-/// The words of records for levels, as people say them.
-pub(super) fn level_noun(level: &LevelName) -> String {
-    match level {
-        LevelName::Smt => "SMT siblings",
-        LevelName::Llc => "last-level caches",
-        LevelName::Numa => "NUMA nodes",
-        LevelName::Package => "packages",
-        LevelName::Cache => "cache sizes",
-        LevelName::Placement => "placement",
-        LevelName::Unnamed => "other groups",
-        unknown => unknown.as_str(),
-    }
-    .to_owned()
 }
 
 /// What an inference found, or why nothing.
@@ -157,7 +161,7 @@ fn level_lines(level: &MeasuredLevel, say: &mut impl FnMut(&str)) {
     });
     say(&format!(
         "{}: {}; {} within{outside}; confidence {:.2}",
-        level_noun(&level.kind),
+        level.kind.noun(),
         folded_groups(&level.groups),
         pinwise_format::nanoseconds(level.inside_ns),
         level.confidence,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{heading, level_noun};
+use super::heading;
 use crate::style::{Palette, paragraph};
 use pinwise_format::{count, duration, nanoseconds, percent, seconds, three_digits};
 use pinwise_record::{DriftPair, DriftRecord, DriftState, EffortRecord, LevelName, Measured};
@@ -79,7 +79,7 @@ fn described_state(state: &DriftState) -> String {
         LevelName::Llc => "one last-level cache".to_owned(),
         LevelName::Package => "one package".to_owned(),
         LevelName::Stacked => "stacked: taking turns on one hardware thread".to_owned(),
-        other => level_noun(other),
+        other => other.noun().to_owned(),
     };
     let contention = state.contention.map_or_else(String::new, |ratio| {
         format!(", contention {}", three_digits(ratio))

@@ -53,6 +53,7 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         None => measured.notes.extend(agreement(&maps)),
     }
     record.contradictions = contradictions(&measured.verdicts);
+    measured.answer = measured.write_answer();
     record.measured = Some(measured);
 }
 

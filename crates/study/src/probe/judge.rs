@@ -171,54 +171,91 @@ fn nodes(case: &Case<'_>) -> Option<Opinion> {
 }
 
 /// Sizes of caches as a program sees them now: what others keep in a shared
-/// cache, and in the host's, is missing from it.
+/// cache, and in the host's, is missing from it. One opinion for all that agree, one for
+/// the others.
 fn caches(case: &Case<'_>) -> Vec<Opinion> {
-    let Some(ladder) = case.ladder else {
-        return Vec::new();
-    };
-    let judged = ladder.plateaus.iter().filter_map(|plateau| {
-        let (level, effective) = (plateau.level?, plateau.effective_bytes?);
-        let reported = plateau.reported_bytes?;
-        let share = effective as f64 / reported as f64;
-        let claim = format!(
-            "The system reports an L{level} of {}.",
-            round_bytes(reported)
-        );
-        let measured = format!(
-            "With the current other load, a program sees {} of L{level} at {:.1} ns a load.",
-            round_bytes(effective),
-            plateau.latency_ns
-        );
-        if (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share) {
-            return Some(agrees(claim, measured, 0.8));
-        }
-        let advice = format!(
-            "Size working sets and blocks by {}.",
-            round_bytes(effective)
-        );
-        // The host's other guests, too, may have the rest.
-        let has_others = case.is_disturbed || case.topology.identity.hypervisor.is_some();
-        Some(if has_others {
-            let why = match share < 1.0 {
-                true => "Other programs may use the rest.",
-                false => "Other programs may have disturbed it, or the report is too small.",
-            };
-            let measured = format!("{claim} {measured} {why}");
-            Opinion {
-                advice,
-                ..Opinion::cannot_tell(claim, measured)
-            }
-        } else {
-            Opinion {
-                verdict: Agreement::Contradicted,
-                claim,
-                measured,
-                confidence: 0.8,
-                advice,
-            }
+    let plateaus = case.ladder.map_or(&[][..], |ladder| &ladder.plateaus);
+    let known = plateaus.iter().filter_map(|plateau| {
+        let (effective, reported) = (plateau.effective_bytes?, plateau.reported_bytes?);
+        Some(SeenCache {
+            level: plateau.level?,
+            effective,
+            reported,
+            latency_ns: plateau.latency_ns,
         })
     });
-    judged.collect()
+    let (right, wrong): (Vec<_>, Vec<_>) = known.partition(SeenCache::agrees);
+    let right = (!right.is_empty())
+        .then(|| agrees(SeenCache::claim(&right), SeenCache::measured(&right), 0.8));
+    right.into_iter().chain(other_sizes(case, &wrong)).collect()
+}
+
+/// A cache that the system reports and a program has seen.
+struct SeenCache {
+    level: u8,
+    effective: u64,
+    reported: u64,
+    latency_ns: f64,
+}
+
+impl SeenCache {
+    fn agrees(&self) -> bool {
+        let share = self.effective as f64 / self.reported as f64;
+        (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share)
+    }
+
+    fn claim(caches: &[Self]) -> String {
+        let sizes = caches
+            .iter()
+            .map(|cache| format!("an L{} of {}", cache.level, round_bytes(cache.reported)));
+        let sizes: Vec<String> = sizes.collect();
+        format!("The system reports {}.", sizes.join(", "))
+    }
+
+    fn measured(caches: &[Self]) -> String {
+        let seen = caches.iter().map(|cache| {
+            format!(
+                "{} of L{} at {:.1} ns a load",
+                round_bytes(cache.effective),
+                cache.level,
+                cache.latency_ns
+            )
+        });
+        let seen: Vec<String> = seen.collect();
+        format!(
+            "With the current other load, a program sees {}.",
+            seen.join(", ")
+        )
+    }
+}
+
+/// The caches of which a program sees much less or more than is reported.
+fn other_sizes(case: &Case<'_>, caches: &[SeenCache]) -> Option<Opinion> {
+    let largest = caches.last()?;
+    let (claim, measured) = (SeenCache::claim(caches), SeenCache::measured(caches));
+    let advice = format!(
+        "Size working sets and blocks by {}.",
+        round_bytes(largest.effective)
+    );
+    // The host's other guests, too, may have the rest.
+    if !case.is_disturbed && case.topology.identity.hypervisor.is_none() {
+        return Some(Opinion {
+            verdict: Agreement::Contradicted,
+            claim,
+            measured,
+            confidence: 0.8,
+            advice,
+        });
+    }
+    let why = match caches.iter().all(|cache| cache.effective < cache.reported) {
+        true => "Other programs may use the rest.",
+        false => "Other programs may have disturbed it, or the report is too small.",
+    };
+    let measured = format!("{claim} {measured} {why}");
+    Some(Opinion {
+        advice,
+        ..Opinion::cannot_tell(claim, measured)
+    })
 }
 
 /// CPUs that are one hardware thread, in turn.

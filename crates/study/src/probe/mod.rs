@@ -160,7 +160,12 @@ pub fn measure(
     let wiring = wiring(&found, session.is_displaced);
     let mut record = TopologyRecord::new(&topology, &warnings);
     let (measured, contradictions) = assemble::assemble(&topology, found, &wiring, session.close());
-    record.measured = Some(Box::new(Measured { survey, ..measured }));
+    let answer = measured.write_answer();
+    record.measured = Some(Box::new(Measured {
+        survey,
+        answer,
+        ..measured
+    }));
     record.contradictions = contradictions;
     Ok(ProbeOutcome {
         topology,

@@ -245,6 +245,12 @@ describe('groups', () => {
     ]);
   });
 
+  test('the answer is that of the record, where it has one', () => {
+    const machine = crossed();
+    machine.measured!.answer = 'The kernel is right.';
+    expect(verdictOf(machine)).toBe('The kernel is right.');
+  });
+
   test('what is contradicted is what the drawing shows first, and the verdict says it', () => {
     const machine = crossed();
     expect(firstChoice(machine)).toBe('level:0');

@@ -371,6 +371,7 @@ export function verdictOf(machine: Machine): string {
   const measured = machine.measured;
   if (!measured)
     return `The system reports ${shape}. Nothing was measured: check with pinwise topology --measure.`;
+  if (measured.answer) return measured.answer;
   if (machine.contradictions.length > 0) {
     const levels = machine.contradictions
       .map(({ level }) => LEVEL_NAMES[level] ?? level)

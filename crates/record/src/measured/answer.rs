@@ -1,0 +1,111 @@
+//! Whether the system's report of the machine is right, in a sentence.
+
+use super::{Agreement, LevelName, Measured};
+
+/// Groups that the answer names.
+const NAMED: usize = 4;
+
+impl Measured {
+    /// Is the system's report right? The sentence for [`Self::answer`].
+    #[must_use]
+    pub fn write_answer(&self) -> String {
+        let with = |wanted: Agreement| {
+            let verdicts = self.verdicts.iter();
+            verdicts.filter(move |verdict| verdict.verdict == wanted)
+        };
+        let names = |wanted| {
+            let names: Vec<&str> = with(wanted).map(|verdict| verdict.level.noun()).collect();
+            names.join(", ")
+        };
+        let mut contradicted = with(Agreement::Contradicted);
+        if let Some(first) = contradicted.next() {
+            let others: Vec<&str> = contradicted.map(|verdict| verdict.level.noun()).collect();
+            let others = match others.is_empty() {
+                true => String::new(),
+                false => format!(" Contradicted, too: {}.", others.join(", ")),
+            };
+            let found = self.found(&first.level);
+            let found = found.unwrap_or_else(|| first.measured.clone());
+            return format!(
+                "The kernel's picture is contradicted ({}): {found}{others}",
+                first.level.noun(),
+            );
+        }
+        let (right, open) = (names(Agreement::Agrees), names(Agreement::CannotTell));
+        if right.is_empty() {
+            let why = self.cannot_tell.as_deref();
+            let why = why.or_else(|| Some(with(Agreement::CannotTell).next()?.measured.as_str()));
+            let why = why.unwrap_or("nothing could be compared.");
+            return format!("Whether the kernel's picture is right cannot be told here: {why}");
+        }
+        let open = match open.as_str() {
+            "" => String::new(),
+            open => format!("; cannot be told here: {open}"),
+        };
+        format!("The kernel's picture is right: {right} are as measured{open}.")
+    }
+
+    /// Which CPUs share what was found instead, where groups were found.
+    fn found(&self, level: &LevelName) -> Option<String> {
+        let shared = match level {
+            LevelName::Smt => "core",
+            LevelName::Llc => "last-level cache",
+            LevelName::Package => "package",
+            _ => return None,
+        };
+        let groups = &self
+            .levels
+            .iter()
+            .find(|found| found.kind == *level)?
+            .groups;
+        let named: Vec<String> = groups
+            .iter()
+            .take(NAMED)
+            .map(|g| format!("{{{g}}}"))
+            .collect();
+        let more = if groups.len() > NAMED { " …" } else { "" };
+        let named = named.join(" ");
+        (!groups.is_empty()).then(|| format!("CPUs {named}{more} share a {shared}."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::LevelVerdict;
+    use super::*;
+
+    fn answer(verdicts: &[(LevelName, Agreement)]) -> String {
+        let verdicts = verdicts.iter().map(|(level, verdict)| LevelVerdict {
+            level: level.clone(),
+            verdict: *verdict,
+            alone: None,
+            claim: String::new(),
+            measured: "CPUs 0 and 1 share a core.".to_owned(),
+            confidence: 0.9,
+            advice: String::new(),
+        });
+        let measured = Measured {
+            verdicts: verdicts.collect(),
+            ..Measured::default()
+        };
+        measured.write_answer()
+    }
+
+    #[test]
+    fn the_answer_is_right_contradicted_or_cannot_be_told() {
+        use Agreement::{Agrees, CannotTell, Contradicted};
+        let (smt, llc) = (LevelName::Smt, LevelName::Llc);
+        assert_eq!(
+            answer(&[(smt.clone(), Agrees), (llc.clone(), CannotTell)]),
+            "The kernel's picture is right: SMT siblings are as measured; cannot be told here: last-level caches."
+        );
+        assert_eq!(
+            answer(&[(llc.clone(), Agrees), (smt.clone(), Contradicted)]),
+            "The kernel's picture is contradicted (SMT siblings): CPUs 0 and 1 share a core."
+        );
+        let open = answer(&[(llc, CannotTell)]);
+        assert!(open.contains("cannot be told here: CPUs 0"), "{open}");
+        let none = answer(&[]);
+        assert!(none.ends_with("nothing could be compared."), "{none}");
+    }
+}
