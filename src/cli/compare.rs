@@ -14,7 +14,7 @@ use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::{CommandRunner, Host, Machine, Tracer};
 use pinwise_placement::Placement;
 use pinwise_placement::emit::{self, Target};
-use pinwise_record::{Comparison, ComparisonStudy, GateOutcome, Stopped, VerdictKind};
+use pinwise_record::{Arm, Comparison, ComparisonStudy, GateOutcome, Stopped, VerdictKind};
 use pinwise_study::bench::builds;
 use pinwise_study::compare::{self, CompareError, ComparePlan};
 use pinwise_study::is_interrupt;
@@ -296,7 +296,7 @@ fn exit_of(record: &Comparison) -> Exit {
 /// What `--fail-if-slower` and `--require-verdict` make of it.
 fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
     let limited = match args.fail_if_slower {
-        Some(_) => against_limit(record, args.undecided, terminal),
+        Some(limit) => against_limit(record, limit, args.undecided, terminal),
         None => Exit::Done,
     };
     let is_open = record.verdict.kind == VerdictKind::Undecided;
@@ -307,7 +307,12 @@ fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
 }
 
 /// 1 where an arm is slower by more, 0 where none is; else as the user has it.
-fn against_limit(record: &Comparison, undecided: Undecided, terminal: &Terminal) -> Exit {
+fn against_limit(
+    record: &Comparison,
+    limit: f64,
+    undecided: Undecided,
+    terminal: &Terminal,
+) -> Exit {
     let (mut is_slower, mut is_open) = (false, false);
     for limit in record.contrasts.iter().filter_map(|c| c.limit.as_ref()) {
         is_slower |= limit.outcome == GateOutcome::Slower;
@@ -319,7 +324,18 @@ fn against_limit(record: &Comparison, undecided: Undecided, terminal: &Terminal)
     let is_judged = |name: &str| {
         name == record.baseline || record.contrasts.iter().any(|contrast| contrast.arm == name)
     };
+    let is_late = |arm: &&Arm| arm.name == record.baseline && arm.timed_out.is_some();
+    let has_late_baseline = record.arms.iter().any(|arm| is_late(&arm));
     for arm in record.arms.iter().filter(|arm| !is_judged(&arm.name)) {
+        if has_late_baseline {
+            continue;
+        }
+        let late = arm.timed_out.as_ref();
+        if let Some(late) = late.filter(|late| late.at_least > 1.0 + limit) {
+            is_slower = true;
+            terminal.warn(&format!("--fail-if-slower: {}", late.sentence));
+            continue;
+        }
         is_open = true;
         terminal.warn(&format!(
             "--fail-if-slower: {} is undecided: it could not be measured.",

@@ -26,6 +26,7 @@ mod reproduce;
 mod spin_tables;
 mod stored;
 mod streams;
+mod timed_out;
 mod topology;
 mod whole;
 

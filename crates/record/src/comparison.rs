@@ -149,11 +149,28 @@ pub struct Arm {
     pub eliminated: bool,
     /// Why its runs do not count, where they do not.
     pub invalid: Option<String>,
+    /// How much slower it is at least, where its runs were killed at the time-out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<TimedOutRecord>,
     /// How it came out, in a word of the metric's: `faster`, `baseline`,
     /// `failed`; empty before there is a verdict.
     pub standing: String,
     /// What the scheduler did in one more, traced run; `null` where none was.
     pub trace: Option<ArmTrace>,
+}
+
+/// An arm none of whose runs ended within the time-out: a bound is known, no interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TimedOutRecord {
+    /// The time-out, seconds.
+    pub limit_s: f64,
+    /// The time-out over the typical run of the arm that it is compared with.
+    pub at_least: f64,
+    /// The same as a change, in words: `≥ 270×`.
+    pub change: String,
+    /// In words.
+    pub sentence: String,
 }
 
 /// What the scheduler did with an arm in one traced run, none of its runs.
@@ -367,7 +384,7 @@ impl Comparison {
     pub fn ending(&self) -> String {
         match (self.stopped, self.plan.precision) {
             (Some(Stopped::Precision), Some(_)) => "stopped at the precision asked for".to_owned(),
-            (Some(Stopped::Precision), None) => format!(
+            (Some(Stopped::Precision), None) if self.blocks > 0 => format!(
                 "{} (--precision narrows the intervals)",
                 Stopped::words(self.stopped)
             ),

@@ -48,6 +48,7 @@ impl Comparison {
             Some(ContrastVerdict::Slower) => &self.metric.worse_word,
             Some(other) => other.as_str(),
             None if arm.invalid.is_some() => "failed",
+            None if arm.timed_out.is_some() => &self.metric.worse_word,
             None if arm.name == self.baseline => "baseline",
             None if arm.eliminated => "eliminated",
             None => "",

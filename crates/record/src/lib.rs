@@ -88,8 +88,8 @@ pub use change::{
 pub use command_line::{CommandRecord, again, with_effort, without_options};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NOT_ENDED, NotRecommended,
-    PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind,
-    VerdictRecord, no_verdict_yet,
+    PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, TimedOutRecord,
+    VerdictKind, VerdictRecord, no_verdict_yet,
 };
 pub use contrast::{
     ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, LimitRecord, LoadLevelRecord,

@@ -67,6 +67,7 @@ fn any_arm() -> impl Strategy<Value = Arm> {
             eliminated: runs.is_empty(),
             standing: texts.concat(),
             invalid: texts.get(3).cloned(),
+            timed_out: None,
             trace: figure.map(|value| ArmTrace {
                 tier: name.clone().into(),
                 elapsed_s: value,

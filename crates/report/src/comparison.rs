@@ -95,11 +95,10 @@ fn arms_table(record: &Comparison) -> String {
         .filter(|arm| !arm.eliminated)
         .map(|arm| row(record, arm).to_vec())
         .collect();
-    let interval = interval_heading(record);
     let header = [
-        "arm", "CPUs", "typical", "change", &interval, "spread", "verdict",
+        "arm", "CPUs", "typical", "change", "interval", "spread", "verdict",
     ];
-    let least = ["spread", "CPUs", "typical", &interval];
+    let least = ["spread", "CPUs", "typical", "interval"];
     let mut text = table_without(&least, &[], &header, rows);
     let dropped: Vec<&str> = record
         .arms
@@ -123,7 +122,7 @@ fn timed_table(record: &Comparison, arm: &Arm) -> String {
         let [low, high] = [low, high].map(|end| quantity(end, &record.metric.unit));
         format!("{low} to {high}")
     });
-    let header = ["arm", "CPUs", "typical", "95 % interval", "spread"];
+    let header = ["arm", "CPUs", "typical", "interval", "spread"];
     let cells = vec![name, cpus, typical, or_dash(&interval).to_owned(), spread];
     table_without(&["spread", "CPUs"], &[], &header, vec![cells])
 }
@@ -141,10 +140,7 @@ fn threads(record: &Comparison) -> String {
 
 fn row(record: &Comparison, arm: &Arm) -> [String; 7] {
     let unit = &record.metric.unit;
-    let typical = arm
-        .estimate
-        .as_ref()
-        .map_or_else(|| "–".to_owned(), |e| quantity(e.value, unit));
+    let typical = typical(arm, unit);
     let spread = arm
         .spread
         .as_ref()
@@ -161,22 +157,37 @@ fn row(record: &Comparison, arm: &Arm) -> [String; 7] {
     ]
 }
 
-/// `98.3 % interval`: its level holds for all arms and looks together, and is
-/// one for all that have an interval.
-pub(super) fn interval_heading(record: &Comparison) -> String {
+/// The levels of the intervals, as a sentence with a space behind it: they depend on how
+/// the error is shared between arms and with CPU time. Empty where there is no interval.
+fn interval_level(record: &Comparison) -> String {
+    if record.verdict.kind == VerdictKind::Timed {
+        return "The interval is that of the median, at 95 %. ".to_owned();
+    }
     let with_interval = |c: &&ContrastRecord| c.low.is_some() && c.high.is_some();
     let levels = record.contrasts.iter().filter(with_interval);
-    let mut levels: Vec<f64> = levels.map(|c| c.confidence).collect();
+    let mut levels: Vec<String> = levels.map(|c| round_percent(c.confidence)).collect();
     levels.dedup();
-    match levels.as_slice() {
-        [level] => format!("{} interval", round_percent(*level)),
-        _ => "interval".to_owned(),
+    match levels.is_empty() {
+        true => String::new(),
+        false => format!("Level of the intervals: {}. ", levels.join(", ")),
+    }
+}
+
+/// An arm's median, or the time-out that none of its runs reached the end in.
+pub(super) fn typical(arm: &Arm, unit: &str) -> String {
+    match (arm.estimate, &arm.timed_out) {
+        (Some(estimate), _) => quantity(estimate.value, unit),
+        (None, Some(late)) => format!("> {}", quantity(late.limit_s, unit)),
+        (None, None) => "–".to_owned(),
     }
 }
 
 /// An arm's change against the baseline and the interval of that.
 pub(super) fn effect(record: &Comparison, arm: &Arm) -> [String; 2] {
     let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
+    if let Some(late) = &arm.timed_out {
+        return [late.change.clone(), "–".to_owned()];
+    }
     match contrast.map(|c| &c.effect) {
         Some(effect) => [effect.text.clone(), or_dash(&effect.interval).to_owned()],
         None if arm.name == record.baseline => [String::new(), String::new()],
@@ -296,10 +307,14 @@ fn brief_method(record: &Comparison, notes: usize, palette: Palette) -> String {
             format!("{} of {runs}", count(record.blocks, "block"))
         }
     };
+    // That the answer was clear is plain from the answer.
+    let ended = match (record.stopped, record.plan.precision) {
+        (Some(Stopped::Precision), None) => String::new(),
+        _ => format!("; {}", record.ending()),
+    };
     let line = format!(
-        "{runs}, {}; {}.{notes} {}",
+        "{runs}, {}{ended}.{notes} {}",
         elapsed_line(record),
-        record.ending(),
         palette.record(&record.id),
     );
     paragraph("", "", &line)
@@ -322,9 +337,10 @@ fn method(record: &Comparison, palette: Palette) -> String {
     let has_dropped = record.contrasts.iter().any(|c| c.dropped_after.is_some());
     let up_to = if has_dropped { "up to " } else { "" };
     let line = format!(
-        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {ended}. {}{} {named}",
+        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {ended}. {}{}{} {named}",
         record.seed,
         record.plan.warmup_blocks,
+        interval_level(record),
         record
             .verdict
             .guarantee

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::comparison::{effect, interval_heading, or_dash, traced_markdown};
-use super::style::{markdown_cell as cell, quantity, visible};
+use super::comparison::{effect, or_dash, traced_markdown, typical};
+use super::style::{markdown_cell as cell, visible};
 use super::table::{Cell, Table};
 use pinwise_record::{Comparison, RunRecord};
 
@@ -65,16 +65,12 @@ pub(super) fn run_cells(run: &RunRecord) -> impl Iterator<Item = Cell> {
 #[must_use]
 pub fn markdown(record: &Comparison) -> String {
     let mut text = format!(
-        "| arm | CPUs | typical {} | against {} | {} | verdict |\n|:---|:---|---:|---:|:---|:---|\n",
+        "| arm | CPUs | typical {} | against {} | interval | verdict |\n|:---|:---|---:|---:|:---|:---|\n",
         cell(&record.metric.name),
         cell(&record.baseline),
-        interval_heading(record),
     );
     for arm in &record.arms {
-        let typical = arm.estimate.map_or_else(
-            || "–".to_owned(),
-            |e| quantity(e.value, &record.metric.unit),
-        );
+        let typical = typical(arm, &record.metric.unit);
         let [change, interval] = effect(record, arm);
         text.push_str(&format!(
             "| {} | {} | {} | {change} | {interval} | {} |\n",

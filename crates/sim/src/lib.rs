@@ -335,11 +335,13 @@ impl SimulatedMachine {
         } = prepared;
         let base_s = played.map_or(workload.base_s, |played| played.wall_s);
         let wall_s = prepared.stretched_s(base_s).min(LONGEST_RUN_S);
+        let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
+        let is_late = timeout.is_some_and(|limit| self.noise.as_read(wall_s) > limit);
+        // It is killed then.
+        let wall_s = timeout.filter(|_| is_late).unwrap_or(wall_s);
         self.now_s += wall_s;
         let wall_s = self.noise.as_read(wall_s);
         let end = self.fails(workload, request.cpus).unwrap_or(End::Status(0));
-        let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
-        let is_late = timeout.is_some_and(|limit| wall_s > limit);
         let usual = workload.cpu_share(request.cpus);
         let cpu_share = played.map_or(usual, |played| played.busy_s / played.wall_s);
         let user_share = noise.user_share.unwrap_or(0.98 * cpu_share);

@@ -36,8 +36,8 @@ pub struct WorkloadArgs {
     /// Run this after every run, unmeasured; likewise
     #[arg(long, value_name = "COMMAND")]
     pub conclude: Vec<String>,
-    /// Kill a run that takes longer; its arm is then excluded [default of compare: its
-    /// --budget]
+    /// Kill a longer run; in compare its arm is then slower by at least so much
+    /// [default: compare's --budget]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     /// Accept any exit status

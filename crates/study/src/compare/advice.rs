@@ -2,11 +2,14 @@
 
 use super::plan::ComparePlan;
 use super::{caveats, limit};
-use pinwise_format::percent;
-use pinwise_placement::Wish;
+use crate::launchers;
+use pinwise_format::{duration, percent};
+use pinwise_placement::emit::Tool;
+use pinwise_placement::{Realised, Wish};
 use pinwise_record::{CommandRecord, Comparison, Stopped, with_effort};
 use pinwise_stats::confirm::Look;
-use pinwise_stats::verdict::{self, ComparisonOutcome, Setting, Words};
+use pinwise_stats::verdict::{self, ComparisonOutcome, Effort, Setting, gain};
+use pinwise_topology::Topology;
 
 /// What to do, as a sentence; `None` where the best arm's commands say it.
 pub(super) fn write_advice(
@@ -18,8 +21,12 @@ pub(super) fn write_advice(
     setting: &Setting<'_>,
 ) -> Option<String> {
     caveat(record, outcome, look, setting).or_else(|| {
-        let prices = verdict::prices(look, setting, plan.effort(record.stopped.as_ref()));
-        to_do(record, plan, outcome, best, prices)
+        let effort = plan.effort(record.stopped.as_ref());
+        let prices = verdict::prices(look, setting, effort);
+        let is_precise = plan.tuning.precision.is_some();
+        let known = known_sameness(plan, prices.as_ref(), effort, look, setting)
+            .filter(|_| outcome == ComparisonOutcome::Undecided && !is_precise);
+        known.or_else(|| to_do(record, plan, outcome, best, prices))
     })
 }
 
@@ -34,7 +41,52 @@ fn caveat(
     Some(caveats::what_decides(record))
 }
 
-fn to_do(
+/// What an undecided comparison of two arms shows already, and what less would take:
+/// `Within ±1.9 % they are the same; ±1.0 % takes about 55 min more (--budget).`;
+/// `None` of more arms and without an interval.
+fn known_sameness(
+    plan: &ComparePlan,
+    prices: Option<&verdict::Prices>,
+    effort: Effort,
+    look: &Look,
+    setting: &Setting<'_>,
+) -> Option<String> {
+    let [only] = look.contrasts.as_slice() else {
+        return None;
+    };
+    let sign = if setting.is_rate { -1.0 } else { 1.0 };
+    let ends = [only.interval.low, only.interval.high].map(|end| gain(sign * end).abs());
+    let within = Some(ends[0].max(ends[1])).filter(|within| within.is_finite())?;
+    let less = match prices.and_then(|prices| Some((prices.half_width?, prices.factor))) {
+        None => format!(
+            "±{} takes more than an hour",
+            percent(plan.tuning.min_effect)
+        ),
+        Some((width, factor)) => {
+            let option = match effort {
+                Effort::Time => "--budget".to_owned(),
+                Effort::Runs => format!("--max-runs {:.0}", blocks_for(look, factor)),
+            };
+            format!(
+                "±{} takes about {} more ({option})",
+                percent(gain(width)),
+                duration(setting.spent.mul_f64(factor.max(0.0)))
+            )
+        }
+    };
+    Some(format!(
+        "Within ±{} they are the same; {less}.",
+        percent(within)
+    ))
+}
+
+/// Blocks in all, where `factor` times as much as was spent is added.
+fn blocks_for(look: &Look, factor: f64) -> f64 {
+    (look.blocks as f64 * (1.0 + factor)).ceil()
+}
+
+/// What to do by the outcome alone.
+pub(super) fn to_do(
     record: &Comparison,
     plan: &ComparePlan,
     outcome: ComparisonOutcome,
@@ -56,11 +108,8 @@ fn to_do(
             }
         }
         (ComparisonOutcome::LeaveAlone, _) => "Change nothing.".to_owned(),
-        (ComparisonOutcome::Same, _) if plan.metric.words() == Words::SPEED => {
-            "Speed does not decide: choose by other criteria.".to_owned()
-        }
         (ComparisonOutcome::Same, _) => {
-            "This metric does not decide: choose by other criteria.".to_owned()
+            "Choose by other criteria, or ask for less (--min-effect).".to_owned()
         }
         _ => match prices {
             Some(prices) => {
@@ -83,8 +132,13 @@ fn to_do(
     Some(text)
 }
 
+/// What is advised over what is needed for a first verdict: blocks are not equally long.
+pub(super) const ROOM: f64 = 1.1;
+/// More than this many times the effort that was given is not advised: nobody asked for it.
+const FAR: f64 = 10.0;
+
 /// The command of an undecided comparison with as much more effort as decides it, as
-/// far as is known; `None` where effort is not what it lacks.
+/// far as is known; `None` where effort is not what it lacks, or too much is needed.
 pub(super) fn command_that_decides(
     record: &Comparison,
     plan: &ComparePlan,
@@ -103,13 +157,22 @@ pub(super) fn command_that_decides(
             (prices.factor, prices.half_width)
         }
     };
-    let blocks = (look.blocks as f64 * (1.0 + factor)).ceil();
-    let needed_s = record.elapsed_s + factor * setting.spent.as_secs_f64();
-    let is_precise = record.stopped == Some(Stopped::Precision) && tuning.precision.is_some();
-    let has_few = tuning.max_runs.is_some_and(|runs| (runs as f64) < blocks);
-    let is_short = tuning
+    let blocks = blocks_for(look, factor);
+    let mut needed_s = record.elapsed_s + factor * setting.spent.as_secs_f64();
+    if half_width.is_none() && tuning.limit.is_none() {
+        // As it was said after the first run.
+        needed_s *= ROOM;
+    }
+    let given_s = tuning
         .budget
-        .is_some_and(|budget| budget.as_secs_f64() < needed_s);
+        .map_or(f64::INFINITY, |budget| budget.as_secs_f64());
+    let given_blocks = tuning.max_runs.map_or(f64::INFINITY, |runs| runs as f64);
+    let is_precise = record.stopped == Some(Stopped::Precision) && tuning.precision.is_some();
+    let has_few = given_blocks < blocks;
+    let is_short = given_s < needed_s;
+    if needed_s > FAR * given_s || blocks > FAR * given_blocks {
+        return None;
+    }
     let mut options = Vec::new();
     if let Some(half_width) = half_width.filter(|_| is_precise) {
         let share = percent(half_width.exp_m1()).replace(' ', "");
@@ -132,8 +195,22 @@ pub(super) fn command_that_decides(
     })
 }
 
+/// What applies an arm, the plainest first.
+pub(super) fn commands(
+    record: &Comparison,
+    arm: usize,
+    place: &Realised,
+    topology: &Topology,
+) -> Vec<CommandRecord> {
+    let arm = &record.arms[arm];
+    let mut commands = record.commands_of(arm);
+    let program = |tool: Tool| record.program_of(arm, |word| tool.given(word));
+    commands.extend(launchers::commands(place, &arm.setting, topology, &program));
+    commands
+}
+
 /// A time as options take it, rounded up: `44s`, `12m`.
-fn budget(needed_s: f64) -> String {
+pub(super) fn budget(needed_s: f64) -> String {
     match needed_s <= 90.0 {
         true => format!("{:.0}s", needed_s.ceil()),
         false => format!("{:.0}m", (needed_s / 60.0).ceil()),

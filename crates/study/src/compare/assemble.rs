@@ -12,16 +12,15 @@ use super::plan::{ArmPlan, ComparePlan};
 use super::recommendation;
 use super::results::Results;
 use super::steadiness;
+use super::timed_out;
 use super::timing;
 use crate::host::host_record;
-use crate::launchers;
 use pinwise_machine::{Host, RunSetting};
-use pinwise_placement::emit::Tool;
-use pinwise_placement::{Kind, Placement, Realised, Wish};
+use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_record::{
-    Arm, CommandRecord, CompanionRecord, Comparison, ContrastRecord, Estimate, Header,
-    MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, SettingRecord, Spread,
-    Stopped, ThreadTime, VerdictKind, VerdictRecord, WorkloadRecord, again, no_verdict_yet,
+    Arm, CompanionRecord, Comparison, ContrastRecord, Estimate, Header, MetricRecord, Phase,
+    PlacementKind, PlacementRecord, PlanRecord, SettingRecord, Spread, Stopped, ThreadTime,
+    VerdictKind, VerdictRecord, WorkloadRecord, again, no_verdict_yet,
 };
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
@@ -126,6 +125,7 @@ fn arm_record(arm: &ArmPlan, program: Option<String>) -> Arm {
         threads: None,
         eliminated: false,
         invalid: None,
+        timed_out: None,
         standing: String::new(),
         trace: None,
     }
@@ -192,6 +192,7 @@ pub(super) fn close(
     for (arm, state) in record.arms.iter_mut().zip(&results.arms) {
         fill_arm(arm, state);
     }
+    timed_out::judge(record, plan, &results);
     let dropped = results.dropped.iter().map(|dropped| dropped.arm);
     let columns: Vec<usize> = results.columns.iter().copied().chain(dropped).collect();
     let names: Vec<String> = columns
@@ -240,13 +241,25 @@ pub(super) fn close(
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
     }
+    timed_out::conclude(record, plan, topology, results.stopped);
     if plan.is_timing {
         timing::conclude(record);
     }
     record.verdict.condition = condition(record);
     record.findings = findings::all(record, plan, topology, &results);
     record.conclude();
+    if record
+        .findings
+        .iter()
+        .any(|f| f.check == findings::OPPOSITE)
+    {
+        record.verdict.sentence.push_str(BELIEVE_THE_CHANGE);
+    }
 }
+
+/// What is said at once where medians and change take sides; the finding says of which arm.
+const BELIEVE_THE_CHANGE: &str =
+    " Believe the change, not the medians: it compares runs side by side.";
 
 /// What the verdict depends on, beside what every verdict does.
 fn condition(record: &Comparison) -> String {
@@ -358,7 +371,7 @@ fn conclude(
         None => (sentence, advice),
     };
     let commands = match (&advice, best) {
-        (None, Some(arm)) => commands(record, arm, &plan.arms[arm].place, topology),
+        (None, Some(arm)) => advice::commands(record, arm, &plan.arms[arm].place, topology),
         _ if outcome == ComparisonOutcome::Undecided => {
             let more = advice::command_that_decides(record, plan, &choice, setting);
             more.into_iter().collect()
@@ -382,20 +395,6 @@ fn conclude(
         steadiness: None,
         beside: None,
     };
-}
-
-/// What applies an arm, the plainest first.
-fn commands(
-    record: &Comparison,
-    arm: usize,
-    place: &Realised,
-    topology: &Topology,
-) -> Vec<CommandRecord> {
-    let arm = &record.arms[arm];
-    let mut commands = record.commands_of(arm);
-    let program = |tool: Tool| record.program_of(arm, |word| tool.given(word));
-    commands.extend(launchers::commands(place, &arm.setting, topology, &program));
-    commands
 }
 
 /// What there is to choose from: a placebo proves the method, it is no choice.

@@ -357,6 +357,7 @@ impl<'a> Engine<'a> {
             padding: self.order.random_range(0..PADDING),
         };
         let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
+        self.arms[arm].is_late |= record.timed_out;
         if let Some(failure) = failure {
             self.fail(arm, failure);
         }

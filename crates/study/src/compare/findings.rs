@@ -160,7 +160,7 @@ fn placebo(record: &Comparison, plan: &ComparePlan) -> Option<Finding> {
 
 fn too_few_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) -> Option<Finding> {
     let least = plan.least_blocks(results.columns.len());
-    let is_judged = record.stopped != Some(Stopped::Failed) && !plan.is_timing;
+    let is_judged = results.stopped != Stopped::Failed && !plan.is_timing;
     let is_short = record.blocks < least && is_judged;
     is_short.then(|| {
         Finding::new(
@@ -351,10 +351,16 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
     })
 }
 
-/// Arms that are shown to differ, of which the table has a median on the other side
-/// of the baseline's than the change. Among equal arms medians and change take
-/// sides by chance, so that nothing is said of one that is not shown to differ.
+/// The finding of [`opposite_medians`].
+pub(super) const OPPOSITE: &str = "opposite_medians";
+
+/// Arms of which the table has a median on the other side of the baseline's than the
+/// change. Among equal arms they take sides by chance, so that nothing is said of one
+/// that is not shown to differ, unless its median does by the smallest effect.
 fn opposite_medians(record: &Comparison) -> Option<Finding> {
+    if record.plan.judge != "typical" {
+        return None;
+    }
     let median = |name: &String| {
         let arm = record.arms.iter().find(|arm| arm.name == *name)?;
         Some(arm.estimate.as_ref()?.value)
@@ -364,19 +370,19 @@ fn opposite_medians(record: &Comparison) -> Option<Finding> {
         medians.is_some_and(|(arm, baseline)| {
             let change = record.metric.effect(contrast.ratio, None, None).value;
             let is_shown = three_digits(arm) != three_digits(baseline) && change.abs() >= 0.05;
-            is_shown && (arm > baseline) != (change > 0.0)
+            let is_large = (arm / baseline).ln().abs() >= record.plan.min_effect.ln_1p();
+            is_shown && (contrast.is_decided() || is_large) && (arm > baseline) != (change > 0.0)
         })
     };
     let found: Vec<&str> = record
         .contrasts
         .iter()
-        .filter(|contrast| contrast.is_decided())
         .filter(is_opposite)
         .map(|contrast| contrast.arm.as_str())
         .collect();
     (!found.is_empty()).then(|| {
         Finding::new(
-            "opposite_medians",
+            OPPOSITE,
             Severity::Note,
             format!(
                 "{}: 'typical', the median of all runs, and 'change' point in opposite directions; trust the change: it compares runs of the same block, so drift cancels.",
@@ -475,6 +481,15 @@ mod tests {
         for contrast in &mut record.contrasts {
             contrast.verdict = pinwise_record::ContrastVerdict::Undecided;
         }
+        assert!(opposite_medians(&record).is_some());
+        let median = |record: &mut Comparison, name: &str| {
+            let arm = record.arms.iter_mut().find(|a| a.name == name);
+            arm.unwrap().estimate.as_mut().unwrap().value
+        };
+        let baseline = record.baseline.clone();
+        let near = 1.005 * median(&mut record, &baseline);
+        let arm = record.arms.iter_mut().find(|a| a.name == "one-per-core");
+        arm.unwrap().estimate.as_mut().unwrap().value = near;
         assert_eq!(opposite_medians(&record), None);
     }
 }

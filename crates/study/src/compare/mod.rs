@@ -25,6 +25,7 @@ mod recommendation;
 mod results;
 mod steadiness;
 mod throttling;
+mod timed_out;
 mod timing;
 mod traced;
 

@@ -23,6 +23,8 @@ pub(super) struct ArmState {
     pub(super) other_runs: Vec<RunRecord>,
     /// Why its runs do not count.
     pub(super) invalid: Option<String>,
+    /// Did a run reach the time-out?
+    pub(super) is_late: bool,
     /// Dropped by the screening.
     pub(super) eliminated: bool,
     /// Runs that a limit on CPU time stopped.

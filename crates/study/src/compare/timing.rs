@@ -34,7 +34,7 @@ pub(super) fn conclude(record: &mut Comparison) {
     let figure = |value: f64| quantity(value, &record.metric.unit);
     let interval = estimate.low.zip(estimate.high).map(|(low, high)| {
         let (low, high) = (figure(low), figure(high));
-        format!(", 95 % interval {low} to {high}")
+        format!(", interval {low} to {high}")
     });
     let (label, value) = (&record.metric.label, figure(estimate.value));
     record.verdict.sentence = format!(

@@ -44,7 +44,7 @@ pub fn trace_arms(
     chance.set_stream(STREAM);
     let is_many = record.arms.len() > FEW_ARMS;
     let wanted: Vec<usize> = (0..record.arms.len())
-        .filter(|&arm| record.arms[arm].invalid.is_none())
+        .filter(|&arm| record.arms[arm].invalid.is_none() && record.arms[arm].timed_out.is_none())
         .filter(|&arm| !(is_many && record.arms[arm].eliminated))
         .collect();
     let tiers = machine.tiers();

@@ -77,6 +77,13 @@ test('arms stand in order of cost, those without runs last', () => {
   ]);
 });
 
+test('an arm that never ended is slower, also where it is the baseline', () => {
+  const late = { limit_s: 5, at_least: 25, change: '≥ 25×', sentence: '' };
+  const arms = ['a', 'b'].map((name) => ({ name, timed_out: late }));
+  const lines = armLines(comparison({ arms, contrasts: [] }));
+  expect(lines.map((l) => l.standing)).toEqual(['slower', 'slower']);
+});
+
 test('where higher is better the highest value stands first', () => {
   const inverse = (value: number): RunRecord => ({
     metric: { value, cost: 1 / value },

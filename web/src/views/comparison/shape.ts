@@ -81,6 +81,7 @@ function standingOf(
   contrast: ContrastRecord | undefined,
 ): Standing {
   if (arm.invalid) return 'invalid';
+  if (arm.timed_out) return 'slower';
   if (arm.name === record.baseline) return 'baseline';
   if (arm.eliminated) return 'eliminated';
   const verdicts = ['faster', 'slower', 'same', 'undecided'] as const;

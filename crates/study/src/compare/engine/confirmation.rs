@@ -3,14 +3,12 @@
 
 use super::super::timing;
 use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
-use pinwise_format::duration;
 use pinwise_record::{Phase, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::confirm::{Confirmation, Contrast, Decision, Look, Question};
 use pinwise_stats::diagnose::projected_half_width;
 use pinwise_stats::limit::{LimitStanding, standing};
 use pinwise_stats::sequential::{Depth, Schedule};
-use pinwise_stats::verdict::{Effort, ROOM};
 
 /// An interval within this many times the width that is wanted will do.
 const NEARLY: f64 = 1.2;
@@ -265,20 +263,10 @@ impl Engine<'_> {
         if at_end <= NEARLY * wanted.ln_1p() || !at_end.is_finite() {
             return;
         }
-        let factor = ROOM * (at_end / wanted.ln_1p()).powi(2);
-        let spent = self
-            .confirmation_ended
-            .saturating_sub(self.confirmation_started);
-        let needed = spent.mul_f64((factor * n_max as f64 / n as f64).min(1e9));
-        let runs = match self.plan.effort(None) {
-            Effort::Runs => format!("--max-runs {:.0}, ", (factor * n_max as f64).ceil()),
-            Effort::Time => String::new(),
-        };
         self.observer.warn(&format!(
-            "Too noisy for this budget: intervals will end at about ±{:.1} %; ±{:.1} % takes {runs}about {}. A larger --min-effect or {} helps.",
+            "Too noisy for this budget: intervals will end at about ±{:.1} %, not ±{:.1} %. A larger --min-effect or {} helps; how much is said at the end.",
             100.0 * at_end.exp_m1(),
             100.0 * wanted,
-            duration(needed),
             self.plan.more_effort(None)
         ));
     }

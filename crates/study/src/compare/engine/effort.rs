@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use super::Engine;
+use crate::compare::advice;
 use pinwise_format::{count, duration};
 use pinwise_stats::halving;
-
-/// What is advised over what is needed: blocks are not equally long.
-const ROOM: f64 = 1.1;
 
 impl Engine<'_> {
     /// Does not even one more block fit?
@@ -44,11 +42,11 @@ impl Engine<'_> {
                 "a verdict"
             };
             self.observer.warn(&format!(
-                "The budget of {} is too short for {what}: the first run took {}, {arms} in turn take about {}, and a verdict takes at least {least} such blocks (--budget {:.0}s).",
+                "The budget of {} is too short for {what}: the first run took {}, {arms} in turn take about {}, and a verdict takes at least {least} such blocks (--budget {}).",
                 duration(budget),
                 duration(run),
                 duration(block),
-                (ROOM * needed.as_secs_f64()).ceil()
+                advice::budget(advice::ROOM * needed.as_secs_f64())
             ));
         }
     }
