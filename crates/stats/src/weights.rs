@@ -11,12 +11,17 @@
 //! it ([`interaction`]); else the mean level of the two blocks beside it, which
 //! no arm's luck in this block can move.
 //!
+//! *How much.* Excess over the quiet level is a guess of how much noise there was.
+//! From a few dozen blocks on the noise is seen itself: the sizes of the differences in
+//! the blocks whose levels are nearest. Both have their say.
+//!
 //! The limit is narrow on purpose: where arms spread alike it costs a third of
 //! the experiments a little power; where they do not, what slips through is too
 //! small to matter (`docs/benchmarks.md` has both).
 
 use super::describe::quantile;
 use super::interaction;
+use super::paired::hodges_lehmann;
 
 /// Excess levels are judged against at least this many times the median step
 /// between neighbouring blocks, so that plain noise is not taken for load.
@@ -24,6 +29,12 @@ const STEP_FACTOR: f64 = 2.0;
 /// Standard deviations of dependence on the own level from which on that is not
 /// used.
 const INDEPENDENT: f64 = 1.0;
+/// Fewer blocks show too little of the noise at each level.
+const LEAST_TO_SEE: usize = 40;
+/// One in so many blocks to either side has a level that is near.
+const NEAR: usize = 7;
+/// Noise below this share of the typical one is not believed.
+const LEAST_NOISE: f64 = 0.2;
 
 /// Weights of the blocks of a contrast, from the blocks' levels (each a mean of
 /// `ln(cost)`) and the contrast's differences, both in time order.
@@ -31,11 +42,58 @@ const INDEPENDENT: f64 = 1.0;
 pub fn of_contrast(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     let own = from_levels(levels);
     let depends = interaction::z(differences, &own).is_some_and(|z| z.abs() >= INDEPENDENT);
-    if depends {
-        from_levels(&beside(levels))
-    } else {
-        own
+    match depends {
+        true => {
+            let beside = beside(levels);
+            with_noise_seen(from_levels(&beside), &beside, differences)
+        }
+        false => with_noise_seen(own, levels, differences),
     }
+}
+
+/// The geometric mean of these weights and of one over the noise near each level.
+fn with_noise_seen(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Vec<f64> {
+    if levels.len() < LEAST_TO_SEE {
+        return weights;
+    }
+    let noise = near_noise(levels, differences);
+    let typical = quantile(&noise, 0.5);
+    if typical <= 0.0 {
+        return weights;
+    }
+    let both = weights.iter().zip(noise);
+    both.map(|(weight, noise)| (weight / (noise / typical).max(LEAST_NOISE)).sqrt())
+        .collect()
+}
+
+/// Median size of the differences, their typical one taken off, in the other blocks with
+/// the nearest levels.
+fn near_noise(levels: &[f64], differences: &[f64]) -> Vec<f64> {
+    let centre = hodges_lehmann(differences);
+    let size = |block: usize| (differences[block] - centre).abs();
+    let count = levels.len();
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|&a, &b| levels[a].total_cmp(&levels[b]));
+    let reach = count.div_ceil(NEAR);
+    let place = |near: &[f64], size: f64| near.partition_point(|other| *other < size);
+    let mut near: Vec<f64> = Vec::new();
+    let mut noise = vec![0.0; count];
+    let mut end = 0;
+    for (at, &block) in order.iter().enumerate() {
+        while end < count && end <= at + reach {
+            let size = size(order[end]);
+            near.insert(place(&near, size), size);
+            end += 1;
+        }
+        if let Some(gone) = at.checked_sub(reach + 1) {
+            near.remove(place(&near, size(order[gone])));
+        }
+        // Without its own, which would go with what it is compared by.
+        let own = near.remove(place(&near, size(block)));
+        noise[block] = near[near.len() / 2];
+        near.insert(place(&near, own), own);
+    }
+    noise
 }
 
 /// Mean level of the blocks before and after each; at the ends of the only one.
@@ -77,6 +135,22 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn blocks_count_less_where_differences_are_large() {
+        // Every second level has ten times the noise, without being much longer.
+        let levels: Vec<f64> = (0..80).map(|i| 0.01 * f64::from(i % 2)).collect();
+        let noise = |i: u32| f64::from(i * 17 % 41) / 20.0 - 1.0;
+        let of_two = |i: u32| noise(i) * if i % 2 == 1 { 10.0 } else { 1.0 };
+        let differences: Vec<f64> = (0..80).map(of_two).collect();
+        let weights = of_contrast(&levels, &differences);
+        assert!(weights[41] < 0.5 * weights[40], "{weights:?}");
+        // Turning all signs round changes nothing.
+        let turned: Vec<f64> = differences.iter().map(|d| -d).collect();
+        for (a, b) in weights.iter().zip(of_contrast(&levels, &turned)) {
+            assert!((a - b).abs() < 1e-6);
+        }
+    }
+
+    #[test]
     fn loaded_blocks_count_less() {
         let mut levels = vec![0.0, 0.01, -0.01, 0.005, 0.0, -0.005, 0.01, 0.0];
         levels.extend([0.7, 0.8]);
@@ -93,11 +167,14 @@ mod tests {
             .collect();
         let levels: Vec<f64> = differences.iter().map(|d| 0.5 * d).collect();
         let weights = of_contrast(&levels, &differences);
-        assert_eq!(weights, from_levels(&beside(&levels)));
+        let beside = beside(&levels);
+        let expected = with_noise_seen(from_levels(&beside), &beside, &differences);
+        assert_eq!(weights, expected);
         // Both arms ran under a load that does not change the difference.
         let even: Vec<f64> = (0..40).map(|i| f64::from(i % 2)).collect();
         let load: Vec<f64> = (0..40).map(|i| f64::from(i / 4 % 2)).collect();
-        assert_eq!(of_contrast(&load, &even), from_levels(&load));
+        let expected = with_noise_seen(from_levels(&load), &load, &even);
+        assert_eq!(of_contrast(&load, &even), expected);
     }
 
     #[test]
