@@ -20,8 +20,8 @@
 //! too, or where the change in time is small beside the difference itself: half
 //! of few blocks decides nothing alone. The last is no test: one chance in two
 //! that the mean lies on the other side is enough to say neither. Before the end
-//! less is enough, since waiting costs runs only: of ten runs one or two may have
-//! been slow by chance, and whether a tenth of them is cannot be known yet.
+//! less is enough in few blocks: of ten runs one or two may have been slow by chance,
+//! and whether a tenth of them is cannot be known yet.
 
 use super::decision::{Decision, decide};
 use super::inversion::{Family, estimate, interval_around, p_value};
@@ -44,31 +44,21 @@ const LEAST_BLOCKS: usize = 8;
 /// Share of the whole estimate that every part must have.
 const LEAST_SHARE: f64 = 0.5;
 
-/// p-values from which on down another judge's opposite estimate contradicts a
-/// claim or "the same".
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    mean: f64,
-    percentile: f64,
-    same: f64,
-}
+/// p-values from which on down an opposite percentile contradicts a claim, and an
+/// opposite mean.
+const OPPOSITE_PERCENTILE: f64 = 0.25;
+const OPPOSITE_MEAN: f64 = 0.5;
+/// The latter before the end and in few blocks.
+const OPPOSITE_MEAN_OF_FEW: f64 = 0.8;
+/// p-values from which on down another judge's estimate contradicts "the same", at the
+/// last look and before.
+const NOT_SAME: f64 = 0.1;
+const NOT_SAME_EARLIER: f64 = 0.5;
 
 /// A mean that is this many times the smallest effect of interest away is not the
 /// same, whatever its test says: one slow run of ten proves nothing and may be
 /// one of many.
 const FAR_FROM_SAME: f64 = 2.0;
-
-/// At the last look, and before.
-const LAST: Limits = Limits {
-    mean: 0.5,
-    percentile: 0.25,
-    same: 0.1,
-};
-const EARLIER: Limits = Limits {
-    mean: 0.8,
-    percentile: 0.25,
-    same: 0.5,
-};
 
 /// What happened around the runs of the blocks, in time order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -428,14 +418,17 @@ impl Judged {
         estimate: f64,
         interval: Interval,
     ) -> bool {
-        let limits = if self.is_last { LAST } else { EARLIER };
         let side = match self.decision {
             Decision::Faster => 1.0,
             Decision::Slower => -1.0,
             Decision::Same if self.judge == Judge::Typical => {
+                let limit = match self.is_last {
+                    true => NOT_SAME,
+                    false => NOT_SAME_EARLIER,
+                };
                 return estimate.abs() > self.delta
                     && judge != Judge::Typical
-                    && (p_value(family, 0.0) <= limits.same
+                    && (p_value(family, 0.0) <= limit
                         || judge == Judge::Mean && estimate.abs() > FAR_FROM_SAME * self.delta);
             }
             Decision::Same | Decision::Undecided => return false,
@@ -447,10 +440,11 @@ impl Judged {
                 (Decision::Faster, Decision::Slower) | (Decision::Slower, Decision::Faster)
             );
         }
-        let level = if judge == Judge::Mean {
-            limits.mean
-        } else {
-            limits.percentile
+        let is_few = !self.is_last && family.blocks() < early::LEAST_FOR_SAME;
+        let level = match judge {
+            Judge::Mean if is_few => OPPOSITE_MEAN_OF_FEW,
+            Judge::Mean => OPPOSITE_MEAN,
+            _ => OPPOSITE_PERCENTILE,
         };
         side * estimate > 0.0 && p_value(family, 0.0) <= level
     }
