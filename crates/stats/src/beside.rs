@@ -25,6 +25,11 @@ const WORTH: f64 = 0.8;
 /// What CPU time gets of the error, where it is asked.
 const SHARE: f64 = 2.0 / 3.0;
 
+/// CPU time ends an experiment once the interval of wall-clock time reaches no further than
+/// this to either side, `ln(ratio)`, or than the change of CPU time: who measures wall-clock
+/// time wants to know how much of that there is.
+const TELLING: f64 = 0.2;
+
 /// CPU time is judged of programs that need it for half of their time at least, in the
 /// run that was disturbed least: a change of what is little is none of the program.
 pub const CPU_BOUND: f64 = 0.5;
@@ -71,6 +76,12 @@ pub fn exceeds(wall: &Contrast, cpu: &Contrast, limit: f64) -> bool {
     limit::standing(wall, limit) == limit::LimitStanding::Undecided
         && limit::is_slower(cpu, limit)
         && cpu.estimate <= wall.interval.high
+}
+
+/// Does wall-clock time tell something, too, where CPU time decides?
+#[must_use]
+pub fn tells(wall: &Contrast, cpu: &Contrast) -> bool {
+    wall.interval.half_width() <= cpu.estimate.abs().max(TELLING)
 }
 
 /// What CPU time decides and wall-clock time leaves open, as a clause: `new needs 2.1–3.0 %

@@ -8,11 +8,6 @@ use pinwise_stats::confirm::{Confirmation, Contrast, Look, Question};
 use pinwise_stats::resolution::Figure;
 use pinwise_stats::sequential::Depth;
 
-/// CPU time ends a comparison once the interval of wall-clock time reaches no further than
-/// this to either side, `ln(ratio)`, or than the change of CPU time: who compares
-/// wall-clock time wants to know how much of that there is.
-const TELLING: f64 = 0.2;
-
 /// What is known of the CPU time of both arms.
 pub(super) struct CpuTime {
     data: Responses,
@@ -110,10 +105,7 @@ impl Engine<'_> {
 
     /// Does it, and does wall-clock time tell something, too?
     pub(super) fn is_ended_by_cpu_time(&self) -> bool {
-        let tells = |wall: &Contrast, cpu: &Contrast| {
-            wall.interval.half_width() <= cpu.estimate.abs().max(TELLING)
-        };
-        self.is_decided_by_cpu_time() && self.with_cpu_contrast(tells)
+        self.is_decided_by_cpu_time() && self.with_cpu_contrast(beside::tells)
     }
 
     /// Is it true of wall-clock time and CPU time, where both are judged?
