@@ -9,6 +9,7 @@
 //! group-sequential looks of their own.
 
 use super::Responses;
+use super::beside;
 use super::caveats::Circumstances;
 use super::confirm::{Confirmation, Question};
 use super::decision::Decision;
@@ -16,6 +17,11 @@ use super::limit;
 use super::look::{Contrast, Look};
 use super::resolution::Resolution;
 use super::sequential::{Depth, Schedule};
+
+/// Wall-clock time within this many times δ tells something where CPU time has more to say.
+const NEAR: f64 = 3.0;
+/// Seconds that wall-clock time is measured for in all, where CPU time has passed.
+const LONG_S: f64 = 120.0;
 
 /// What is known of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +62,7 @@ pub struct Regression {
     schedule: Schedule,
     looked_at: usize,
     least: usize,
+    is_open_ended: bool,
 }
 
 impl Regression {
@@ -73,6 +80,7 @@ impl Regression {
             schedule: question.schedule(1),
             looked_at: 0,
             least: question.least_blocks(1),
+            is_open_ended: question.is_open_ended,
         }
     }
 
@@ -115,6 +123,33 @@ impl Regression {
         let shared = self.shared.look(data, around, most, Depth::Verdicts)?;
         let alone = self.alone.look(data, around, most, Depth::Verdicts)?;
         Some(self.judge_look(&shared, alone.contrasts.into_iter().next()))
+    }
+
+    /// Is it slower by its CPU time, while its figure decides nothing and may have
+    /// changed as much?
+    #[must_use]
+    pub fn is_slower_by_cpu(&self, figure: &RegressionLook, cpu: &RegressionLook) -> bool {
+        figure.standing == Standing::Undecided
+            && beside::exceeds(&figure.shared, &cpu.shared, self.delta)
+    }
+
+    /// Does CPU time rule out a slow-down by δ, while the figure only shows that it is no
+    /// more than a few times that, and would take long to decide at `pair_s` seconds a pair?
+    #[must_use]
+    pub fn is_passed_by_cpu(
+        &self,
+        figure: &RegressionLook,
+        cpu: &RegressionLook,
+        pair_s: f64,
+    ) -> bool {
+        let near = NEAR * self.delta;
+        let needed_s = figure.work_factor(self.delta) * figure.pairs as f64 * pair_s;
+        let is_near = |wall: &Contrast| wall.interval.low >= -near && wall.interval.high <= near;
+        !self.is_open_ended
+            && figure.standing == Standing::Undecided
+            && cpu.standing == Standing::Passed
+            && figure.alone.as_ref().is_some_and(is_near)
+            && needed_s > LONG_S
     }
 
     fn judge_look(&self, look: &Look, mut alone: Option<Contrast>) -> RegressionLook {

@@ -145,12 +145,22 @@ impl Measured {
     /// Is it slower by its CPU time, while its figure decides nothing and may have
     /// changed as much? What takes less time may well need more of the CPUs for that.
     pub(super) fn is_slower_by_cpu(&self) -> bool {
-        let Some((figure, cpu)) = self.look().zip(self.cpu_look()) else {
-            return false;
-        };
-        figure.standing == Standing::Undecided
-            && cpu.standing == Standing::Slower
-            && cpu.shared.estimate <= figure.shared.interval.high
+        self.with_cpu(Regression::is_slower_by_cpu)
+    }
+
+    /// Is it not slower by its CPU time, and its figure near enough, which would take long
+    /// to decide? Nothing passes by that, since CPU time does not include waiting.
+    pub(super) fn is_passed_by_cpu(&self) -> bool {
+        let pair_s = self.pair_s().unwrap_or(0.0);
+        self.with_cpu(|judge, figure, cpu| judge.is_passed_by_cpu(figure, cpu, pair_s))
+    }
+
+    fn with_cpu(
+        &self,
+        is_true: impl Fn(&Regression, &RegressionLook, &RegressionLook) -> bool,
+    ) -> bool {
+        let both = self.look().zip(self.cpu_look());
+        both.is_some_and(|(figure, cpu)| is_true(&self.figure.regression, figure, cpu))
     }
 
     /// What is known of it.
@@ -172,7 +182,7 @@ impl Measured {
     }
 
     fn is_decided(&self) -> bool {
-        self.standing() != Standing::Undecided
+        self.standing() != Standing::Undecided || self.is_passed_by_cpu()
     }
 
     /// Does a history need more pairs?

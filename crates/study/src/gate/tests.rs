@@ -402,6 +402,40 @@ fn cpu_time_shows_what_other_programs_hide() {
     assert!(sentence.ends_with(" % of CPU time."), "{sentence}");
 }
 
+/// Ends once CPU time is known not to be more, where wall-clock time would take long.
+#[test]
+fn a_gate_that_only_cpu_time_passes_says_so_and_ends() {
+    let ends = |seed: u64, is_open_ended: bool| {
+        let mut machine = SimulatedMachine::from_text("test", LOADED, seed).unwrap();
+        let mut benchmark = planned("same");
+        benchmark.with_cpu = true;
+        let plan = GatePlan {
+            is_open_ended,
+            ..plan(vec![benchmark], 600, seed)
+        };
+        run(&plan, &mut machine, &mut Unwatched).unwrap()
+    };
+    let is_by_cpu = |record: &GateRecord| {
+        let sentence = &record.benchmarks[0].sentence;
+        sentence.starts_with("same does not need 1 % more CPU time: ")
+    };
+    let records = (0..8).map(|seed| ends(seed, false));
+    let records: Vec<GateRecord> = records.filter(is_by_cpu).collect();
+    assert!(records.len() >= 3, "{}", records.len());
+    for record in &records {
+        assert_eq!(record.stopped, Some(Stopped::Precision));
+        assert_eq!(record.verdict.decision, GateDecision::Undecided);
+        assert!(
+            record.benchmarks[0].high_alone.unwrap() < 1.031,
+            "{record:?}"
+        );
+        let advice = &record.verdict.advice;
+        assert!(advice.contains("--undecided pass"), "{advice}");
+    }
+    // Who wants it decided however long it takes gets that.
+    assert!(!is_by_cpu(&ends(records[0].seed, true)));
+}
+
 #[test]
 fn the_cpu_time_of_equal_builds_raises_few_alarms() {
     let gates = (0..60).map(|seed| under_load("same", true, seed));

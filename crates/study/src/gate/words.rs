@@ -8,6 +8,7 @@ use pinwise_format::{count, duration, percent, percent_range};
 use pinwise_record::{
     Direction, EffectRecord, GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped,
 };
+use pinwise_stats::regression::Standing;
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
 /// Benchmarks that a sentence names.
@@ -81,6 +82,15 @@ fn undecided(
     entry.problem.clone_from(&caveat);
     let caveat = caveat.map_or_else(String::new, |caveat| format!(", but {caveat}"));
     let pairs = count(look.pairs, "pair");
+    if let Some(cpu) = entry.cpu.as_ref().filter(|_| state.is_passed_by_cpu()) {
+        return format!(
+            "{name} does not need {} more CPU time: {}; its {} is undecided: {} ({pairs}).",
+            percent(entry.min_effect),
+            cpu.effect.text,
+            entry.metric.label,
+            change(entry.effect.as_ref())
+        );
+    }
     let cpu = entry.cpu.as_ref().map_or_else(String::new, |cpu| {
         format!(", CPU time {}", change(Some(&cpu.effect)))
     });
@@ -257,6 +267,12 @@ pub(super) fn advice(
                 return format!(
                     "More time does not resolve why the verdict is withheld; see below.{by_cpu}"
                 );
+            }
+            let undecided = states.iter().flatten();
+            let mut undecided = undecided.filter(|s| s.standing() == Standing::Undecided);
+            if undecided.all(Measured::is_passed_by_cpu) {
+                return "CPU time has passed, and wall-clock time would take long. Count that as passed (--undecided pass), or decide by wall-clock time alone (metric = \"wall\" in the suite)."
+                    .to_owned();
             }
             let states = states.iter().zip(&plan.benchmarks);
             let open = states.filter_map(|(state, benchmark)| {
