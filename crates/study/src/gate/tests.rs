@@ -417,7 +417,7 @@ fn a_gate_that_only_cpu_time_passes_says_so_and_ends() {
     };
     let is_by_cpu = |record: &GateRecord| {
         let sentence = &record.benchmarks[0].sentence;
-        sentence.starts_with("same does not need 1 % more CPU time: ")
+        sentence.starts_with("same does not need 1.0 % more CPU time: ")
     };
     let records = (0..8).map(|seed| ends(seed, false));
     let records: Vec<GateRecord> = records.filter(is_by_cpu).collect();
