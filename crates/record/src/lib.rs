@@ -27,6 +27,7 @@
 mod amount;
 mod attribution;
 mod bench;
+mod blocked;
 mod bound;
 mod change;
 mod command_line;
@@ -81,6 +82,7 @@ pub use attribution::{
     AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord,
 };
 pub use bench::{Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState};
+pub use blocked::{BlockedIn, BlockedPart, BlockedRecord};
 pub use bound::Bound;
 pub use change::{
     ChangeVerdict, ComparedRecord, DiffRecord, FigureChange, MachineChange, MachineFact,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blocked::BlockedRecord;
 use super::host::HostRecord;
 use super::interrupts::InterruptsRecord;
 use super::memory::MemoryRecord;
@@ -34,6 +35,10 @@ pub struct TraceRecord {
     /// The figures.
     #[serde(flatten)]
     pub figures: TraceFigures,
+    /// What threads were blocked in, by process, those that were seen blocked most often
+    /// first; empty where nobody looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<BlockedRecord>,
     /// Threads that the trace is about, the busiest first.
     pub threads: Vec<ThreadRecord>,
     /// Threads left out of `threads`, beyond the largest number kept.

@@ -62,6 +62,7 @@ mod table;
 pub mod top;
 mod topology;
 mod trace;
+mod trace_blocked;
 mod trace_events;
 mod trace_interrupts;
 mod trace_rows;

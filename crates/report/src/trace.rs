@@ -2,6 +2,7 @@
 
 use super::comparison::findings;
 use super::style::{Palette, paragraph, shortened, table, visible};
+use super::trace_blocked::blocked;
 use super::trace_interrupts::interrupts;
 use pinwise_format::{bytes, count_of, grouped, percent, percent_range, seconds};
 use pinwise_record::{
@@ -177,6 +178,7 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     );
     lines.push(("SMT sharing", sharing(record)));
     lines.extend(idle(record).map(|line| ("Idle beside", line)));
+    lines.extend(blocked(&record.blocked).map(|line| ("Blocked in", line)));
     lines.extend(
         figures
             .memory
@@ -259,7 +261,7 @@ fn waits(record: &TraceRecord) -> Option<String> {
                     _ if record.tier == TraceTier::Proc => {
                         " (threads that live between two polls are missing)"
                     }
-                    _ => " (threads ended before their counters were read)",
+                    _ => " (threads may have been queued unseen on their way out)",
                 },
             };
             format!("{}{}{why}", bound.words(), seconds(total))

@@ -3,6 +3,7 @@
 //! Every source (a live tier, an imported file, a simulated machine) speaks in
 //! these events; whoever listens need not know where they came from.
 
+use super::BlockedIn;
 use pinwise_topology::CpuSet;
 
 /// The number of a thread, as the kernel numbers it. [`IDLE`] is no thread.
@@ -146,6 +147,8 @@ pub struct Sample {
     pub cpu: u32,
     /// Was it runnable (running or queued)?
     pub is_runnable: bool,
+    /// What it waited for; `None`: it was not blocked, or nobody asked.
+    pub blocked_in: Option<BlockedIn>,
     /// How it is scheduled.
     pub class: Option<SchedulingClass>,
     /// Time on CPUs so far, ns.

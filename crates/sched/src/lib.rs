@@ -33,6 +33,7 @@
 //! ```
 
 mod analysis;
+mod blocked;
 mod bytes;
 mod cpu_map;
 mod event;
@@ -49,6 +50,7 @@ mod tracepoint;
 mod varint;
 
 pub use analysis::Analysis;
+pub use blocked::{BlockedIn, BlockedProcess};
 pub use cpu_map::{CpuMap, Crossed};
 pub use event::{Event, EventKind, IDLE, Left, Sample, SchedulingClass, Tid};
 pub use interrupts::{InterruptAccount, InterruptShare, InterruptSummary, InterruptTime};

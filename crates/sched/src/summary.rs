@@ -1,7 +1,7 @@
 //! The result of an analysis. Times are ns; what the source did not report is
 //! `None`.
 
-use super::{Left, Migrations, Tid};
+use super::{BlockedProcess, Left, Migrations, Tid};
 use pinwise_topology::CpuSet;
 
 /// A trace, analysed. Unless it says otherwise, figures are those of the
@@ -41,6 +41,9 @@ pub struct Summary {
     pub sharing: Option<Sharing>,
     /// Time queued while CPUs idled, in episodes of [`EPISODE_NS`] and more.
     pub idle_waiting: Option<IdleWaiting>,
+    /// What the threads of each process were blocked in, those that were seen blocked most
+    /// often first; empty where nobody asked.
+    pub blocked: Vec<BlockedProcess>,
     /// What is not known.
     pub unknown: Unknown,
     /// Threads, the busiest first.

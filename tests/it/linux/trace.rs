@@ -4,6 +4,7 @@
 //! Nothing here depends on speed; where a kernel or this user's rights lack a
 //! tier, that is said.
 
+mod blocked;
 mod figures;
 mod inner;
 mod leaving;

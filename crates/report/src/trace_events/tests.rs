@@ -123,6 +123,7 @@ fn events() -> Vec<Event> {
                 is_runnable: true,
                 class: None,
                 life_ns: None,
+                blocked_in: None,
                 run_ns: 5,
                 wait_ns: None,
                 migrations: Some(1),

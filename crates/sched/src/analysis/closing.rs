@@ -62,6 +62,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         waits,
         sharing,
         idle_waiting,
+        blocked: analysis.blocked.take_ranked(),
         unknown: Unknown {
             records: counts.lost_records,
             windows: counts.lost_windows,

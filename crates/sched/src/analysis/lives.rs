@@ -1,6 +1,7 @@
 //! Lives of threads: beginning, names, masks, ending; and what was lost of
 //! them.
 
+use super::super::blocked::Blocked;
 use super::super::summary::ThreadSummary;
 use super::super::{Left, Tid};
 use super::closing::Totals;
@@ -177,6 +178,7 @@ impl Analysis {
         self.drawing = Drawing::new();
         self.drawing.begin(now_ns);
         self.waits = Histogram::new();
+        self.blocked = Blocked::default();
         self.counts = Counts::default();
         self.totals = Totals::default();
         self.dying.clear();

@@ -21,6 +21,7 @@ mod waiting;
 
 use std::collections::VecDeque;
 
+use super::blocked::Blocked;
 use super::summary::{Causes, Summary};
 use super::{CpuMap, Event, EventKind, Scope, Tid};
 use histogram::Histogram;
@@ -93,6 +94,7 @@ pub struct Analysis {
     cores: Cores,
     drawing: Drawing,
     waits: Histogram,
+    blocked: Blocked,
     counts: Counts,
     totals: closing::Totals,
     from_ns: Option<u64>,
@@ -118,6 +120,7 @@ impl Analysis {
             cores,
             drawing: Drawing::new(),
             waits: Histogram::new(),
+            blocked: Blocked::default(),
             counts: Counts::default(),
             totals: closing::Totals::default(),
             from_ns: None,

@@ -22,6 +22,11 @@ impl Analysis {
         let Some(thread) = self.threads.thread_mut(slot) else {
             return;
         };
+        if let Some(what) = sample.blocked_in.filter(|_| thread.is_own) {
+            let process = thread.process.unwrap_or(thread.tid);
+            let (tid, name) = (thread.tid, &thread.name);
+            self.blocked.add(process, tid, name, what);
+        }
         thread.polled_ns = Some(now_ns);
         thread.class = sample.class.or(thread.class);
         thread.looked_cpu_ns.1 = thread.tally.cpu_ns + on_cpu_ns;

@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use super::blocking::{find_blocking, find_yielding};
 use super::memory::far;
 use pinwise_format::{percent, seconds};
-use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource};
+use pinwise_record::{Finding, Severity, TraceFigures, TraceRecord};
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
 
@@ -19,8 +20,6 @@ const REST_OF_THROTTLING: f64 = 0.1;
 const TOO_CONTRADICTORY: f64 = 1e-3;
 /// From this share of them on, a figure may be wrong by so much that it is a warning.
 const MISLEADING: f64 = 1e-2;
-/// All threads blocked for this share of the time: that is why it takes so long.
-const MOSTLY_BLOCKED: f64 = 0.5;
 /// Moves that cross a cache or more, a second of CPU time.
 const MANY_FAR_MOVES: f64 = 5.0;
 
@@ -36,6 +35,7 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         mask(figures),
         others(figures),
         find_blocking(record),
+        find_yielding(record),
         scheduling_class(figures),
         find_crowding(figures),
         migrations(figures),
@@ -257,42 +257,6 @@ fn others(figures: &TraceFigures) -> Option<Finding> {
     })
 }
 
-/// While a thread runs or is queued, not all are blocked; together those times are at
-/// least as long as that while.
-fn find_blocking(record: &TraceRecord) -> Option<Finding> {
-    let figures = &record.figures;
-    let is_bound = |bound: &LowerBound| matches!(bound, LowerBound::CpuTime | LowerBound::Queued);
-    if figures.lower_bounds.iter().any(is_bound) {
-        return None;
-    }
-    let held_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
-    let awake_s = figures.totals.cpu_s + figures.waits.total_s? + held_s;
-    let share = 1.0 - awake_s / record.elapsed_s;
-    let (severity, advice) = match &record.source {
-        TraceSource::Process { pid, .. } => (
-            Severity::Warning,
-            format!(
-                "No placement shortens that. What it waits in: strace -f -c -p {pid}, or perf trace -s -p {pid}."
-            ),
-        ),
-        TraceSource::Command { .. } => (
-            Severity::Note,
-            "No placement shortens that. What it waits in: strace -f -c, or perf trace -s."
-                .to_owned(),
-        ),
-        TraceSource::Machine | TraceSource::Import { .. } => return None,
-    };
-    (share >= MOSTLY_BLOCKED).then(|| {
-        let sentence = format!(
-            "All threads were blocked for at least {} of the time: they waited for locks, timers, input or a disk, not for a CPU.",
-            percent(share)
-        );
-        Finding::new("blocked", severity, sentence, advice)
-            .weighing(9)
-            .with("share", share)
-    })
-}
-
 fn scheduling_class(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.scheduling_class_s;
     let share = of_cpu(figures, waited_s);
@@ -414,44 +378,4 @@ fn find_throttling(record: &TraceRecord) -> Option<Finding> {
             .with("periods", quota.periods)
             .with("seconds", quota.seconds),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_waits_for_no_cpu_is_called_blocked() {
-        let text = include_str!("../../../../tests/data/records/trace.json");
-        let made: TraceRecord = serde_json::from_str(text).unwrap();
-        let first = |cpu_s: f64, queued_s: Option<f64>, bounds: &[LowerBound]| {
-            let mut record = made.clone();
-            record.header.findings.clear();
-            record.elapsed_s = 15.0;
-            record.source = TraceSource::Process {
-                pid: 7,
-                name: "waiter".to_owned(),
-            };
-            record.figures.totals.cpu_s = cpu_s;
-            record.figures.waits.total_s = queued_s;
-            record.figures.lower_bounds = bounds.to_vec();
-            judge(&mut record, true);
-            record.findings.first().map_or_else(String::new, |first| {
-                format!("{}: {} {}", first.check, first.sentence, first.advice)
-            })
-        };
-        let waiter = first(0.06, Some(0.18), &[]);
-        assert!(
-            waiter.starts_with("blocked: All threads were blocked for at least 98.4 % of the time"),
-            "{waiter}"
-        );
-        assert!(waiter.contains("strace -f -c -p 7"), "{waiter}");
-        for other in [
-            first(9.0, Some(0.18), &[]),
-            first(0.06, None, &[]),
-            first(0.06, Some(0.18), &[LowerBound::Queued]),
-        ] {
-            assert!(!other.starts_with("blocked"), "{other}");
-        }
-    }
 }

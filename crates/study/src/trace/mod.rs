@@ -1,6 +1,7 @@
 //! A trace from order to record: the machine's events go through the analysis
 //! and to whoever else listens, and what comes out is written down and judged.
 
+mod blocking;
 mod findings;
 mod interrupts;
 mod memory;

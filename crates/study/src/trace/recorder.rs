@@ -1,7 +1,6 @@
 //! Events to a record: the analysis's nanoseconds become the record's seconds.
 
-use super::seconds;
-use super::timeline;
+use super::{blocking, seconds, timeline};
 use pinwise_machine::Throttling;
 use pinwise_record::{
     CoreTimeRecord, CpuTimeRecord, Header, HostRecord, IdleWaitingRecord, LostRecord, LowerBound,
@@ -110,6 +109,7 @@ impl TraceRecorder {
             elapsed_s: seconds(summary.to_ns - summary.from_ns),
             cost: None,
             figures,
+            blocked: blocking::record(&summary.blocked),
             threads: summary.by_thread.iter().map(thread).collect(),
             threads_left_out: summary.threads_left_out,
             cpus: cpus(&summary),

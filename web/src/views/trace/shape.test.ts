@@ -277,6 +277,25 @@ group('figures', () => {
     ]);
   });
 
+  test('say what blocked threads waited for', () => {
+    expect(shape.blockedTable({})).toBeNull();
+    const blocked = [
+      {
+        process: 7,
+        name: 'server',
+        looks: 4,
+        parts: [
+          { what: 'lock' as const, looks: 3 },
+          { what: 'events' as const, looks: 1 },
+        ],
+      },
+    ];
+    expect(shape.blockedTable({ blocked })!.rows).toEqual([
+      ['server 7', 'a lock or another thread (futex)', '3', '75.0 %'],
+      ['server 7', 'events (poll, epoll, select)', '1', '25.0 %'],
+    ]);
+  });
+
   test('sort with the unknown last, either way', () => {
     const rows = [
       { thread: 1, name: 'b', cpu_s: 1, wait_s: null },

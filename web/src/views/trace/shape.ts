@@ -185,6 +185,42 @@ export function waitTable(record: TraceRecord): Table | null {
   );
 }
 
+const BLOCKED_WORDS: Readonly<Record<string, string>> = {
+  lock: 'a lock or another thread (futex)',
+  events: 'events (poll, epoll, select)',
+  timer: 'a timer (sleep)',
+  disk: 'a disk or device',
+  pipe: 'a pipe',
+  socket: 'a socket',
+  terminal: 'a terminal',
+  child: 'a child process',
+  signal: 'a signal',
+  other: 'other calls',
+  unknown: 'unknown: the kernel did not permit to look',
+};
+
+/** What threads were blocked in; null where nobody looked. */
+export function blockedTable({ blocked }: TraceRecord): Table | null {
+  if (!blocked?.length) return null;
+  const rows = blocked.flatMap((process) =>
+    (process.parts ?? []).map((part) => [
+      `${process.name ?? ''} ${process.process ?? ''}`.trim(),
+      BLOCKED_WORDS[part.what ?? ''] ?? part.what,
+      wholeNumber(part.looks),
+      percent((part.looks ?? 0) / Math.max(process.looks ?? 0, 1)),
+    ]),
+  );
+  return {
+    caption: 'What threads waited for when a look found them blocked',
+    columns: [
+      { name: 'Process' },
+      { name: 'Waiting for' },
+      ...numberColumns('Looks', 'Share of its looks'),
+    ],
+    rows,
+  };
+}
+
 export function sharingTable(record: TraceRecord): Table | null {
   return parts(
     'Who caused avoidable SMT sharing',

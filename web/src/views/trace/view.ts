@@ -51,6 +51,7 @@ export function traceView(any: AnyRecord, page: Page): View {
   const tables = [
     shape.migrationTable(record),
     shape.waitTable(record),
+    shape.blockedTable(record),
     shape.sharingTable(record),
     shape.interruptTable(record),
     shape.memoryTable(record),

@@ -204,7 +204,8 @@ impl Beside {
 
     fn add(&mut self, found: Found) {
         if self.threads.len() < MOST_THREADS {
-            self.threads.insert(found.tid, Figures::new(found));
+            let figures = Figures::new(found, !self.is_everything);
+            self.threads.insert(found.tid, figures);
             self.fresh.insert(found.tid);
         }
     }

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 
 use super::super::process_stat::ProcessStat;
 use super::super::sys;
+use super::blocked::{is_blocked, read_call};
 use super::exits::LastFigures;
 use super::threads::{self, Counts, Found};
 use pinwise_sched::{EventKind, Sample, SchedulingClass, Tid};
@@ -24,6 +25,9 @@ pub(super) struct Figures {
     stat: Option<File>,
     schedstat: Option<File>,
     counts: Option<File>,
+    syscall: Option<File>,
+    /// What it waits for is asked for, too.
+    asks_why: bool,
     last_counts: Counts,
     mask: Option<CpuSet>,
     /// The name it was last seen with: a new program has another.
@@ -42,13 +46,15 @@ pub(super) enum Look {
 }
 
 impl Figures {
-    /// Opens nothing yet.
-    pub(super) fn new(found: Found) -> Self {
+    /// Opens nothing yet. `asks_why`: what it waits for while blocked is of interest.
+    pub(super) fn new(found: Found, asks_why: bool) -> Self {
         Self {
             found,
             stat: None,
             schedstat: None,
             counts: None,
+            syscall: None,
+            asks_why,
             last_counts: Counts {
                 migrations: None,
                 voluntary: None,
@@ -98,6 +104,7 @@ impl Figures {
         self.stat = None;
         self.schedstat = None;
         self.counts = None;
+        self.syscall = None;
     }
 
     fn sample(
@@ -125,11 +132,19 @@ impl Figures {
         {
             self.last_counts = threads::parse_counts(&text);
         }
+        let blocked_in = match self.asks_why && is_blocked(state) {
+            true => {
+                let text = read(&mut self.syscall, self.found, &["syscall"], buffer);
+                read_call(self.found, state, text.as_deref())
+            }
+            false => None,
+        };
         let tick_ns = 1_000_000_000 / sys::ticks_per_second();
         Some(Sample {
             thread,
             cpu,
             is_runnable: state == 'R',
+            blocked_in,
             class,
             run_ns: times.map_or_else(
                 || user.saturating_add(system).saturating_mul(tick_ns),
@@ -151,6 +166,7 @@ impl Figures {
             thread: self.found.tid,
             cpu: self.cpu,
             is_runnable: false,
+            blocked_in: None,
             class: None,
             run_ns: last.run_ns,
             wait_ns: Some(last.wait_ns),

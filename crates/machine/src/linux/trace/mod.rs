@@ -7,6 +7,7 @@
 
 mod attach;
 mod beside;
+mod blocked;
 mod bpf;
 mod cost;
 mod drive;

@@ -1,6 +1,6 @@
 //! Tier `proc`: threads are looked at in `/proc` now and then.
 //!
-//! Looking costs CPU time, 6 to 20 µs a thread: it is done so often that it
+//! Looking costs CPU time, 6 to 30 µs a thread: it is done so often that it
 //! takes at most a fiftieth of one CPU, and at most every 10 ms. What happens
 //! between two looks is not seen, and nothing is invented for it.
 
@@ -29,7 +29,7 @@ const MOST_THREADS: usize = 4096;
 /// Counts are read every N looks, as they take longest.
 const COUNTS_EVERY: u32 = 10;
 /// Descriptors that stay open per thread.
-const DESCRIPTORS_PER_THREAD: usize = 3;
+const DESCRIPTORS_PER_THREAD: usize = 4;
 
 /// Threads that are looked at.
 pub(super) struct Polling {
@@ -123,7 +123,8 @@ impl Polling {
             }
             let is_followed = self.target != Target::Everything;
             introduce(found, is_followed, &mut teller(events, 0));
-            self.threads.insert(found.tid, Figures::new(found));
+            self.threads
+                .insert(found.tid, Figures::new(found, is_followed));
         }
         let look = if self.looks.is_multiple_of(COUNTS_EVERY) {
             Look::Counts

@@ -1,0 +1,175 @@
+//! What a blocked thread waits for, as `/proc/PID/task/TID/syscall` has it: the number of
+//! the system call that it is in, and its arguments. The kernel shows that to who may
+//! trace the thread.
+
+use std::path::Path;
+
+use super::threads::Found;
+use pinwise_sched::BlockedIn;
+
+/// A program of 32 bits has other numbers, and its stack below this.
+const END_OF_32_BITS: u64 = 1 << 32;
+
+/// Is a thread in this state, as `/proc/PID/stat` has it, blocked?
+pub(super) const fn is_blocked(state: char) -> bool {
+    matches!(state, 'S' | 'D')
+}
+
+/// What a thread in that state waits for, by what its file `syscall` says; `None`: it is
+/// no longer blocked.
+pub(super) fn read_call(found: Found, state: char, text: Option<&str>) -> Option<BlockedIn> {
+    let Some(text) = text else {
+        return Some(BlockedIn::Unknown);
+    };
+    if text.starts_with("running") {
+        return None;
+    }
+    let mut fields = text.split_ascii_whitespace();
+    let number: Option<i64> = fields.next().and_then(|number| number.parse().ok());
+    let mut rest = fields.map(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16).ok());
+    let first = rest.next().flatten();
+    let stack = rest.rev().nth(1).flatten();
+    let (Some(number), Some(stack)) = (number, stack) else {
+        return Some(if state == 'D' {
+            BlockedIn::Disk
+        } else {
+            BlockedIn::OtherCall
+        });
+    };
+    if stack < END_OF_32_BITS {
+        return Some(BlockedIn::Unknown);
+    }
+    let what = classify(number, || first.and_then(|fd| open_file(found, fd)));
+    Some(match (what, state) {
+        // Whoever waits for a child to start its program cannot be interrupted either.
+        (BlockedIn::Child, _) => BlockedIn::Child,
+        (_, 'D') => BlockedIn::Disk,
+        _ => what,
+    })
+}
+
+/// What the call of this number waits for; `file`: what its first argument is open on.
+fn classify(number: i64, file: impl FnOnce() -> Option<String>) -> BlockedIn {
+    #[cfg(target_arch = "x86_64")]
+    match number {
+        libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait => return BlockedIn::Events,
+        libc::SYS_fork | libc::SYS_vfork => return BlockedIn::Child,
+        libc::SYS_pause => return BlockedIn::Signal,
+        _ => {}
+    }
+    match number {
+        libc::SYS_futex | libc::SYS_futex_waitv => BlockedIn::Lock,
+        libc::SYS_ppoll
+        | libc::SYS_pselect6
+        | libc::SYS_epoll_pwait
+        | libc::SYS_epoll_pwait2
+        | libc::SYS_io_getevents
+        | libc::SYS_io_uring_enter => BlockedIn::Events,
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => BlockedIn::Timer,
+        libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_clone | libc::SYS_clone3 => BlockedIn::Child,
+        libc::SYS_rt_sigsuspend | libc::SYS_rt_sigtimedwait => BlockedIn::Signal,
+        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync | libc::SYS_syncfs => {
+            BlockedIn::Disk
+        }
+        libc::SYS_recvfrom
+        | libc::SYS_recvmsg
+        | libc::SYS_recvmmsg
+        | libc::SYS_sendto
+        | libc::SYS_sendmsg
+        | libc::SYS_accept
+        | libc::SYS_accept4
+        | libc::SYS_connect => BlockedIn::Socket,
+        libc::SYS_read
+        | libc::SYS_readv
+        | libc::SYS_write
+        | libc::SYS_writev
+        | libc::SYS_splice
+        | libc::SYS_sendfile => file().map_or(BlockedIn::OtherCall, |file| classify_file(&file)),
+        _ => BlockedIn::OtherCall,
+    }
+}
+
+/// A descriptor's link in `/proc/PID/fd`.
+fn classify_file(link: &str) -> BlockedIn {
+    match link {
+        _ if link.starts_with("pipe:") => BlockedIn::Pipe,
+        _ if link.starts_with("socket:") => BlockedIn::Socket,
+        _ if link.starts_with("/dev/pts/") || link.starts_with("/dev/tty") => BlockedIn::Terminal,
+        "/dev/console" => BlockedIn::Terminal,
+        _ if link.starts_with("anon_inode:") => BlockedIn::Events,
+        _ => BlockedIn::OtherCall,
+    }
+}
+
+fn open_file(found: Found, descriptor: u64) -> Option<String> {
+    let link = format!("/proc/{}/fd/{descriptor}", found.process);
+    let target = std::fs::read_link(Path::new(&link)).ok()?;
+    Some(target.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    const FOUND: Found = Found { tid: 1, process: 1 };
+
+    /// A call of this number with these last two fields.
+    #[track_caller]
+    fn check(number: i64, state: char, stack: u64, expected: BlockedIn) {
+        let text = format!("{number} 0xfff 0x0 0x0 0x0 0x0 0x0 {stack:#x} 0x7f0000000000\n");
+        assert_eq!(
+            read_call(FOUND, state, Some(&text)),
+            Some(expected),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn calls_say_what_a_thread_waits_for() {
+        let stack = 0x7ffd_0000_0000;
+        check(libc::SYS_futex, 'S', stack, BlockedIn::Lock);
+        check(libc::SYS_ppoll, 'S', stack, BlockedIn::Events);
+        check(libc::SYS_clock_nanosleep, 'S', stack, BlockedIn::Timer);
+        check(libc::SYS_wait4, 'S', stack, BlockedIn::Child);
+        check(libc::SYS_clone, 'D', stack, BlockedIn::Child);
+        check(libc::SYS_fsync, 'S', stack, BlockedIn::Disk);
+        check(libc::SYS_write, 'D', stack, BlockedIn::Disk);
+        check(libc::SYS_recvmsg, 'S', stack, BlockedIn::Socket);
+        check(libc::SYS_getpid, 'S', stack, BlockedIn::OtherCall);
+        check(libc::SYS_futex, 'S', 0xffff_0000, BlockedIn::Unknown);
+        let check = |state, text, expected| {
+            assert_eq!(read_call(FOUND, state, text), expected, "{text:?}");
+        };
+        check('S', Some("running\n"), None);
+        check('S', None, Some(BlockedIn::Unknown));
+        check('D', Some("-1 0x7ffd 0x7f00\n"), Some(BlockedIn::Disk));
+        check('S', Some("-1 0x7ffd 0x7f00\n"), Some(BlockedIn::OtherCall));
+        check('S', Some(""), Some(BlockedIn::OtherCall));
+    }
+
+    #[test]
+    fn descriptors_say_what_is_read() {
+        let (mut here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let found = Found {
+            tid: pid,
+            process: pid,
+        };
+        let descriptor = u64::try_from(here.as_raw_fd()).unwrap();
+        let link = open_file(found, descriptor).unwrap();
+        assert_eq!(classify_file(&link), BlockedIn::Socket);
+        drop(there);
+        assert_eq!(here.read(&mut [0]).unwrap(), 0);
+        for (link, expected) in [
+            ("pipe:[4]", BlockedIn::Pipe),
+            ("/dev/pts/3", BlockedIn::Terminal),
+            ("anon_inode:[timerfd]", BlockedIn::Events),
+            ("/srv/file", BlockedIn::OtherCall),
+        ] {
+            assert_eq!(classify_file(link), expected, "{link}");
+        }
+    }
+}

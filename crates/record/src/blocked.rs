@@ -1,0 +1,78 @@
+//! What threads were blocked in.
+
+use serde::{Deserialize, Serialize};
+
+use super::named::named;
+
+named! {
+    /// What a blocked thread waits for, by the system call that it is in.
+    BlockedIn from pinwise_sched::BlockedIn {
+        /// A lock, a condition variable, another thread's end.
+        Lock = "lock",
+        /// Any of several things.
+        Events = "events",
+        /// A time.
+        Timer = "timer",
+        /// A disk or another device: it cannot be interrupted.
+        Disk = "disk",
+        /// The other end of a pipe.
+        Pipe = "pipe",
+        /// The other end of a socket.
+        Socket = "socket",
+        /// A terminal.
+        Terminal = "terminal",
+        /// The end of a child, or its start of another program.
+        Child = "child",
+        /// A signal.
+        Signal = "signal",
+        /// Another call, or none.
+        OtherCall = "other",
+        /// The kernel did not say.
+        Unknown = "unknown",
+    }
+}
+
+/// What the threads of a process were blocked in, by looks at them now and then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BlockedRecord {
+    /// The process.
+    pub process: i32,
+    /// Its name.
+    pub name: String,
+    /// Looks at one of its threads that found it blocked.
+    pub looks: u64,
+    /// What it waited for then, the most frequent first.
+    pub parts: Vec<BlockedPart>,
+}
+
+/// A part of the looks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BlockedPart {
+    /// What a thread waited for.
+    pub what: BlockedIn,
+    /// How many looks found it so.
+    pub looks: u64,
+}
+
+impl BlockedIn {
+    /// In words, with the call where that is one.
+    #[must_use]
+    pub const fn words(&self) -> &str {
+        match self {
+            Self::Lock => "a lock or another thread (futex)",
+            Self::Events => "events (poll, epoll, select)",
+            Self::Timer => "a timer (sleep)",
+            Self::Disk => "a disk or device",
+            Self::Pipe => "a pipe",
+            Self::Socket => "a socket",
+            Self::Terminal => "a terminal",
+            Self::Child => "a child process",
+            Self::Signal => "a signal",
+            Self::OtherCall => "other calls",
+            Self::Unknown => "unknown",
+            Self::Other(word) => word.as_str(),
+        }
+    }
+}

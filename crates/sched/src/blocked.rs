@@ -1,0 +1,109 @@
+//! What threads are blocked in, from looks at them now and then. It knows no system call:
+//! whoever looks says what a call waits for.
+
+use std::collections::BTreeMap;
+
+use super::Tid;
+
+/// What a blocked thread waits for, by the system call that it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockedIn {
+    /// `futex`: a lock, a condition variable, another thread's end.
+    Lock,
+    /// `poll`, `epoll_wait`, `select` and the like: any of several things.
+    Events,
+    /// `nanosleep`.
+    Timer,
+    /// A disk or another device: it cannot be interrupted.
+    Disk,
+    /// The other end of a pipe.
+    Pipe,
+    /// The other end of a socket.
+    Socket,
+    /// A terminal.
+    Terminal,
+    /// The end of a child, or its start of another program.
+    Child,
+    /// A signal.
+    Signal,
+    /// Another call, or none.
+    OtherCall,
+    /// The kernel did not say.
+    Unknown,
+}
+
+/// What the threads of a process were blocked in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedProcess {
+    /// The process.
+    pub process: Tid,
+    /// Its name, or that of one of its threads.
+    pub name: String,
+    /// How many looks at a blocked thread found it waiting for what.
+    pub looks: BTreeMap<BlockedIn, u64>,
+}
+
+impl BlockedProcess {
+    /// Looks that found one of its threads blocked.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.looks.values().sum()
+    }
+}
+
+/// Processes that are told apart at most.
+const MOST: usize = 1_000;
+
+/// Looks at the blocked threads of all processes.
+#[derive(Debug, Default)]
+pub(crate) struct Blocked {
+    by_process: BTreeMap<Tid, BlockedProcess>,
+}
+
+impl Blocked {
+    /// A look found a thread of this name blocked.
+    pub(crate) fn add(&mut self, process: Tid, thread: Tid, name: &str, what: BlockedIn) {
+        if self.by_process.len() >= MOST && !self.by_process.contains_key(&process) {
+            // Those that are blocked for long were seen more often.
+            let kept = self.take_ranked().into_iter().take(MOST / 2);
+            self.by_process = kept.map(|seen| (seen.process, seen)).collect();
+        }
+        let seen = self.by_process.entry(process).or_default();
+        seen.process = process;
+        if seen.name.is_empty() || thread == process {
+            name.clone_into(&mut seen.name);
+        }
+        *seen.looks.entry(what).or_default() += 1;
+    }
+
+    /// Those that were seen blocked most often first.
+    pub(crate) fn take_ranked(&mut self) -> Vec<BlockedProcess> {
+        let mut all: Vec<BlockedProcess> =
+            std::mem::take(&mut self.by_process).into_values().collect();
+        all.sort_by_key(|seen| (std::cmp::Reverse(seen.total()), seen.process));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_that_are_blocked_for_long_are_kept() {
+        let mut blocked = Blocked::default();
+        for _ in 0..3 {
+            blocked.add(7, 8, "worker", BlockedIn::Lock);
+        }
+        blocked.add(7, 7, "server", BlockedIn::Events);
+        for process in 100..5_000 {
+            blocked.add(process, process, "child", BlockedIn::Child);
+        }
+        let all = blocked.take_ranked();
+        assert!(all.len() <= MOST);
+        assert_eq!((all[0].process, all[0].total()), (7, 4));
+        assert_eq!(all[0].name, "server");
+        let looks: Vec<(BlockedIn, u64)> = all[0].looks.clone().into_iter().collect();
+        assert_eq!(looks, [(BlockedIn::Lock, 3), (BlockedIn::Events, 1)]);
+    }
+}
