@@ -666,6 +666,62 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     check(&seen, Some(30), true);
 }
 
+/// A thread that perf reports, preempted so often for 10 ms each; then the kernel's report
+/// of its time queued, ms.
+fn preempted_often(times: u64, reported_ms: u64, ends: bool) -> Vec<Event> {
+    let (thread, left) = (1, Left::Preempted);
+    let mut events = vec![follow(1), looked_at(0, 0, 0, false)];
+    for turn in 0..times {
+        events.push(at(20 * turn, 0, EventKind::In { thread }));
+        events.push(at(20 * turn + 10, 0, EventKind::Out { thread, left }));
+    }
+    events.push(at(20 * times, 0, EventKind::In { thread }));
+    let last = looked_at(20 * times, 10 * times, reported_ms, true);
+    events.push(last);
+    if ends {
+        let left = Left::Ended;
+        events.push(at(20 * times, 0, EventKind::Out { thread, left }));
+        events.push(at(20 * times, 0, EventKind::Exit { thread }));
+    }
+    events
+}
+
+/// Perf's records of a thread stop before it has torn down its memory: it may be queued
+/// once more.
+#[test]
+fn waits_after_the_last_record_of_a_thread_are_unseen() {
+    let check = |tier: Tier, times: u64, ends: bool, is_bound: bool| {
+        let events = preempted_often(times, 10 * times, ends);
+        let result = summary(SMT, tier.scope(), &events, 20 * times);
+        assert_eq!(result.waits.total_ns, Some(10 * times * MS));
+        assert_eq!(result.waits.is_lower_bound, is_bound, "{tier} {times}");
+        assert_eq!(result.by_thread[0].is_wait_bound, is_bound);
+    };
+    check(Tier::Switch, 10, true, true);
+    check(Tier::Switch, 10, false, false);
+    // One more wait would be little.
+    check(Tier::Switch, 100, true, false);
+    check(Tier::CpuWide, 10, true, false);
+}
+
+/// A thread that yields all the time seems queued while it is switched, and one whose
+/// arrival was not recorded until its next one.
+#[test]
+fn events_have_no_more_waits_than_the_kernel_reported() {
+    let waited_ns = |reported_ms| {
+        let mut events = preempted_often(200, reported_ms, false);
+        for event in &mut events {
+            // 10 us instead of 10 ms.
+            event.time_ns /= 1_000;
+        }
+        let result = summary(SMT, Tier::Switch.scope(), &events, 4);
+        result.waits.total_ns.unwrap()
+    };
+    // Events have 2 ms.
+    assert_eq!(waited_ns(1), MS);
+    assert_eq!(waited_ns(2), 2 * MS);
+}
+
 fn looked_at(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
     let sample = Sample {
         thread: 1,

@@ -86,6 +86,9 @@ impl Analysis {
     pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: Left) {
         let Some(slot) = slot else { return };
         if left == Left::Ended {
+            if let Some(thread) = self.threads.thread_mut(slot) {
+                thread.is_ending = true;
+            }
             self.bury(slot);
             return;
         }
@@ -125,6 +128,16 @@ impl Analysis {
 
     /// A thread appears no more; its sums go to the totals.
     pub(super) fn retire(&mut self, slot: usize) {
+        // The kernel ends perf's records of a thread before the process's memory is torn down:
+        // it may be queued once more, for as long as others were.
+        let longest_ns = self.waits.longest();
+        let has_unseen_end = self.scope.has_switches && !self.scope.has_all_cpus;
+        if has_unseen_end
+            && let Some(thread) = self.threads.thread_mut(slot).filter(|t| t.is_ending)
+            && thread.process.is_none_or(|process| process == thread.tid)
+        {
+            thread.unseen_end_ns = longest_ns;
+        }
         let Self {
             threads,
             queues,

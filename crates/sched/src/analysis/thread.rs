@@ -85,6 +85,8 @@ pub(super) struct Thread {
     pub(super) looked_cpu_ns: (u64, u64),
     /// It was thought to be gone and already counted.
     pub(super) is_back: bool,
+    /// It ended after its last event, and may have been queued until then for this long.
+    pub(super) unseen_end_ns: u64,
 }
 
 /// What is counted of a thread.
@@ -139,20 +141,27 @@ impl Thread {
             polled_ns: None,
             looked_cpu_ns: (0, 0),
             is_back: false,
+            unseen_end_ns: 0,
         }
     }
 
     /// Time queued where wake-ups are not seen: the kernel's figure, or the waits
-    /// that were seen where those are longer.
+    /// that were seen where those are longer. Where the kernel reported its whole life,
+    /// they are not, but for what came after that report: a wait by events has some of the
+    /// switch itself, and all of the time to the next one where an event is missing.
     pub(super) fn wait_so_far(&self, now_ns: u64) -> PartialWait {
         let polled_ns = self.polled_wait_ns();
         let looked_ns = self.polled_ns.unwrap_or(self.since_ns);
         let is_whole = self.polled.as_deref().is_some_and(|p| p.last.is_last);
+        let most_ns = match polled_ns {
+            Some(ns) if is_whole => ns.saturating_add(self.after_report_ns()),
+            _ => u64::MAX,
+        };
         PartialWait {
             is_reported: polled_ns.is_some(),
-            ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns),
+            ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns.min(most_ns)),
             unseen_ns: if is_whole {
-                self.after_report_ns()
+                self.after_report_ns().saturating_add(self.unseen_end_ns)
             } else {
                 now_ns.saturating_sub(looked_ns)
             },

@@ -244,8 +244,9 @@ fn waits(summary: &Summary, held_back: f64) -> WaitRecord {
 
 /// Waits by events end and begin up to this long after the moments that the
 /// kernel's own count has: 0.2 µs in the mean of threads that only switch, 1 µs
-/// where a wake-up preempts, measured on AMD Zen 5 beside `schedstat`.
-const EVENT_DELAY_NS: u64 = 1_000;
+/// where a wake-up preempts, measured on AMD Zen 5 beside `schedstat`; 2.5 µs of a shell
+/// that forks all the time, in a virtual machine on an Intel Xeon.
+const EVENT_DELAY_NS: u64 = 3_000;
 /// More than this part of the queued time matters, and less than this time never.
 const NOTABLE: u64 = 33;
 const LEAST_NOTABLE_NS: u64 = 1_000_000;
@@ -534,10 +535,10 @@ mod tests {
             };
             assert_eq!(may_be_long(&summary), expected, "{count} {total_ns}");
         };
-        check(2000, 64_000_000, false, true);
-        check(2000, 68_000_000, false, false);
-        check(2000, 64_000_000, true, false);
-        check(1000, 0, false, false);
+        check(2000, 190_000_000, false, true);
+        check(2000, 200_000_000, false, false);
+        check(2000, 190_000_000, true, false);
+        check(333, 0, false, false);
     }
 
     #[test]
