@@ -50,6 +50,11 @@ pub enum ImportError {
     /// The file was made of other events.
     #[error("{0}")]
     NothingToRead(String),
+    /// It would take more memory than a trace is worth.
+    #[error(
+        "it has more than {0} threads that do not end; record for a shorter time, or with sched:sched_process_exit"
+    )]
+    TooManyThreads(usize),
     /// The file has nothing of the process asked for.
     #[error("process {0} is not in it")]
     NoProcess(Tid),

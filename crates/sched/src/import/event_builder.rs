@@ -13,9 +13,9 @@ use crate::{Event, EventKind, IDLE, Left, Tid};
 /// Events handed over at once.
 const BATCH: usize = 1024;
 
-/// Threads remembered at a time; a kernel has at most 4 million numbers, and
-/// what is forgotten is only emitted again.
-const MOST_THREADS: usize = 1 << 20;
+/// Threads that live at a time. The analysis keeps 400 bytes for each; a kernel has at
+/// most 4 million numbers.
+const MOST_THREADS: usize = 1 << 18;
 
 /// How a file is to be read.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +63,7 @@ pub(super) struct EventBuilder<'a> {
     batch: Vec<Event>,
     batches: u64,
     threads: HashMap<Tid, ThreadInfo>,
+    has_too_many: bool,
     root: Option<Tid>,
     lost: u64,
     switches: u64,
@@ -76,6 +77,7 @@ impl<'a> EventBuilder<'a> {
             batch: Vec::with_capacity(BATCH + 8),
             batches: 0,
             threads: HashMap::new(),
+            has_too_many: false,
             root: None,
             lost: 0,
             switches: 0,
@@ -92,8 +94,17 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
+    /// May it go on?
+    pub(super) const fn check(&self) -> Result<(), ImportError> {
+        match self.has_too_many {
+            true => Err(ImportError::TooManyThreads(MOST_THREADS)),
+            false => Ok(()),
+        }
+    }
+
     /// Hands over what is left and says how it went.
     pub(super) fn finish(mut self, mut notes: Vec<String>) -> Result<Imported, ImportError> {
+        self.check()?;
         self.hand_over();
         if self.lost > 0 {
             notes.push(format!(
@@ -130,6 +141,7 @@ impl<'a> EventBuilder<'a> {
     fn thread_mut(&mut self, thread: Tid) -> &mut ThreadInfo {
         if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread) {
             self.threads.clear();
+            self.has_too_many = true;
         }
         self.threads.entry(thread).or_default()
     }

@@ -14,6 +14,20 @@ fn refused(content: &[u8], part: &str) {
     assert!(!error.contains(char::is_control), "{error:?}");
 }
 
+/// Every switch has two threads that nobody saw before or will see again.
+#[test]
+fn threads_without_end_are_refused_before_they_fill_the_memory() {
+    let mut content = b"# tracer: nop\n".to_vec();
+    for switch in 0..200_000 {
+        let (prev, next) = (2 * switch + 1, 2 * switch + 2);
+        let line = format!(
+            "  a-{prev} [000] d..2. 1.000000: sched_switch: prev_comm=a prev_pid={prev} prev_prio=120 prev_state=S ==> next_comm=a next_pid={next} next_prio=120\n"
+        );
+        content.extend(line.into_bytes());
+    }
+    refused(&content, "more than 262144 threads that do not end");
+}
+
 #[test]
 fn what_is_no_trace_is_named() {
     refused(b"", "it is empty");

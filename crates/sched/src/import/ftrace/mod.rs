@@ -103,6 +103,7 @@ impl<R: Read + Seek> Ftrace<R> {
                 });
             }
             builder.add(&raw);
+            builder.check()?;
         }
         if let Some(error) = lines.first_bad.take_if(|_| lines.bad >= lines.events) {
             return Err(error);

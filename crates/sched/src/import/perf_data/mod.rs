@@ -85,6 +85,7 @@ impl<R: Read + Seek> PerfData<R> {
                 Next::Passed => {}
                 Next::End => break,
             }
+            builder.check()?;
         }
         rounds.finish(&mut |raw| builder.add(raw));
         let mut notes = self.header.notes.clone();
