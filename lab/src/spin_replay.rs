@@ -74,7 +74,7 @@ fn replay(
 ) -> Result<()> {
     let mut command = Command::new(&setting.pinwise);
     command.args(["--store", "none", "--format", "json", "spin", "replay"]);
-    command.args(["--algorithm", algorithm, "--cpus-assumed", cpus]);
+    command.args(["--algorithm", algorithm, "--cpu-count", cpus]);
     command.args(["--realtime", "--items", "10", "--repeat", "2"]);
     if let Some(ns) = latency {
         command.args(["--pause-ns", ns]);

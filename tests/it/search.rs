@@ -85,8 +85,8 @@ fn a_search_that_goes_on_takes_its_options_from_the_record() {
     for option in [
         "--threads 2",
         "--metric cpu",
-        "--within 2%",
-        "--least-within 9%",
+        "--min-effect 2%",
+        "--max-slowdown 9%",
         "--seed 1",
         "--input x",
         "--output inherit",

@@ -19,7 +19,7 @@ int main(void) {
 
 /// Rows of advice with this algorithm.
 fn advice(algorithm: &str) -> Vec<Value> {
-    let record = json(&["--format", "json", "spin", "advise", "--cpu", "skylake-sp"]);
+    let record = json(&["--format", "json", "spin", "advise", "--chip", "skylake-sp"]);
     let rows = record["advice"].as_array().unwrap().iter();
     let found: Vec<Value> = rows
         .filter(|row| row["algorithm"] == algorithm)

@@ -16,7 +16,7 @@ fn replay(line: &str) -> Output {
 #[test]
 fn a_real_waiter_misses_the_look_that_theory_says_it_misses() {
     for _ in 0..3 {
-        let cell = "--pause-ns 43 --cpus-assumed 24 --delays 2ms,5ms --items 4 --repeat 1";
+        let cell = "--pause-ns 43 --cpu-count 24 --delays 2ms,5ms --items 4 --repeat 1";
         let output = replay(cell);
         let (out, err) = support::texts(&output);
         if !output.status.success() {

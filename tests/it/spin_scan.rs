@@ -110,13 +110,13 @@ fn the_limit_names_loops_and_chips_and_sets_the_status() {
         "{text}"
     );
     assert!(!verdict.contains("broadwell"), "{text}");
-    let (status, text) = scan(&["--max-blind-gap", "1us", "--cpu", "Broadwell"]);
+    let (status, text) = scan(&["--max-blind-gap", "1us", "--chip", "Broadwell"]);
     assert_eq!(status, Some(0), "{text}");
     assert!(
         text.contains("The blind gap of 1 loop is unknown"),
         "{text}"
     );
-    let unknown = words("--max-blind-gap 1us --cpu broadwell --unknown fail");
+    let unknown = words("--max-blind-gap 1us --chip broadwell --unknown fail");
     let (status, text) = scan(&unknown);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("0x1021 (not known from the code)"), "{text}");
@@ -135,7 +135,7 @@ fn a_deadline_is_not_priced_as_a_pause() {
     ];
     let folder = folder_with("tpause", &elf(62, &code));
     let scan = |unknown: &str| {
-        let line = format!("--max-blind-gap 100ns --unknown {unknown} --cpu skylake-sp tpause");
+        let line = format!("--max-blind-gap 100ns --unknown {unknown} --chip skylake-sp tpause");
         let output = in_folder(folder.path(), &words(&line));
         let (text, _) = support::texts(&output);
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -159,7 +159,7 @@ fn json_is_the_record() {
     let folder = folder_with("waits", &elf(62, &WAITS));
     let output = in_folder(
         folder.path(),
-        &["--format", "json", "--cpu", "skylake-sp", "waits"],
+        &["--format", "json", "--chip", "skylake-sp", "waits"],
     );
     let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(record["schema"], "pinwise.spin-scan/1");
@@ -215,7 +215,7 @@ fn scripts_and_damaged_files_among_many_are_skipped() {
         assert!(errors.contains(words), "{errors}");
     }
     // A loop beyond the limit fails all the same; files without any are refused.
-    let limit = words("--cpu skylake-sp --max-blind-gap 1us script waits");
+    let limit = words("--chip skylake-sp --max-blind-gap 1us script waits");
     assert_eq!(in_folder(folder.path(), &limit).status.code(), Some(1));
     refused(
         &in_folder(folder.path(), &["script", "short"]),

@@ -37,20 +37,20 @@ pub struct SearchArgs {
     /// higher|lower' [default: wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is searched")]
     pub metric: Option<String>,
-    /// Indifference zone: smaller improvements need not be found; with noisy runs it
-    /// grows to half of the noise, at most 3 %
+    /// Smallest improvement that matters: smaller ones need not be found; with noisy
+    /// runs it grows to half of the noise, at most 3 %
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%", help_heading = "What is searched")]
-    pub within: f64,
+    pub min_effect: f64,
     /// How much slower than the best the placement with the fewest resources may be
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "5%", help_heading = "What is searched")]
-    pub least_within: f64,
+    pub max_slowdown: f64,
     /// Continue a search that was interrupted, killed, or ran out of budget; its
     /// command and options are stored, and --budget may be larger
     #[arg(
         long,
         value_name = "ID",
         conflicts_with_all = [
-            "threads", "metric", "within", "least_within", "seed", "input", "output", "prepare",
+            "threads", "metric", "min_effect", "max_slowdown", "seed", "input", "output", "prepare",
             "conclude", "timeout", "ignore_failure", "shell", "environment", "threads_env", "tags",
             "line", "argv",
         ],

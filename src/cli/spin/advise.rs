@@ -31,8 +31,8 @@ pub(super) fn advise(
         Some(processor) => processor,
         None => processor::here(machine.as_mut(), args.processor.ghz)?,
     };
-    let cpus = match args.cpus {
-        Some(0) => bail!("--cpus 0: a machine has at least 1 CPU"),
+    let cpus = match args.cpu_count {
+        Some(0) => bail!("--cpu-count 0: a machine has at least 1 CPU"),
         Some(cpus) => cpus,
         None => own_cpus(machine.as_mut())?.first().copied().unwrap_or(1),
     };

@@ -28,7 +28,7 @@ pub(super) fn predict(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let algorithms = choose_algorithms(&args.algorithms)?;
-    let cpus = args.cpus.as_deref().map(numbers).transpose()?;
+    let cpus = args.cpu_count.as_deref().map(numbers).transpose()?;
     let (named, from) = processors(args)?;
     let (processor, cpus) = match (named, cpus) {
         (Some(processor), Some(cpus)) => (processor, cpus),
@@ -92,7 +92,7 @@ fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
         number
             .filter(|number| (1..=MOST_CPUS).contains(number))
             .with_context(|| {
-                format!("--cpus '{text}': '{part}' is not a number from 1 to {MOST_CPUS}")
+                format!("--cpu-count '{text}': '{part}' is not a number from 1 to {MOST_CPUS}")
             })
     };
     let mut found = Vec::new();
@@ -102,17 +102,17 @@ fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
             None => (number(part)?, number(part)?),
         };
         if to < from {
-            bail!("--cpus '{text}': {to} is less than {from}");
+            bail!("--cpu-count '{text}': {to} is less than {from}");
         }
         if to - from >= MOST_POINTS {
-            bail!("--cpus '{text}': more than {MOST_POINTS} numbers");
+            bail!("--cpu-count '{text}': more than {MOST_POINTS} numbers");
         }
         found.extend(from..=to);
     }
     found.sort_unstable();
     found.dedup();
     if found.len() as u64 > MOST_POINTS {
-        bail!("--cpus '{text}': more than {MOST_POINTS} numbers");
+        bail!("--cpu-count '{text}': more than {MOST_POINTS} numbers");
     }
     Ok(found)
 }
@@ -130,7 +130,7 @@ mod tests {
             "", "0", "a", "3..1", "1..", "1..65536", "70000", "1,,2", "-1",
         ] {
             let error = numbers(bad).unwrap_err().to_string();
-            assert!(error.starts_with("--cpus"), "{error}");
+            assert!(error.starts_with("--cpu-count"), "{error}");
         }
     }
 }

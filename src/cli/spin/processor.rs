@@ -17,8 +17,8 @@ const LARGEST_GHZ: f64 = 20.0;
 pub(super) fn find_processor(args: &ProcessorArgs) -> anyhow::Result<Option<ProcessorRecord>> {
     let ghz = args.ghz.map(|ghz| within("--ghz", ghz, LARGEST_GHZ));
     let ghz = ghz.transpose()?;
-    if let Some(name) = &args.cpu {
-        return find_chip("--cpu", name, ghz).map(Some);
+    if let Some(name) = &args.chip {
+        return find_chip("--chip", name, ghz).map(Some);
     }
     if let (Some(cycles), Some(ghz)) = (args.pause_cycles, ghz) {
         let cycles = within("--pause-cycles", cycles, LARGEST_NS)?;
@@ -66,7 +66,7 @@ pub(super) fn find_chip(
 pub(super) fn here(machine: &mut dyn Prober, ghz: Option<f64>) -> anyhow::Result<ProcessorRecord> {
     let found = glance(machine)?;
     let mut processor = found.context(
-        "PAUSE could not be measured here: name a processor with --cpu, --pause-ns, or --pause-cycles and --ghz",
+        "PAUSE could not be measured here: name a processor with --chip, --pause-ns, or --pause-cycles and --ghz",
     )?;
     if let Some(ghz) = ghz {
         let ghz = within("--ghz", ghz, LARGEST_GHZ)?;

@@ -66,15 +66,15 @@ fn plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
     if args.hold > LONGEST_HOLD {
         bail!("--hold: at most {} s", LONGEST_HOLD.as_secs());
     }
-    let chip = args.as_cpu.as_deref().map(chip).transpose();
-    let chip = chip.context("--as-cpu")?;
+    let chip = args.as_chip.as_deref().map(chip).transpose();
+    let chip = chip.context("--as-chip")?;
     let algorithms = args.algorithms.iter().map(|id| waiter(id));
     Ok(ReplayPlan {
         experiment,
         algorithms: algorithms.collect::<anyhow::Result<_>>()?,
         hint_ns: args.pause_ns.or(chip.map(|chip| chip.pause_ns())),
         chip: chip.map(|chip| chip.name.to_owned()),
-        cpus_assumed: args.cpus_assumed,
+        cpus_assumed: args.cpu_count,
         hold: args.hold,
         delays: delays(&args.delays, experiment, args.hold)?,
         items: args.items,

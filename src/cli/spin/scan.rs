@@ -59,7 +59,7 @@ pub(super) fn scan(
         max_blind_gap_ns: gap.as_secs_f64() * 1e9,
         unknown_fails: args.unknown == UnknownGap::Fail,
     });
-    let cpus = match args.cpus {
+    let cpus = match args.cpu_count {
         Some(cpus) => cpus as u64,
         None => allowed_cpus(global)?,
     };
@@ -118,7 +118,7 @@ fn chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
     };
     let mut found: Vec<ScanChip> = Vec::new();
     for name in named {
-        let chip = chip(name).context("--cpu")?;
+        let chip = chip(name).context("--chip")?;
         if found.iter().all(|one| one.id != chip.id) {
             found.push(describe_chip(chip));
         }

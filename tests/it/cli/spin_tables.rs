@@ -47,10 +47,10 @@ fn predictions_have_their_fields() {
         record["predictions"][0].clone()
     };
     for (line, expected_ms) in [
-        ("--pause-cycles 11 --ghz 2.8 --cpus 24", 19.33),
-        ("--pause-cycles 140 --ghz 2.8 --cpus 24", 246.03),
-        ("--pause-cycles 140 --ghz 2.8 --cpus 48", 246.03),
-        ("--pause-ns 50 --cpus 24", 246.03),
+        ("--pause-cycles 11 --ghz 2.8 --cpu-count 24", 19.33),
+        ("--pause-cycles 140 --ghz 2.8 --cpu-count 24", 246.03),
+        ("--pause-cycles 140 --ghz 2.8 --cpu-count 48", 246.03),
+        ("--pause-ns 50 --cpu-count 24", 246.03),
     ] {
         let found = one(line);
         let ms = found["total_ms"].as_f64().unwrap();
@@ -58,7 +58,7 @@ fn predictions_have_their_fields() {
         assert_eq!(found["total_pauses"], 4_920_500);
         assert_eq!(found["blind_gap_pauses"], 328_050);
     }
-    assert!(one("--pause-ns 50 --cpus 2")["ghz"].is_null());
+    assert!(one("--pause-ns 50 --cpu-count 2")["ghz"].is_null());
 }
 
 #[test]
@@ -76,7 +76,8 @@ fn without_a_chip_the_machine_is_measured() {
 #[test]
 fn advice_says_what_why_and_how_to_verify() {
     let stage = Stage::new();
-    let record = stage.json("--machine sim:long-pause.toml spin advise --pause-ns 43 --cpus 24");
+    let record =
+        stage.json("--machine sim:long-pause.toml spin advise --pause-ns 43 --cpu-count 24");
     assert_eq!(record["schema"], "pinwise.spin-advice/1");
     let rows = record["advice"].as_array().unwrap();
     let gomp = rows.iter().find(|row| row["setting"] == "GOMP_SPINCOUNT");

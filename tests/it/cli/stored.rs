@@ -64,8 +64,8 @@ fn the_history_is_narrowed() {
 #[test]
 fn predictions_and_scans_are_stored() {
     let stage = Stage::new();
-    stage.succeed("spin predict -a go_mutex --cpu skylake-sp --cpus 4");
-    stage.succeed("spin scan --cpu skylake-sp /bin/true");
+    stage.succeed("spin predict -a go_mutex --chip skylake-sp --cpu-count 4");
+    stage.succeed("spin scan --chip skylake-sp /bin/true");
     let listed = stage.json("record history");
     let of = |at: usize, field: &str| listed["records"][at][field].as_str().unwrap().to_owned();
     assert_eq!(of(0, "title"), "spin scan /bin/true");

@@ -106,12 +106,12 @@ lines! {
     spin_pause: "--machine sim:levels.toml spin pause --seed 3",
     spin_pause_check_fine: "--machine sim:levels.toml spin pause --check --seed 3",
     spin_pause_check_long: "--machine sim:long-pause.toml spin pause --check --seed 3",
-    spin_predict_chip: "spin predict --cpu skylake-sp --cpus 24",
-    spin_predict_one: "spin predict --algorithm netfx_awarelock --cpu Skylake_SP --cpus 24",
-    spin_predict_curve: "spin predict -a netfx_awarelock -a go_mutex --cpu skylake-sp --cpus 1..128",
-    spin_predict_move: "spin predict --from broadwell --to skylake-sp --cpus 24",
-    spin_replay: "--machine 'sim:core:2 pu:1' spin replay --algorithm netfx_awarelock --algorithm coreclr_monitor --pause-ns 43 --cpus-assumed 24 --seed 1",
-    spin_advise: "--machine sim:long-pause.toml spin advise --cpu skylake-sp --seed 3",
+    spin_predict_chip: "spin predict --chip skylake-sp --cpu-count 24",
+    spin_predict_one: "spin predict --algorithm netfx_awarelock --chip Skylake_SP --cpu-count 24",
+    spin_predict_curve: "spin predict -a netfx_awarelock -a go_mutex --chip skylake-sp --cpu-count 1..128",
+    spin_predict_move: "spin predict --from broadwell --to skylake-sp --cpu-count 24",
+    spin_replay: "--machine 'sim:core:2 pu:1' spin replay --algorithm netfx_awarelock --algorithm coreclr_monitor --pause-ns 43 --cpu-count 24 --seed 1",
+    spin_advise: "--machine sim:long-pause.toml spin advise --chip skylake-sp --seed 3",
 }
 
 /// Every name, on a machine where each means something else.

@@ -129,7 +129,7 @@ fn a_command_that_fails_has_no_winner() {
 fn a_search_goes_on_where_it_ended() {
     let stage = stage();
     let first = stage.json(
-        "search --machine sim:share.toml --threads 4 --seed 3 --within 0.1% --max-runs 8 -- prog",
+        "search --machine sim:share.toml --threads 4 --seed 3 --min-effect 0.1% --max-runs 8 -- prog",
     );
     check_contract(&first);
     assert_eq!(first["stopped"], "runs");
@@ -222,7 +222,8 @@ fn predictions_are_checked_on_a_simulated_machine() {
 
 /// A search of this machine that takes a while, ended when the test ends.
 fn start(stage: &Stage) -> Running {
-    let mut command = stage.command("search --threads 1 --budget 60s --within 0.01% -- sleep 0.3");
+    let mut command =
+        stage.command("search --threads 1 --budget 60s --min-effect 0.01% -- sleep 0.3");
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let running = Running(command.spawn().unwrap());
     until("some runs are stored", || {

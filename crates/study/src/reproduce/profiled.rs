@@ -152,7 +152,7 @@ fn profile(
         "replay",
         "--algorithm",
         algorithm,
-        "--cpus-assumed",
+        "--cpu-count",
         "24",
         "--delays",
         "2ms",

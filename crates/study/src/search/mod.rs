@@ -153,10 +153,10 @@ impl SearchPlan {
             return bad("--threads: at least one number of threads is needed");
         }
         if !(self.within > 0.0 && self.within < 1.0) {
-            return bad("--within must lie between 0 and 100 %");
+            return bad("--min-effect must lie between 0 and 100 %");
         }
         if !(self.least_within > 0.0 && self.least_within < 1.0) {
-            return bad("--least-within must lie between 0 and 100 %");
+            return bad("--max-slowdown must lie between 0 and 100 %");
         }
         if self.max_runs == Some(0) {
             return bad("--max-runs must be at least 1");

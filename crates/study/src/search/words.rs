@@ -232,7 +232,7 @@ impl SearchOutcome {
             Some(Stopped::Runs) => "Undecided (the runs are used up): ",
             _ => "Undecided: ",
         };
-        let advice = format!("Needed: {}, or a larger --within.", more(engine));
+        let advice = format!("Needed: {}, or a larger --min-effect.", more(engine));
         (SearchAnswer::Undecided, format!("{why}{open}"), advice)
     }
 }

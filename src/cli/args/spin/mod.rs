@@ -22,7 +22,7 @@ pub(in crate::cli) use scan::{SpinScanArgs, UnknownGap};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise spin pause --check
-  pinwise spin predict --from broadwell --to skylake-sp --cpus 24
+  pinwise spin predict --from broadwell --to skylake-sp --cpu-count 24
   pinwise spin attach -- ./prog")]
 pub struct SpinArgs {
     /// What to do.

@@ -9,12 +9,12 @@ use crate::cli::values::parse_whole;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise spin predict
-  pinwise spin predict --algorithm netfx_awarelock --cpus 1..128
-  pinwise spin predict --cpu meteor-lake-p --cpus 22
-  pinwise spin predict --pause-cycles 140 --ghz 2.8 --cpus 24,48
-  pinwise spin predict --from broadwell --to skylake-sp --cpus 24
+  pinwise spin predict --algorithm netfx_awarelock --cpu-count 1..128
+  pinwise spin predict --chip meteor-lake-p --cpu-count 22
+  pinwise spin predict --pause-cycles 140 --ghz 2.8 --cpu-count 24,48
+  pinwise spin predict --from broadwell --to skylake-sp --cpu-count 24
 
-Without --cpu, --pause-cycles and --pause-ns, PAUSE is measured here.")]
+Without --chip, --pause-cycles and --pause-ns, PAUSE is measured here.")]
 pub struct SpinPredictArgs {
     /// Only this algorithm; repeatable [default: all known ones]
     #[arg(long = "algorithm", short, value_name = "ID")]
@@ -25,9 +25,9 @@ pub struct SpinPredictArgs {
     /// Numbers of CPUs that programs see: `24`, `1,8,24`, `1..128`
     /// [default: this machine's]
     #[arg(long, value_name = "N")]
-    pub cpus: Option<String>,
+    pub cpu_count: Option<String>,
     /// Show what moving from this chip to that of --to changes
-    #[arg(long, value_name = "CHIP", requires = "to", conflicts_with_all = ["cpu", "pause_cycles", "pause_ns"])]
+    #[arg(long, value_name = "CHIP", requires = "to", conflicts_with_all = ["chip", "pause_cycles", "pause_ns"])]
     pub from: Option<String>,
     /// The chip moved to, with --from
     #[arg(long, value_name = "CHIP", requires = "from")]

@@ -8,7 +8,7 @@ use clap::Args;
 pub struct ProcessorArgs {
     /// A known chip, such as skylake-sp, broadwell, zen-4
     #[arg(long, value_name = "CHIP", conflicts_with_all = ["pause_cycles", "pause_ns"])]
-    pub cpu: Option<String>,
+    pub chip: Option<String>,
     /// A PAUSE in core cycles; needs --ghz
     #[arg(
         long,

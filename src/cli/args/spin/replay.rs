@@ -9,9 +9,9 @@ use crate::cli::values::{parse_count, parse_duration, parse_whole};
 /// `pinwise spin replay`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise spin replay --pause-ns 43 --cpus-assumed 24
+  pinwise spin replay --pause-ns 43 --cpu-count 24
   pinwise spin replay --algorithm coreclr_monitor --delays 8..9ms
-  pinwise spin replay --as-cpu skylake-sp --cpus-assumed 24 --items 10
+  pinwise spin replay --as-chip skylake-sp --cpu-count 24 --items 10
   pinwise spin replay --experiment handoff --delays 500us,1ms,2..4ms --realtime
   pinwise spin replay --experiment contend --algorithm futex --threads 2,8
 
@@ -39,13 +39,13 @@ pub struct SpinReplayArgs {
     pub algorithms: Vec<String>,
     /// Give spin hints the duration of this chip's at its typical clock
     #[arg(long, value_name = "CHIP", conflicts_with = "pause_ns")]
-    pub as_cpu: Option<String>,
+    pub as_chip: Option<String>,
     /// Give spin hints this duration, in nanoseconds
     #[arg(long, value_name = "NS", value_parser = parse_ns, allow_negative_numbers = true)]
     pub pause_ns: Option<f64>,
     /// Number of CPUs that algorithms assume [default: those allowed here]
     #[arg(long, value_name = "N", value_parser = parse_cpus)]
-    pub cpus_assumed: Option<u64>,
+    pub cpu_count: Option<u64>,
     /// How long after the lock was taken the waiter arrives (handoff: the lock is
     /// released): times such as `1..9ms` (in steps of one) or `500us,2ms`
     #[arg(long, value_name = "TIMES", default_value = "1..9ms")]

@@ -11,7 +11,7 @@ use crate::cli::values::{parse_count, parse_duration};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise spin scan /lib/x86_64-linux-gnu/libgomp.so.1
-  pinwise spin scan --cpu skylake-sp --cpus 48 ./server
+  pinwise spin scan --chip skylake-sp --cpu-count 48 ./server
   pinwise spin scan --max-blind-gap 1us --unknown fail target/release/server")]
 pub struct SpinScanArgs {
     /// Programs, libraries and object files (ELF, x86-64 or arm64)
@@ -19,7 +19,7 @@ pub struct SpinScanArgs {
     pub binaries: Vec<PathBuf>,
     /// Report gaps on this chip; repeatable [default: broadwell, skylake-sp,
     /// ice-lake-sp, meteor-lake-p and zen-4]
-    #[arg(long = "cpu", value_name = "CHIP")]
+    #[arg(long = "chip", value_name = "CHIP")]
     pub chips: Vec<String>,
     /// Also report gaps on this machine; its PAUSE is measured
     #[arg(long)]
@@ -27,7 +27,7 @@ pub struct SpinScanArgs {
     /// Number of CPUs that the program sees, for algorithms that depend on it
     /// [default: this machine's]
     #[arg(long, value_name = "N", value_parser = parse_count)]
-    pub cpus: Option<usize>,
+    pub cpu_count: Option<usize>,
     /// Exit with status 1 if a loop looks less often than this on one of the chips: the
     /// time between two looks is its blind gap
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
