@@ -7,6 +7,7 @@ use clap::{Arg, Command, Error};
 
 use super::args::{self, HelpExtent};
 use super::plan::is_program;
+use pinwise_spin::table::algorithms;
 
 /// Other tools, and words for what commands do: what to type instead.
 const COMMANDS: [(&[&str], &str); 9] = [
@@ -310,6 +311,14 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
             })
         }
         ErrorKind::UnknownArgument => unknown(word(ContextKind::InvalidArg)?, arguments),
+        ErrorKind::InvalidValue => {
+            let lacks_value = word(ContextKind::InvalidValue).is_none_or(str::is_empty);
+            let is_algorithm = word(ContextKind::InvalidArg)?.starts_with("--algorithm");
+            (lacks_value && is_algorithm).then(|| {
+                let ids: Vec<&str> = algorithms().map(|row| row.id).collect();
+                format!("--algorithm: name one of {}", ids.join(", "))
+            })
+        }
         ErrorKind::TooManyValues => {
             let word = word(ContextKind::InvalidArg)?;
             let instead = instead_of(word, &command_of(arguments))?;
@@ -357,6 +366,9 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     if let Some(instead) = instead_of(word, &command) {
         return Some(format!("no such option: {word}; {instead}"));
     }
+    if let Some(line) = with_inner(word, &command, arguments) {
+        return Some(format!("no such option: {word}; try {line}"));
+    }
     let words = arguments.iter().map(|word| word.to_string_lossy());
     let own = words.skip_while(|word| *word != command.get_name()).skip(1);
     // One that is not there is meant as well, where it is written as a path.
@@ -372,6 +384,24 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
             "unexpected argument '{word}'; write a program with options after --: {name} -- {line}"
         )
     })
+}
+
+/// The same line with the subcommand that has this option, of a command that does nothing
+/// by itself.
+fn with_inner(word: &str, command: &Command, arguments: &[OsString]) -> Option<String> {
+    let long = word.strip_prefix("--")?;
+    let has = |inner: &&Command| {
+        inner
+            .get_arguments()
+            .any(|arg| arg.get_long() == Some(long))
+    };
+    let is_outer = command.is_subcommand_required_set() && command.get_name() != "pinwise";
+    let inner = command.get_subcommands().filter(|_| is_outer).find(has)?;
+    let words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
+    let mut words: Vec<_> = words.collect();
+    let at = words.iter().position(|word| *word == command.get_name())?;
+    words.insert(at + 1, inner.get_name().into());
+    Some(format!("pinwise {}", shell_words::join(words)))
 }
 
 /// What to write instead of an option of other tools.
