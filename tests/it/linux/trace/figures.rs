@@ -8,8 +8,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::super::limited::Group;
+use super::super::trial::allowed_cpus;
 use super::{WITH_SWITCHES, as_nobody, permitted};
-use crate::support::{PATIENCE, json as record_of, skipped};
+use crate::support::{PATIENCE, Running, json as record_of, skipped};
 
 fn all_tiers(test: &str) -> Vec<&'static str> {
     permitted(test, &[&["proc"][..], &WITH_SWITCHES].concat())
@@ -388,6 +389,49 @@ fn limits_of_a_class_are_blamed_on_nobody_else() {
         let blamed_s = of("scheduler_s") + of("mask_s") + of("other_processes_s");
         assert!(blamed_s < 0.5 * of("scheduling_class_s"), "{record}");
         assert!(finding(&record, "scheduling_class").is_some(), "{record}");
+    }
+}
+
+/// Beside a busy program of the usual class the kernel stops a real-time thread in each
+/// period.
+#[test]
+fn the_limit_of_real_time_threads_is_blamed_on_nobody_else() {
+    let test = "the_limit_of_real_time_threads_is_blamed_on_nobody_else";
+    let limit = |name: &str| {
+        let path = format!("/proc/sys/kernel/sched_rt_{name}_us");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.trim().parse::<i64>().unwrap_or(-1)
+    };
+    let (budget, period) = (limit("runtime"), limit("period"));
+    if budget < 0 || budget >= period {
+        return skipped(test, "sched_rt_runtime_us limits no real-time thread here");
+    }
+    let is_permitted = Command::new("chrt").args(["-f", "1", "true"]).output();
+    if !is_permitted.is_ok_and(|output| output.status.success()) {
+        return skipped(test, "chrt -f is not permitted");
+    }
+    let cpu = allowed_cpus()[0].to_string();
+    let line = "while :; do :; done";
+    let usual = ["-c", &cpu, "sh", "-c", line];
+    let _beside = Running::start(Command::new("taskset").args(usual));
+    for tier in permitted(test, &["bpf"]) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
+            let real_time = [
+                "--for", "2s", "--", "taskset", "-c", &cpu, "chrt", "-f", "1",
+            ];
+            let whom = [&real_time[..], &["sh", "-c", line]].concat();
+            let record = record_of(&[&arguments[..], &whom].concat());
+            let because = &record["waits"]["because"];
+            let of = |cause: &str| because[cause].as_f64().unwrap_or(0.0);
+            let blamed_s = of("scheduler_s") + of("mask_s") + of("other_processes_s");
+            // Before it is a real-time thread, it waits like any other.
+            if of("scheduling_class_s") > 0.0 && blamed_s < of("scheduling_class_s") {
+                break;
+            }
+            assert!(Instant::now() < until, "{record}");
+        }
     }
 }
 
