@@ -5,7 +5,7 @@ import { chart } from '../../chart';
 import { h, visible } from '../../dom';
 import { count, fixed, percent, quantity, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
-import { COLOURS, seriesColour } from '../../plot';
+import { seriesColour } from '../../plot';
 import type {
   ContentionCell,
   Having,
@@ -19,7 +19,7 @@ import type { Page, View } from '../../view';
 import { stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import type { ReplayPoint } from './shape';
-import { replayPoints } from './shape';
+import { replayPoints, replaySentence } from './shape';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
@@ -30,100 +30,100 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
       (of) => typeof of.algorithm === 'string',
     ),
   };
-  const conclusions = replay.conclusions ?? [];
-  const plots = (replay.algorithms ?? []).flatMap((of) =>
-    [latenessPlan(of, replay), ...contentionPlans(of)]
-      .filter((plan) => plan !== null)
-      .map(chart),
-  );
+  const plots = [latenessPlan(replay), contentionPlan(replay)]
+    .filter((plan) => plan !== null)
+    .map(chart);
+  const verdict = replaySentence(replay);
+  const others = (replay.conclusions ?? []).filter((one) => one !== verdict);
   return stack('article', '', [
-    h(
-      'p',
-      { class: 'verdict' },
-      visible(conclusions[0] ?? 'No conclusion was drawn.'),
-    ),
-    ...conclusions.slice(1).map((sentence) => h('p', {}, visible(sentence))),
+    h('p', { class: 'verdict' }, visible(verdict)),
+    ...plots,
     ...(replay.notes ?? []).map((note) =>
       h('p', { class: 'muted' }, visible(note)),
     ),
-    ...plots,
+    ...others.map((sentence) => h('p', {}, visible(sentence))),
     section('How it was measured', method(replay)),
   ]);
 }
 
 const us = (value: number): string => seconds(value * 1e-6);
 
-function latenessPlan(
-  of: ReplayedAlgorithm,
-  record: SpinReplayRecord,
-): ChartPlan | null {
-  const points = replayPoints(of, record.experiment);
-  if (
-    !points.some((p) =>
+const ms = (value: number): string => `${Number(value.toFixed(3))} ms`;
+
+/** How late each algorithm is at each delay, in one drawing. */
+function latenessPlan(record: SpinReplayRecord): ChartPlan | null {
+  const all = (record.algorithms ?? []).map((of) => ({
+    of,
+    points: replayPoints(of, record.experiment),
+  }));
+  const known = all.filter(({ points }) =>
+    points.some((p) =>
       [p.predicted, p.measured, p.low, p.high].some((v) => v !== null && v > 0),
-    )
-  )
-    return null;
+    ),
+  );
+  if (known.length === 0) return null;
   const isHandoff = record.experiment === 'handoff';
+  const isWhole = known.every(({ points }) =>
+    points.every((p) => Number.isInteger(p.at_ms)),
+  );
+  const isUnstable = known.some(({ points }) =>
+    points.some((p) => p.isUnstable),
+  );
   return {
-    name: `How late the waiter is: ${of.algorithm}`,
-    summary: latenessSummary(of, points),
+    name: 'How late the waiter gets the free lock',
+    summary: `Dots are measured, with quartiles; lines are predicted.${isUnstable ? ' Hollow: a look falls close to the release, so that little decides which one sees it.' : ''}`,
     panels: (): Panel[] => [
       {
         height: 240,
         x: {
           title: isHandoff ? 'lock held for' : 'waiter comes after',
-          label: (x) => seconds(x / 1e3),
+          label: ms,
+          ...(isWhole ? { ticks: wholeTicks } : {}),
         },
         y: { title: 'lateness', type: 'log', label: us },
-        series: latenessSeries(points),
+        series: known.flatMap(({ of, points }, at) =>
+          latenessSeries(of.algorithm ?? '', points, seriesColour(at)),
+        ),
       },
     ],
     table: {
-      caption: `${of.algorithm}: lateness predicted and measured`,
+      caption: 'Lateness predicted and measured',
       columns: [
+        { name: 'Algorithm' },
         { name: isHandoff ? 'Held' : 'Delay', isNumber: true },
         ...numberColumns('Predicted', 'Measured', 'Quartiles', 'Error'),
         { name: 'Stable' },
       ],
-      rows: points.map((p) => [
-        `${p.at_ms} ms`,
-        p.predicted === null ? null : us(p.predicted),
-        p.measured === null ? null : us(p.measured),
-        p.low !== null && p.high !== null
-          ? `${us(p.low)} to ${us(p.high)}`
-          : null,
-        p.error === null
-          ? null
-          : `${p.error > 0 ? '+' : '−'}${fixed(Math.abs(p.error), 1)} %`,
-        p.isUnstable
-          ? `no: ${p.cliff === null ? 'a cliff' : `a change of the hint by ${fixed(p.cliff, 1)} %`} gives another result`
-          : 'yes',
-      ]),
+      rows: known.flatMap(({ of, points }) =>
+        points.map((p) => [
+          of.algorithm ?? '',
+          ms(p.at_ms),
+          p.predicted === null ? null : us(p.predicted),
+          p.measured === null ? null : us(p.measured),
+          p.low !== null && p.high !== null
+            ? `${us(p.low)} to ${us(p.high)}`
+            : null,
+          p.error === null
+            ? null
+            : `${p.error > 0 ? '+' : '−'}${fixed(Math.abs(p.error), 1)} %`,
+          p.isUnstable
+            ? `no: ${p.cliff === null ? 'a cliff' : `a change of the hint by ${fixed(p.cliff, 1)} %`} gives another result`
+            : 'yes',
+        ]),
+      ),
     },
   };
 }
 
-function latenessSummary(
-  of: ReplayedAlgorithm,
+function latenessSeries(
+  name: string,
   points: readonly ReplayPoint[],
-): string {
-  const unstable = points.filter((p) => p.isUnstable).length;
-  const error =
-    typeof of.median_error_percent === 'number'
-      ? `The prediction is off by ${fixed(of.median_error_percent, 1)} % (median over ${of.stable_cells ?? points.length - unstable} stable delays).`
-      : 'There is no stable delay away from cliffs to state an error of.';
-  return `${of.name ?? of.algorithm}. ${error}${unstable > 0 ? ` ${unstable} unstable, drawn hollow: a look falls close to the release.` : ''}`;
-}
-
-function latenessSeries(points: readonly ReplayPoint[]): Series[] {
-  const measured = (
-    name: string,
-    isUnstable: boolean,
-    style: Partial<Series>,
-  ): Series => ({
-    name,
+  colour: string,
+): Series[] {
+  const measured = (isUnstable: boolean, style: Partial<Series>): Series => ({
     interval: 'y',
+    size: 5,
+    colour,
     ...style,
     points: points.flatMap((p) =>
       p.isUnstable === isUnstable && p.measured !== null && p.measured > 0
@@ -134,7 +134,7 @@ function latenessSeries(points: readonly ReplayPoint[]): Series[] {
               ...(p.low !== null && p.low > 0
                 ? { low: p.low, high: p.high }
                 : {}),
-              tooltip: pointTooltip(p),
+              tooltip: pointTooltip(name, p),
             },
           ]
         : [],
@@ -142,30 +142,26 @@ function latenessSeries(points: readonly ReplayPoint[]): Series[] {
   });
   return [
     {
-      name: 'predicted',
+      name: `${name}, predicted`,
       line: 'straight' as const,
       dash: '4 3',
       width: 1.5,
       shape: 'square' as const,
       size: 3,
-      colour: COLOURS.muted,
+      colour,
       points: points.flatMap((p) =>
         p.predicted !== null && p.predicted > 0
-          ? [{ x: p.at_ms, y: p.predicted }]
+          ? [{ x: p.at_ms, y: p.predicted, tooltip: pointTooltip(name, p) }]
           : [],
       ),
     },
-    measured('measured', false, { size: 5, colour: seriesColour(0) }),
-    measured('measured, unstable', true, {
-      size: 5,
-      isHollow: true,
-      colour: COLOURS.worse,
-    }),
+    measured(false, { name: `${name}, measured` }),
+    measured(true, { name: `${name}, measured, unstable`, isHollow: true }),
   ].filter((series) => series.points.length > 0);
 }
 
-function pointTooltip(point: ReplayPoint): string {
-  const parts = [`${point.at_ms} ms`];
+function pointTooltip(name: string, point: ReplayPoint): string {
+  const parts = [name, ms(point.at_ms)];
   if (point.predicted !== null) parts.push(`predicted ${us(point.predicted)}`);
   if (point.measured !== null) parts.push(`measured ${us(point.measured)}`);
   if (point.error !== null) parts.push(`error ${fixed(point.error, 1)} %`);
@@ -173,31 +169,40 @@ function pointTooltip(point: ReplayPoint): string {
   return parts.join('\n');
 }
 
-/** Throughput for the CPU time spent, and how much of it went into spinning. */
-function contentionPlans(of: ReplayedAlgorithm): (ChartPlan | null)[] {
-  const cells = (of.contention ?? []).filter(
-    (c): c is Having<ContentionCell, 'threads'> =>
-      typeof c.threads === 'number',
+type Contended = Having<ContentionCell, 'threads'>;
+
+const contendedBy = (of: ReplayedAlgorithm): Contended[] =>
+  (of.contention ?? []).filter(
+    (c): c is Contended => typeof c.threads === 'number',
   );
-  if (cells.length === 0) return [];
-  const last = cells.at(-1)!;
-  return [
-    {
-      name: `Contention: ${of.algorithm}`,
-      summary: `With ${last.threads} threads ${percent(last.spinning_share, 0)} of the CPU time is spun. It is measured, not predicted: the scheduler has a say.`,
-      panels: () => contentionPanels(cells),
-      table: {
-        caption: `${of.algorithm} under contention`,
-        columns: [
-          ...numberColumns(
-            'Threads',
-            'Million per CPU second',
-            'CPU time spinning',
-            'Longest wait',
-            'Parks per 1000',
-          ),
-        ],
-        rows: cells.map((c) => [
+
+/** Throughput for the CPU time spent, and how much of it went into spinning. */
+function contentionPlan(record: SpinReplayRecord): ChartPlan | null {
+  const all = (record.algorithms ?? []).map((of) => ({
+    name: of.algorithm ?? '',
+    cells: contendedBy(of),
+  }));
+  const known = all.filter(({ cells }) => cells.length > 0);
+  if (known.length === 0) return null;
+  return {
+    name: 'Threads that contend for one lock',
+    summary: 'Measured, not predicted: the scheduler has a say.',
+    panels: () => contentionPanels(known),
+    table: {
+      caption: 'Under contention',
+      columns: [
+        { name: 'Algorithm' },
+        ...numberColumns(
+          'Threads',
+          'Million per CPU second',
+          'CPU time spinning',
+          'Longest wait',
+          'Parks per 1000',
+        ),
+      ],
+      rows: known.flatMap(({ name, cells }) =>
+        cells.map((c) => [
+          name,
           c.threads,
           typeof c.operations_per_cpu_s === 'number'
             ? (c.operations_per_cpu_s / 1e6).toFixed(2)
@@ -208,52 +213,50 @@ function contentionPlans(of: ReplayedAlgorithm): (ChartPlan | null)[] {
             ? fixed(c.parks_per_1000, 2)
             : null,
         ]),
-      },
+      ),
     },
-  ];
+  };
 }
 
 function contentionPanels(
-  cells: readonly Having<ContentionCell, 'threads'>[],
+  known: readonly { name: string; cells: readonly Contended[] }[],
 ): Panel[] {
   const x: Axis = { title: 'threads', hasZero: true, ticks: wholeTicks };
-  const points = (
+  const series = (
     of: (cell: ContentionCell) => number | null | undefined,
     words: (value: number) => string,
-  ): Series['points'] =>
-    cells.flatMap((c) => {
-      const y = of(c);
-      return typeof y === 'number'
-        ? [
-            {
-              x: c.threads,
-              y,
-              tooltip: `${count(c.threads, 'thread')}\n${words(y)}`,
-            },
-          ]
-        : [];
-    });
+    isNamed: boolean,
+  ): Series[] =>
+    known.map(({ name, cells }, at) => ({
+      line: 'straight',
+      colour: seriesColour(at),
+      ...(isNamed ? { name } : {}),
+      points: cells.flatMap((c) => {
+        const y = of(c);
+        return typeof y === 'number'
+          ? [
+              {
+                x: c.threads,
+                y,
+                tooltip: `${name}\n${count(c.threads, 'thread')}\n${words(y)}`,
+              },
+            ]
+          : [];
+      }),
+    }));
   return [
     {
       height: 150,
       x,
-      y: {
-        title: 'million operations per CPU second',
-        hasZero: true,
-      },
-      series: [
-        {
-          line: 'straight',
-          colour: seriesColour(0),
-          points: points(
-            (c) =>
-              typeof c.operations_per_cpu_s === 'number'
-                ? c.operations_per_cpu_s / 1e6
-                : null,
-            (y) => `${fixed(y, 2)} million operations per CPU second`,
-          ),
-        },
-      ],
+      y: { title: 'million operations per CPU second', hasZero: true },
+      series: series(
+        (c) =>
+          typeof c.operations_per_cpu_s === 'number'
+            ? c.operations_per_cpu_s / 1e6
+            : null,
+        (y) => `${fixed(y, 2)} million operations per CPU second`,
+        true,
+      ),
     },
     {
       height: 90,
@@ -263,19 +266,11 @@ function contentionPanels(
         ends: [0, 1.05],
         label: (share) => percent(share, 0),
       },
-      series: [
-        {
-          line: 'straight',
-          dash: '6 4',
-          shape: 'triangle',
-          isHollow: true,
-          colour: seriesColour(1),
-          points: points(
-            (c) => c.spinning_share,
-            (y) => `${percent(y, 0)} of the CPU time spinning`,
-          ),
-        },
-      ],
+      series: series(
+        (c) => c.spinning_share,
+        (y) => `${percent(y, 0)} of the CPU time spinning`,
+        false,
+      ),
     },
   ];
 }

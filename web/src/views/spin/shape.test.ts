@@ -17,6 +17,7 @@ import {
   predictSentence,
   remark,
   replayPoints,
+  replaySentence,
 } from './shape';
 
 const at = (
@@ -150,6 +151,33 @@ test('a cell that was not measured has a prediction only', () => {
       'handoff',
     )[0]!.at_ms,
   ).toBe(10);
+});
+
+test('a replay says first how late each algorithm is', () => {
+  const of = (algorithm: string, late: [number, number | null][]) => ({
+    algorithm,
+    cells: late.map(([predicted, measured], at) => ({
+      delay_ms: at + 1,
+      hold_ms: 10,
+      predicted: { lateness_us: predicted },
+      measured: measured === null ? null : { lateness_us: measured },
+    })),
+  });
+  const experiment = 'producer-consumer' as const;
+  const algorithms = [
+    of('old', [
+      [9000, 9100],
+      [9500, null],
+    ]),
+    of('new', [
+      [30, null],
+      [40, null],
+    ]),
+  ];
+  expect(replaySentence({ experiment, algorithms })).toBe(
+    'new gets a free lock up to 40.0 µs late (predicted, a delay of 2 ms); old gets a free lock up to 9.50 ms late (predicted, a delay of 2 ms).',
+  );
+  expect(replaySentence({ conclusions: ['So it is.'] })).toBe('So it is.');
 });
 
 test('equal loops share a row, and the one that checks least often leads', () => {

@@ -1,6 +1,6 @@
 // What the drawings of spin predictions and replays show.
 
-import { count, fixed, quantity } from '../../format';
+import { count, fixed, quantity, seconds } from '../../format';
 import { positive } from '../../numbers';
 import type {
   Having,
@@ -210,6 +210,28 @@ export interface ReplayPoint {
   error: number | null;
   cliff: number | null;
   isUnstable: boolean;
+}
+
+/** What came of it: how late each algorithm is at the worst; of contention what the record says. */
+export function replaySentence(record: SpinReplayRecord): string {
+  const all = record.algorithms ?? [];
+  const worst = all.flatMap((of) => {
+    const late = replayPoints(of, record.experiment).flatMap((p) => {
+      const us = p.measured ?? p.predicted;
+      const how = p.measured === null ? 'predicted' : 'measured';
+      return us === null ? [] : [{ name: of.algorithm, us, how, at: p.at_ms }];
+    });
+    return late.sort((a, b) => b.us - a.us).slice(0, 1);
+  });
+  worst.sort((a, b) => a.us - b.us);
+  if (worst.length === 0)
+    return record.conclusions?.[0] ?? 'No conclusion was drawn.';
+  const when = record.experiment === 'handoff' ? 'held for' : 'a delay of';
+  const parts = worst.map(
+    ({ name, us, at, how }) =>
+      `${name} gets a free lock up to ${seconds(us * 1e-6)} late (${how}, ${when} ${at} ms)`,
+  );
+  return `${parts.join('; ')}.`;
 }
 
 /** Lateness over delays (or, of a hand-off, over hold times), µs. */
