@@ -484,7 +484,7 @@ test('predictions of spinning: algorithms are chosen by keyboard, cliffs are nam
       'broadwell',
       '--to',
       'skylake-sp',
-      '--cpus',
+      '--cpu-count',
       '1..32',
       '--format',
       'json',

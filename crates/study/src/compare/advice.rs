@@ -43,7 +43,7 @@ fn caveat(
 
 /// What an undecided comparison of two arms shows already, and what less would take:
 /// `Within ±1.9 % they are the same; ±1.0 % takes about 55 min more (--budget).`;
-/// `None` of more arms and without an interval.
+/// `None` of more arms, and where they are shown to differ.
 fn known_sameness(
     plan: &ComparePlan,
     prices: Option<&verdict::Prices>,
@@ -54,6 +54,10 @@ fn known_sameness(
     let [only] = look.contrasts.as_slice() else {
         return None;
     };
+    let includes_none = only.interval.low <= 0.0 && only.interval.high >= 0.0;
+    if !includes_none {
+        return None;
+    }
     let sign = if setting.is_rate { -1.0 } else { 1.0 };
     let ends = [only.interval.low, only.interval.high].map(|end| gain(sign * end).abs());
     let within = Some(ends[0].max(ends[1])).filter(|within| within.is_finite())?;

@@ -30,6 +30,9 @@ const HANDS_OVER: [&str; 5] = [
 ];
 /// How functions of system calls are named; what dispatches them (`do_syscall_64`) is not.
 const CALLS: [&str; 4] = ["__x64_sys_", "__arm64_sys_", "__sys_", "ksys_"];
+/// Functions by which glibc lets a thread be cancelled meanwhile: part of each such call, with
+/// up to a fifth of its time.
+const CANCELS: &str = "able_asynccancel";
 /// Samples of a thread from which on it is judged.
 const FEWEST: u64 = 30;
 /// The part of a thread's samples that are in such calls, at least.
@@ -57,6 +60,10 @@ impl Caller {
             Some(symbol) => Self::Function(frame.module, symbol.name.clone()),
             None => Self::Address(frame.pid, frame.address),
         }
+    }
+
+    fn cancels(&self) -> bool {
+        matches!(self, Self::Function(_, name) if name.contains(CANCELS))
     }
 }
 
@@ -96,7 +103,7 @@ impl Asking {
         let callers = self.threads.get(&stack.thread)?;
         let depth = user_depth(samples, stack)?;
         let caller = Caller::new(&samples.frames[stack.frames[depth]]);
-        callers.contains(&caller).then_some(depth)
+        (callers.contains(&caller) || caller.cancels()).then_some(depth)
     }
 }
 
@@ -118,9 +125,9 @@ fn asking_callers(samples: &Samples, seen: &[(&Stack, Call)]) -> Option<BTreeSet
     let asks = seen.iter().filter(|(_, call)| *call == Call::Asks);
     let callers: BTreeSet<Caller> = asks.filter_map(|(stack, _)| caller(stack)).collect();
     // Much of a call is its way in and out, which no function of it shows.
-    let by_them = seen
-        .iter()
-        .filter(|(stack, _)| caller(stack).is_some_and(|one| callers.contains(&one)));
+    let by_them = seen.iter().filter(|(stack, _)| {
+        caller(stack).is_some_and(|one| callers.contains(&one) || one.cancels())
+    });
     let asking: u64 = by_them.map(|(stack, _)| stack.count).sum();
     (asking as f64 >= ASKING_SHARE * all as f64).then_some(callers)
 }
