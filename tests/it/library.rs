@@ -122,8 +122,15 @@ fn cargo(arguments: &[&str]) {
     let (folder, is_release) = built();
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
-    // Whoever times the tests sets it; build scripts would run again.
-    command.env_remove("RUSTC_BOOTSTRAP");
+    // What is set for tests alone would have build scripts run again, and all above them
+    // compiled anew.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let is_of_test = text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_");
+        if is_of_test || text == "RUSTC_BOOTSTRAP" {
+            command.env_remove(&name);
+        }
+    }
     command.args(["--locked", "--quiet", "--target-dir"]);
     command.arg(folder.parent().unwrap());
     if is_release {
