@@ -68,7 +68,7 @@ const COMMANDS: [(&[&str], &str); 9] = [
 
 /// Options of other tools: the option here that does it, and how. It is said
 /// where the command has that option.
-const OPTIONS: [(&[&str], &str, &str); 24] = [
+const OPTIONS: [(&[&str], &str, &str); 25] = [
     (
         &["-m", "--min-runs"],
         "max-runs",
@@ -109,6 +109,11 @@ const OPTIONS: [(&[&str], &str, &str); 24] = [
         &["-D", "--parameter-scan", "--parameter-step-size"],
         "parameter",
         "-P NAME=1..8 sweeps a parameter, -P NAME=0.5..2..0.5 in steps",
+    ),
+    (
+        &["--threads", "--jobs"],
+        "threads-env",
+        "pass the number on, as in --parameter threads=2,4 'prog -t {threads}', or --threads-env 4 sets OMP_NUM_THREADS and the like",
     ),
     (
         &["--reference", "--reference-name"],

@@ -55,7 +55,9 @@ pub(in crate::cli) fn beyond(what: &str, cpus: usize) -> anyhow::Error {
     } else {
         format!("{cpus} CPUs are")
     };
-    anyhow::anyhow!("{what}: only {allowed} allowed here, and every thread gets one of its own")
+    anyhow::anyhow!(
+        "{what}: only {allowed} allowed here, and every thread gets one of its own (more threads than CPUs: pinwise compare)"
+    )
 }
 
 /// 1, 2, 3, 4, 6, 8, 12, 16 …: powers of two and one and a half times those,
