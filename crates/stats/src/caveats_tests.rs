@@ -201,6 +201,35 @@ fn an_effect_of_load_is_seen_and_withholds_where_it_turns() {
 }
 
 #[test]
+fn what_is_small_under_every_load_is_the_same() {
+    let around = Circumstances {
+        load: (0..60).map(|i| Some(f64::from(i % 2))).collect(),
+        ..Circumstances::default()
+    };
+    let judged = Judged {
+        arm: 1,
+        baseline: 0,
+        judge: Judge::Typical,
+        estimate: 0.0,
+        level: 0.04,
+        delta: 0.01,
+        decision: Decision::Same,
+        contrasts: 1,
+        is_last: true,
+    };
+    let is_contradicted = |size: f64| {
+        let noise = |i: i32| f64::from(i * 17 % 41) / 41_000.0;
+        let one = |i: i32| noise(i) + if i % 2 == 0 { -size } else { size };
+        let differences: Vec<f64> = (0..60).map(one).collect();
+        let levels = LoadLevels::from_differences(&differences, &around).unwrap();
+        let split = judged.load(&differences, &around, &levels);
+        split.unwrap().contradicts
+    };
+    assert!(!is_contradicted(0.007));
+    assert!(is_contradicted(0.02));
+}
+
+#[test]
 fn few_slow_runs_contradict_many_quick_ones() {
     let slow = World {
         effect: -0.02,

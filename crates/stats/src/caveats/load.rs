@@ -71,12 +71,19 @@ impl Judged {
             return None;
         }
         let (first, second) = (levels.light.difference, levels.heavy.difference);
-        let is_claim = matches!(self.decision, Decision::Faster | Decision::Slower);
         let turns = first * second < 0.0;
+        let contradicts = match self.decision {
+            Decision::Faster | Decision::Slower => {
+                turns || (second - first).abs() > self.estimate.abs()
+            }
+            // What is small under every load is the same under every load.
+            Decision::Same => turns && first.abs().max(second.abs()) >= self.delta,
+            Decision::Undecided => turns,
+        };
         Some(Split {
             first,
             second,
-            contradicts: turns || is_claim && (second - first).abs() > self.estimate.abs(),
+            contradicts,
         })
     }
 }
