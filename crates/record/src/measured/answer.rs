@@ -13,9 +13,9 @@ impl Measured {
             let verdicts = self.verdicts.iter();
             verdicts.filter(move |verdict| verdict.verdict == wanted)
         };
-        let names = |wanted| {
-            let names: Vec<&str> = with(wanted).map(|verdict| verdict.level.noun()).collect();
-            names.join(", ")
+        let names = |wanted| -> Vec<&str> {
+            let nouns = with(wanted).map(|verdict| verdict.level.noun());
+            nouns.collect()
         };
         let mut contradicted = with(Agreement::Contradicted);
         if let Some(first) = contradicted.next() {
@@ -31,7 +31,14 @@ impl Measured {
                 first.level.noun(),
             );
         }
-        let (right, open) = (names(Agreement::Agrees), names(Agreement::CannotTell));
+        let (mut right, mut open) = (names(Agreement::Agrees), names(Agreement::CannotTell));
+        // Of caches the smaller ones may be as reported where the largest is not known.
+        if open.contains(&LevelName::Cache.noun()) && right.contains(&LevelName::Cache.noun()) {
+            right.retain(|noun| *noun != LevelName::Cache.noun());
+            open.retain(|noun| *noun != LevelName::Cache.noun());
+            open.push("some cache sizes");
+        }
+        let (right, open) = (right.join(", "), open.join(", "));
         if right.is_empty() {
             let why = self.cannot_tell.as_deref();
             let why = why.or_else(|| Some(with(Agreement::CannotTell).next()?.measured.as_str()));
@@ -102,6 +109,15 @@ mod tests {
         assert_eq!(
             answer(&[(llc.clone(), Agrees), (smt.clone(), Contradicted)]),
             "The kernel's picture is contradicted (SMT siblings): CPUs 0 and 1 share a core."
+        );
+        let caches = LevelName::Cache;
+        assert_eq!(
+            answer(&[
+                (LevelName::Smt, Agrees),
+                (caches.clone(), Agrees),
+                (caches, CannotTell)
+            ]),
+            "The kernel's picture is right: SMT siblings are as measured; cannot be told here: some cache sizes."
         );
         let open = answer(&[(llc, CannotTell)]);
         assert!(open.contains("cannot be told here: CPUs 0"), "{open}");
