@@ -13,6 +13,8 @@ use pinwise_topology::CpuSet;
 const WORTH_PERCENT: f64 = 1.0;
 /// Queued for this share of the CPU time, per cent, is worth a warning.
 const MUCH_WAITING_PERCENT: f64 = 5.0;
+/// From here on threads that wait for each other are too many, % of their CPU time.
+const CROWDED_PERCENT: f64 = 50.0;
 /// Throttled time is a mean over the trace: beside it, less than this part of it is not
 /// known to be anybody else's doing.
 const REST_OF_THROTTLING: f64 = 0.1;
@@ -282,9 +284,15 @@ fn find_crowding(figures: &TraceFigures) -> Option<Finding> {
             seconds(waited_s),
             percent(share / 100.0)
         );
-        let advice = "Where they are that many for long, fewer threads may be as fast.";
-        Finding::new("own_threads", Severity::Note, sentence, advice)
-            .weighing(4)
+        // Threads that are more than the CPUs wait for each other whoever else is there.
+        let rest_s = figures.waits.total_s.unwrap_or(0.0) - waited_s;
+        let (severity, weight) = match share >= CROWDED_PERCENT && waited_s > rest_s {
+            true => (Severity::Warning, 8),
+            false => (Severity::Note, 4),
+        };
+        let advice = "Fewer threads may be as fast; whether they spin: pinwise spin attach.";
+        Finding::new("own_threads", severity, sentence, advice)
+            .weighing(weight)
             .with("own_threads_s", waited_s)
     })
 }

@@ -264,7 +264,7 @@ impl Engine<'_> {
             return;
         }
         self.observer.warn(&format!(
-            "Too noisy for this budget: intervals will end at about ±{:.1} %, not ±{:.1} %. A larger --min-effect or {} helps; how much is said at the end.",
+            "Too noisy for this budget: intervals will end at about ±{:.1} %, not ±{:.1} %. A larger --min-effect or {} helps.",
             100.0 * at_end.exp_m1(),
             100.0 * wanted,
             self.plan.more_effort(None)
