@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{heed_signals, pinwise, recorded_trace, root, skipped, texts};
+use crate::support::{copy_program, heed_signals, pinwise, recorded_trace, root, skipped, texts};
 
 /// Where a minimal system has its programs.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
@@ -52,7 +52,7 @@ impl Stage {
         let page = root().join("tests/data/page.html");
         std::fs::copy(page, stage.path("page.html")).unwrap();
         // The way to the tests' own binary may be closed to others.
-        std::fs::copy(env!("CARGO_BIN_EXE_pinwise"), stage.path("pinwise")).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_pinwise"), &stage.path("pinwise"));
         std::os::unix::fs::chown(stage.folder.path(), user, user).unwrap();
         for (name, text) in [
             ("prog", "#!/bin/sh\nexit 0\n"),

@@ -13,7 +13,7 @@ use pinwise_machine::linux::LinuxProcesses;
 use pinwise_machine::processes::Processes;
 
 use crate::support::{
-    cpus_of, has_program, pinwise, root, run, skipped, stat_field, status_line, texts,
+    copy_program, cpus_of, has_program, pinwise, root, run, skipped, stat_field, status_line, texts,
 };
 
 /// Processes that are ended with the test.
@@ -64,7 +64,7 @@ impl Stage {
         let sleep = found
             .iter()
             .find(|path| std::path::Path::new(path).exists());
-        std::fs::copy(sleep.unwrap(), self.path(name)).unwrap();
+        copy_program(sleep.unwrap(), &self.path(name));
     }
 
     /// Writes a rule for the program.
@@ -378,7 +378,7 @@ fn what_a_program_got_ends_with_it() {
     let Some(mut stage) = Stage::new(TEST) else {
         return;
     };
-    std::fs::copy("/bin/sh", stage.path("napper")).unwrap();
+    copy_program("/bin/sh", &stage.path("napper"));
     stage.rule("place = \"cpu:0\"");
     let mut command = Command::new(stage.path("napper"));
     command.args(["-c", "read line; exec sleep 600"]);

@@ -140,6 +140,14 @@ pub(crate) fn corpus(test: &str) -> Option<PathBuf> {
     }
 }
 
+/// Copies a program that is then started. A file that this process had open to write is
+/// busy while a child that another test starts at that moment still has it, too.
+#[track_caller]
+pub(crate) fn copy_program(from: impl AsRef<Path>, to: &Path) {
+    let copied = Command::new("cp").arg(from.as_ref()).arg(to).status();
+    assert!(copied.unwrap().success());
+}
+
 /// For all programs in Go, whose standard library is compiled once and kept.
 pub(crate) fn go_settings() -> [(&'static str, PathBuf); 4] {
     [

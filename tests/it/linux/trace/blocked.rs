@@ -1,7 +1,9 @@
 //! What a trace says that threads are blocked in is the call that they are in.
 
+use std::time::Instant;
+
 use super::{WITH_SWITCHES, permitted};
-use crate::support::{has_program, json, skipped};
+use crate::support::{PATIENCE, has_program, json, skipped};
 
 /// What looks found the threads of processes of this name blocked in. Before it is the
 /// program, a process may be a script that starts it.
@@ -16,13 +18,20 @@ fn reasons(tier: &str, command: &[&str], name: &str) -> Vec<String> {
         .collect()
 }
 
+/// Beside others it may be over before anybody looks: it is traced until it was seen.
 #[track_caller]
 fn check(tier: &str, command: &[&str], name: &str, expected: &str) {
-    let found = reasons(tier, command, name);
-    assert!(
-        found.iter().any(|what| what == expected),
-        "{tier}: {command:?}: {expected}: {found:?}"
-    );
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let found = reasons(tier, command, name);
+        if found.iter().any(|what| what == expected) {
+            return;
+        }
+        assert!(
+            Instant::now() < until,
+            "{tier}: {command:?}: {expected}: {found:?}"
+        );
+    }
 }
 
 fn all_tiers(test: &str) -> Vec<&'static str> {
