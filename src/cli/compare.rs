@@ -324,12 +324,10 @@ fn against_limit(
     let is_judged = |name: &str| {
         name == record.baseline || record.contrasts.iter().any(|contrast| contrast.arm == name)
     };
-    let is_late = |arm: &&Arm| arm.name == record.baseline && arm.timed_out.is_some();
-    let has_late_baseline = record.arms.iter().any(|arm| is_late(&arm));
-    for arm in record.arms.iter().filter(|arm| !is_judged(&arm.name)) {
-        if has_late_baseline {
-            continue;
-        }
+    let is_late_baseline = |arm: &Arm| arm.name == record.baseline && arm.timed_out.is_some();
+    let has_late_baseline = record.arms.iter().any(is_late_baseline);
+    let open = record.arms.iter().filter(|arm| !is_judged(&arm.name));
+    for arm in open.filter(|_| !has_late_baseline) {
         let late = arm.timed_out.as_ref();
         if let Some(late) = late.filter(|late| late.at_least > 1.0 + limit) {
             is_slower = true;

@@ -82,6 +82,21 @@ fn judge(data: &Responses, is_last: bool) -> (Judged, Interval) {
     (judged, interval)
 }
 
+/// Two arms without a difference, at the last look.
+fn decided(decision: Decision) -> Judged {
+    Judged {
+        arm: 1,
+        baseline: 0,
+        judge: Judge::Typical,
+        estimate: 0.0,
+        level: 0.04,
+        delta: 0.01,
+        decision,
+        contrasts: 1,
+        is_last: true,
+    }
+}
+
 /// Of 200 of this many blocks, at the last look or before it?
 fn count_raised(
     blocks: usize,
@@ -206,17 +221,7 @@ fn what_is_small_under_every_load_is_the_same() {
         load: (0..60).map(|i| Some(f64::from(i % 2))).collect(),
         ..Circumstances::default()
     };
-    let judged = Judged {
-        arm: 1,
-        baseline: 0,
-        judge: Judge::Typical,
-        estimate: 0.0,
-        level: 0.04,
-        delta: 0.01,
-        decision: Decision::Same,
-        contrasts: 1,
-        is_last: true,
-    };
+    let judged = decided(Decision::Same);
     let is_contradicted = |size: f64| {
         let noise = |i: i32| f64::from(i * 17 % 41) / 41_000.0;
         let one = |i: i32| noise(i) + if i % 2 == 0 { -size } else { size };
@@ -286,17 +291,7 @@ fn without_order_or_load_nothing_is_said_of_them() {
         60,
         1,
     );
-    let judged = Judged {
-        arm: 1,
-        baseline: 0,
-        judge: Judge::Typical,
-        estimate: 0.0,
-        level: 0.04,
-        delta: 0.01,
-        decision: Decision::Undecided,
-        contrasts: 1,
-        is_last: true,
-    };
+    let judged = decided(Decision::Undecided);
     let caveats = judged.caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
     assert_eq!((caveats.order, caveats.load), (None, None));
     assert_eq!(caveats.others.len(), 2);

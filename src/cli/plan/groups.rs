@@ -72,13 +72,13 @@ fn groups(args: &GroupArgs, topology: &Topology) -> anyhow::Result<Vec<NamedGrou
             moved: None,
         });
     }
-    let exclusive = args.exclusive.iter().map(|text| ("exclusive", text));
-    let isolated = args.isolate.iter().map(|text| ("isolate", text));
-    for (kind, text) in exclusive.chain(isolated) {
+    let exclusive = args.exclusive.iter().map(|text| (text, false));
+    let isolated = args.isolate.iter().map(|text| (text, true));
+    for (text, is_isolated) in exclusive.chain(isolated) {
+        let kind = if is_isolated { "isolate" } else { "exclusive" };
         let about = || format!("--{kind} {text}");
         let placement: Placement = text.parse().with_context(about)?;
         let place = placement.realise(topology).with_context(about)?;
-        let is_isolated = kind == "isolate";
         if is_isolated && topology.online.is_subset(&place.cpus) {
             bail!("{}: a CPU must be left for all others", about());
         }

@@ -175,10 +175,10 @@ fn set_cpus(
     is_isolated: bool,
     is_v1: bool,
 ) -> Result<(), LedgerError> {
-    if is_v1 && is_isolated {
-        return Err(LedgerError::NoIsolation);
-    }
     if is_v1 {
+        if is_isolated {
+            return Err(LedgerError::NoIsolation);
+        }
         // No task may enter before it has memory nodes, too.
         let around = group.parent().unwrap_or(group).join("cpuset.mems");
         let nodes = System::read(&around).unwrap_or_default();
