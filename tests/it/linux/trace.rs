@@ -48,13 +48,15 @@ pub(super) fn number(seen: &Value, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("{name}: {seen}"))
 }
 
-/// Is `figure` within three thousandths of `truth`, or two of it? Beside others the
-/// kernel has been seen to leave out seven switches of 4,608.
+/// Is a number of switches, in truth `truth`, right but for three thousandths of
+/// `all` switches? Beside others the kernel leaves some out, and these may all be
+/// of one kind: it has been seen to leave out 14 preemptions of 4,505, of 24,000
+/// switches.
 #[track_caller]
-fn assert_close(figure: u64, truth: u64, what: &str) {
+fn assert_close(figure: u64, truth: u64, all: u64, what: &str) {
     let far = figure.abs_diff(truth);
     assert!(
-        far <= (3 * truth / 1000).max(2),
+        far <= (3 * all / 1000).max(2),
         "{what}: {figure}, in truth {truth}"
     );
 }
@@ -89,9 +91,9 @@ fn switches_are_those_that_the_kernel_counts() {
         assert_eq!(seen["lost"], 0, "{seen}");
         let truth = number(&seen, "kernel_switches");
         assert!(truth > 20_000, "{seen}");
-        assert_close(number(&seen, "leavings"), truth, tier);
+        assert_close(number(&seen, "leavings"), truth, truth, tier);
         let involuntary = number(&seen, "kernel_involuntary");
-        assert_close(number(&seen, "preemptions"), involuntary, tier);
+        assert_close(number(&seen, "preemptions"), involuntary, truth, tier);
         // The kernel leaves out a switch of other threads now and then, more
         // often where many begin and end. On one guest (6.18) perf and ftrace
         // lack nearly every switch from idle of the second CPU, which BPF has.
@@ -190,7 +192,7 @@ fn a_storm_of_processes_is_followed() {
         check_sound(&seen);
         assert_eq!(seen["end"], "Status(0)", "{seen}");
         if tier != "proc" && seen["lost"] == 0 {
-            assert_close(number(&seen, "ended"), 3001, tier);
+            assert_close(number(&seen, "ended"), 3001, 3001, tier);
         }
     }
 }
