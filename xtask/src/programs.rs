@@ -58,6 +58,8 @@ pub(crate) struct Used {
     pub(crate) crates: usize,
     /// What each test took.
     pub(crate) tests: Seconds,
+    /// Tests that failed beside others and passed alone.
+    pub(crate) unstable: Vec<String>,
 }
 
 impl Used {
@@ -66,6 +68,7 @@ impl Used {
         self.cpu += other.cpu;
         self.crates += other.crates;
         self.tests.extend(other.tests);
+        self.unstable.extend(other.unstable);
     }
 }
 

@@ -144,6 +144,10 @@ impl Table {
             minutes(cpu)
         ));
         lines.extend(self.left_out.iter().cloned());
+        let unstable = self.steps.iter().flat_map(|step| &step.used.unstable);
+        lines.extend(unstable.map(|name| {
+            format!("UNSTABLE: {name}: it failed beside others and passed alone: mend the test")
+        }));
         lines.extend(self.slowest());
         lines.join("\n")
     }
@@ -209,12 +213,17 @@ mod tests {
             None
         );
         table.leave_out("three", "nobody asked");
+        table.steps[0].used.unstable.push("it a::b".to_owned());
         let text = table.text();
         assert!(
             text.contains("two                                  0:00     0:00   FAILED"),
             "{text}"
         );
         assert!(text.contains("not run: three: nobody asked"), "{text}");
+        assert!(
+            text.contains("UNSTABLE: it a::b: it failed beside"),
+            "{text}"
+        );
         let error = table.finish().unwrap_err().to_string();
         assert_eq!(error, "1 of the checks failed:\nno disk");
     }
