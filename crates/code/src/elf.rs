@@ -18,7 +18,7 @@ use super::{Arch, Code};
 type Elf<'data> = ElfFile64<'data, Endianness>;
 
 /// Functions that are kept at most.
-const MOST_FUNCTIONS: usize = 4_000_000;
+const MAX_FUNCTIONS: usize = 4_000_000;
 /// Bytes of names for each byte of the file.
 const NAMES_PER_BYTE: usize = 4;
 
@@ -233,7 +233,7 @@ fn functions(file: &Elf<'_>, layout: &Layout) -> Result<Vec<Function>, ElfError>
             let start = layout.placed(section, symbol.address())?;
             Some((start, symbol.elf_symbol().st_size(endian), name))
         })
-        .take(MOST_FUNCTIONS)
+        .take(MAX_FUNCTIONS)
         .map(|(start, size, name)| {
             room = room
                 .checked_sub(name.len())

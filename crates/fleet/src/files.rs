@@ -23,7 +23,7 @@ use pinwise_record::RecordError;
 /// Largest file that is read, bytes; a trace's record may be long.
 const LARGEST: u64 = 256 * 1024 * 1024;
 /// Names that are tried for a file that is being written.
-const MOST_TEMPORARY: usize = 10_000;
+const MAX_TEMPORARY: usize = 10_000;
 /// Mode of folders that are made above a fleet's.
 const ABOVE: Mode = Mode::from_raw_mode(0o755);
 /// Bit of a mode: what is made in a folder has its group.
@@ -353,7 +353,7 @@ impl Folder {
 
     fn write_beside(&self, name: &str, content: &[u8], readers: Readers) -> io::Result<String> {
         let name = one(name)?;
-        for number in 0..MOST_TEMPORARY {
+        for number in 0..MAX_TEMPORARY {
             let beside = format!(".{name}.{}-{number}", std::process::id());
             let mut file = match self.make_file(&beside, readers) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,

@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 /// Most nodes of a list.
-pub const MOST_NODES: usize = 100_000;
+pub const MAX_NODES: usize = 100_000;
 /// Longest name of a node.
 const LONGEST_NAME: usize = 200;
 /// Most digits of a number.
-const MOST_DIGITS: usize = 9;
+const MAX_DIGITS: usize = 9;
 
 /// What is wrong with a list, in words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +41,7 @@ pub fn is_plain(name: &str) -> bool {
 ///
 /// # Errors
 /// [`HostlistError`] where it is no list, is empty, has more than
-/// [`MOST_NODES`], or names what cannot be a node's name.
+/// [`MAX_NODES`], or names what cannot be a node's name.
 pub fn expand(list: &str) -> Result<Vec<String>, HostlistError> {
     let bad = |reason: String| HostlistError {
         list: list.to_owned(),
@@ -59,8 +59,8 @@ pub fn expand(list: &str) -> Result<Vec<String>, HostlistError> {
             if seen.insert(name.clone()) {
                 nodes.push(name);
             }
-            if nodes.len() > MOST_NODES {
-                return Err(bad(format!("more than {MOST_NODES} nodes")));
+            if nodes.len() > MAX_NODES {
+                return Err(bad(format!("more than {MAX_NODES} nodes")));
             }
         }
     }
@@ -75,7 +75,7 @@ pub fn compress(nodes: &[String]) -> String {
         let split = node.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let (stem, digits) = node.split_at(split);
         let number = digits.parse::<u64>().ok();
-        let number = number.filter(|_| digits.len() <= MOST_DIGITS);
+        let number = number.filter(|_| digits.len() <= MAX_DIGITS);
         let (stem, number) = match number {
             Some(number) => (stem, Some(number)),
             None => (node.as_str(), None),
@@ -169,8 +169,8 @@ fn names(part: &str) -> Result<Vec<String>, String> {
     while let Some((before, after)) = rest.split_once('[') {
         let (inside, behind) = after.split_once(']').unwrap_or((after, ""));
         let numbers = numbers(inside)?;
-        if found.len().saturating_mul(numbers.len()) > MOST_NODES {
-            return Err(format!("more than {MOST_NODES} nodes"));
+        if found.len().saturating_mul(numbers.len()) > MAX_NODES {
+            return Err(format!("more than {MAX_NODES} nodes"));
         }
         let extended = found.iter().flat_map(|stem| {
             let with = |number: &String| format!("{stem}{before}{number}");
@@ -195,8 +195,8 @@ fn numbers(inside: &str) -> Result<Vec<String>, String> {
         if low > high {
             return Err(format!("{word} is a reversed range"));
         }
-        if high - low >= MOST_NODES as u64 || found.len() > MOST_NODES {
-            return Err(format!("more than {MOST_NODES} nodes"));
+        if high - low >= MAX_NODES as u64 || found.len() > MAX_NODES {
+            return Err(format!("more than {MAX_NODES} nodes"));
         }
         let width = first.len();
         found.extend((low..=high).map(|number| format!("{number:0width$}")));
@@ -206,7 +206,7 @@ fn numbers(inside: &str) -> Result<Vec<String>, String> {
 
 fn number(word: &str) -> Result<u64, String> {
     let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
-    if !is_number || word.len() > MOST_DIGITS {
+    if !is_number || word.len() > MAX_DIGITS {
         return Err(format!("'{word}' is not the number of a node"));
     }
     word.parse()

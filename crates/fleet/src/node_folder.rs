@@ -17,7 +17,7 @@ use pinwise_record::{
 };
 
 /// Attempts of one node; more are a mistake somewhere.
-const MOST_ATTEMPTS: u32 = 10_000;
+const MAX_ATTEMPTS: u32 = 10_000;
 
 /// An attempt that has begun.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -182,7 +182,7 @@ impl NodeFolder {
             ..begun
         };
         let newest = attempts(&folder)?.last().map_or(0, |&(attempt, _)| attempt);
-        for attempt in newest + 1..=MOST_ATTEMPTS {
+        for attempt in newest + 1..=MAX_ATTEMPTS {
             begun.attempt = attempt;
             let name = format!("begun-{attempt}.json");
             if folder.put(&name, &json(&begun), How::First, Readers::Group)? {
@@ -391,7 +391,7 @@ fn attempts(folder: &Folder) -> Result<Vec<(u32, bool)>, FolderError> {
     let names = folder.names()?;
     let number = |name: &str, prefix: &str| {
         let digits = name.strip_prefix(prefix)?.strip_suffix(".json")?;
-        digits.parse::<u32>().ok().filter(|n| *n <= MOST_ATTEMPTS)
+        digits.parse::<u32>().ok().filter(|n| *n <= MAX_ATTEMPTS)
     };
     let has_ended = |n: u32| names.contains(&format!("ended-{n}.json"));
     let begun = names.iter().filter_map(|name| number(name, "begun-"));

@@ -24,11 +24,11 @@ const LONGEST_FILE: u64 = 16 * 1024;
 /// Longest value, characters.
 const LONGEST: usize = 400;
 /// How many distinct values are listed if CPUs differ.
-const MOST_MIXED: usize = 4;
+const MAX_VALUES_SHOWN: usize = 4;
 /// Names in a folder that are looked at.
-const MOST_NAMES: usize = 65_536;
+const MAX_NAMES: usize = 65_536;
 /// Idle states that are looked at.
-const MOST_STATES: usize = 16;
+const MAX_STATES: usize = 16;
 
 const GIB: u64 = 1 << 30;
 const CPU: &str = "sys/devices/system/cpu";
@@ -123,7 +123,7 @@ impl Node<'_> {
             return Vec::new();
         };
         let mut names: Vec<String> = entries
-            .take(MOST_NAMES)
+            .take(MAX_NAMES)
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .collect();
         names.sort_unstable();
@@ -157,11 +157,11 @@ impl Node<'_> {
         if values.len() <= 1 {
             return values.into_keys().next();
         }
-        let shown = values.iter().take(MOST_MIXED);
+        let shown = values.iter().take(MAX_VALUES_SHOWN);
         let shown: Vec<String> = shown
             .map(|(text, cpus)| format!("{text} ({cpus})"))
             .collect();
-        let others = if values.len() > MOST_MIXED {
+        let others = if values.len() > MAX_VALUES_SHOWN {
             ", …"
         } else {
             ""
@@ -248,7 +248,7 @@ impl Node<'_> {
                 self.text(&format!("{CPU}/cpu{cpu}/cpuidle/state{number}/{file}"))
             };
             let mut deepest = None;
-            for number in 0..MOST_STATES {
+            for number in 0..MAX_STATES {
                 let Some(name) = state(number, "name") else {
                     break;
                 };

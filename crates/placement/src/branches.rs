@@ -39,7 +39,7 @@ pub struct Branches(pub Vec<Branch>);
 /// Linux has no more than 1,024.
 const DEEPEST: usize = 1030;
 /// More units than CPUs can be numbered are no machine's.
-const MOST_UNITS: usize = 1_000_000;
+const MAX_UNITS: usize = 1_000_000;
 
 impl Branches {
     /// Reads the text after `tree:`.
@@ -83,7 +83,7 @@ fn branch(word: &str) -> Result<Branch, String> {
     let odd = || format!("'{word}' is not a number of units such as 2l, 4c or 1t");
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = word.split_at(digits);
-    let units = number.parse().ok().filter(|n| (1..=MOST_UNITS).contains(n));
+    let units = number.parse().ok().filter(|n| (1..=MAX_UNITS).contains(n));
     let units = units.ok_or_else(odd)?;
     let mut letters = rest.chars();
     let level = letters.next().and_then(level_of).ok_or_else(odd)?;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use pinwise_format::trimmed;
 
 /// What the kernel takes, µs.
-const LEAST_QUOTA_US: u64 = 1000;
+const MIN_QUOTA_US: u64 = 1000;
 const PERIODS_US: std::ops::RangeInclusive<u64> = 1000..=1_000_000;
 /// More CPUs' worth than any machine has.
-const MOST_CPUS: f64 = 100_000.0;
+const MAX_CPUS: f64 = 100_000.0;
 
 /// CPU time that all threads together may use in each period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl CpuLimit {
     /// # Errors
     /// [`LimitError`] where the kernel would not take it.
     pub fn new(cpus: f64, period: Duration) -> Result<Self, LimitError> {
-        if !(cpus > 0.0 && cpus <= MOST_CPUS) {
+        if !(cpus > 0.0 && cpus <= MAX_CPUS) {
             return Err(LimitError::Cpus);
         }
         let period_us = u64::try_from(period.as_micros()).unwrap_or(u64::MAX);
@@ -52,7 +52,7 @@ impl CpuLimit {
         }
         let quota = Duration::from_micros(period_us).mul_f64(cpus).as_micros();
         let quota_us = u64::try_from(quota).unwrap_or(u64::MAX);
-        if quota_us < LEAST_QUOTA_US {
+        if quota_us < MIN_QUOTA_US {
             return Err(LimitError::Little);
         }
         Ok(Self {

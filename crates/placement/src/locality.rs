@@ -71,7 +71,7 @@ impl Locality {
 
 /// What to write instead of a device that does not exist.
 fn hint(topology: &Topology, wanted: &str) -> String {
-    const MOST: usize = 8;
+    const MAX_LISTED: usize = 8;
     let named = topology
         .devices
         .iter()
@@ -86,7 +86,7 @@ fn hint(topology: &Topology, wanted: &str) -> String {
     }
     match names.len() {
         0 => " (it reports none on the PCI bus)".to_owned(),
-        count if count <= MOST => format!(" (it has {})", names.join(", ")),
+        count if count <= MAX_LISTED => format!(" (it has {})", names.join(", ")),
         count => format!(" (`pinwise topology` lists {count})"),
     }
 }

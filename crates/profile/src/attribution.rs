@@ -18,9 +18,9 @@ const FEWEST_REPEATS: usize = 3;
 /// Relative standard deviation from run to run that is assumed of fewer.
 const ASSUMED_SPREAD: f64 = 0.03;
 /// Differences of less are none.
-const LEAST_EFFECT: f64 = 0.01;
+const MIN_EFFECT: f64 = 0.01;
 /// Time away from memory is a control where it has this many samples …
-const LEAST_CONTROL: f64 = 30.0;
+const MIN_CONTROL: f64 = 30.0;
 /// … and this share of the time in code that was read.
 const CONTROL_SHARE: f64 = 0.1;
 
@@ -267,7 +267,7 @@ impl Model {
         let total = account(WHOLE, 1.0, errors[WHOLE]);
         let elapsed = |side: usize| (sides[side][CPU] + sides[side][IDLE]) / self.lanes;
         let is_difference = total.value.abs() > NORMAL * errors[WHOLE]
-            && total.value.abs() >= LEAST_EFFECT * elapsed(0);
+            && total.value.abs() >= MIN_EFFECT * elapsed(0);
         let parts = (0..WHOLE).filter_map(|at| {
             let (kind, is_known) = self.kind(at)?;
             let share = is_known && is_difference;

@@ -52,7 +52,7 @@ impl BlockedProcess {
 }
 
 /// Processes that are told apart at most.
-const MOST: usize = 1_000;
+const MAX_PROCESSES: usize = 1_000;
 
 /// Looks at the blocked threads of all processes.
 #[derive(Debug, Default)]
@@ -63,9 +63,9 @@ pub(crate) struct Blocked {
 impl Blocked {
     /// A look found a thread of this name blocked.
     pub(crate) fn add(&mut self, process: Tid, thread: Tid, name: &str, what: BlockedIn) {
-        if self.by_process.len() >= MOST && !self.by_process.contains_key(&process) {
+        if self.by_process.len() >= MAX_PROCESSES && !self.by_process.contains_key(&process) {
             // Those that are blocked for long were seen more often.
-            let kept = self.take_ranked().into_iter().take(MOST / 2);
+            let kept = self.take_ranked().into_iter().take(MAX_PROCESSES / 2);
             self.by_process = kept.map(|seen| (seen.process, seen)).collect();
         }
         let seen = self.by_process.entry(process).or_default();
@@ -100,7 +100,7 @@ mod tests {
             blocked.add(process, process, "child", BlockedIn::Child);
         }
         let all = blocked.take_ranked();
-        assert!(all.len() <= MOST);
+        assert!(all.len() <= MAX_PROCESSES);
         assert_eq!((all[0].process, all[0].total()), (7, 4));
         assert_eq!(all[0].name, "server");
         let looks: Vec<(BlockedIn, u64)> = all[0].looks.clone().into_iter().collect();

@@ -58,7 +58,7 @@ pub use merge::Merger;
 pub use migrations::Migrations;
 pub use summary::{
     Avoidable, Blame, Causes, CoreSummary, CpuSlices, CpuSpans, CpuSummary, EPISODE_NS,
-    IdleWaiting, LeftOut, MOST_PACKED, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingSpan,
+    IdleWaiting, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingSpan,
     SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitSpans, Waits, Why,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};

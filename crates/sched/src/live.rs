@@ -24,7 +24,7 @@ pub use occupant::Occupant;
 
 /// Threads that are kept at most; beyond it those that did nothing since the
 /// last frame go first, and new ones are not taken in.
-pub const MOST_THREADS: usize = 1 << 17;
+pub const MAX_THREADS: usize = 1 << 17;
 
 /// What a [`Live`] is asked to show.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +131,7 @@ impl Live {
     /// A thread to be changed; it is taken in where it is new and there is
     /// room.
     fn thread(&mut self, tid: Tid) -> Option<&mut Thread> {
-        if tid <= IDLE || (self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&tid)) {
+        if tid <= IDLE || (self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&tid)) {
             return None;
         }
         Some(self.threads.entry(tid).or_default())
@@ -312,7 +312,7 @@ impl Live {
         let frame = frame::draw(self, now_ns.saturating_sub(since_ns));
         self.moves = Migrations::default();
         self.cpus.start_anew(now_ns);
-        let is_full = self.threads.len() >= MOST_THREADS;
+        let is_full = self.threads.len() >= MAX_THREADS;
         self.threads
             .retain(|_, thread| thread.stays_for_next_frame(is_full));
         frame

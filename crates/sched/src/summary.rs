@@ -274,7 +274,7 @@ pub struct CoreSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     /// Every slice of followed threads; `None` where there were more than
-    /// [`MOST_PACKED`].
+    /// [`MAX_PACKED`].
     pub packed: Option<PackedSlices>,
     /// The longest waits; `None` where the source does not see switches.
     pub waits: Option<WaitSpans>,
@@ -287,7 +287,7 @@ pub struct Timeline {
 }
 
 /// Slices kept at most: some 7 bytes each.
-pub const MOST_PACKED: usize = 2_000_000;
+pub const MAX_PACKED: usize = 2_000_000;
 
 /// Shorter waits are not kept one by one.
 pub const SHORTEST_WAIT_NS: u64 = 10_000;

@@ -11,7 +11,7 @@ use super::bytes::{ByteOrder, Bytes};
 /// Longest description that is looked at.
 const LONGEST: usize = 64 * 1024;
 /// More fields than any tracepoint has.
-const MOST_FIELDS: usize = 128;
+const MAX_FIELDS: usize = 128;
 
 /// A tracepoint's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Format {
         Ok(Self {
             name: value("name:").ok_or(FormatError::NoName)?.to_owned(),
             id: id.ok_or(FormatError::NoId)?,
-            fields: fields.take(MOST_FIELDS).map(Declared::parse).collect(),
+            fields: fields.take(MAX_FIELDS).map(Declared::parse).collect(),
             states: value("print fmt:").and_then(States::parse),
         })
     }

@@ -2,12 +2,12 @@
 //! byte, the lowest first, the top bit set on all but the last.
 
 /// Bytes that a number takes at most.
-const MOST_BYTES: usize = 10;
+const MAX_BYTES: usize = 10;
 
 /// Appends numbers.
 pub fn put_varints<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
     for mut number in numbers {
-        let mut taken = [0; MOST_BYTES];
+        let mut taken = [0; MAX_BYTES];
         let mut at = 0;
         while number >= 0x80 {
             taken[at] = number.to_le_bytes()[0] | 0x80;
@@ -23,7 +23,7 @@ pub fn put_varints<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
 /// large for 64 bits.
 pub fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
-    for at in 0..MOST_BYTES {
+    for at in 0..MAX_BYTES {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
         let part = u64::from(byte & 0x7f);
@@ -75,6 +75,6 @@ mod tests {
         assert_eq!(take_varint(&mut &[0xffu8; 10][..]), None);
         let mut largest = Vec::new();
         put_varints(&mut largest, [u64::MAX]);
-        assert_eq!(largest.len(), MOST_BYTES);
+        assert_eq!(largest.len(), MAX_BYTES);
     }
 }

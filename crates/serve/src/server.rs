@@ -38,7 +38,7 @@ const PLACES: usize = 64;
 const REFUSALS: usize = 16;
 /// Bytes of a request's head.
 const LARGEST_HEAD: usize = 16 << 10;
-const MOST_HEADERS: usize = 64;
+const MAX_HEADERS: usize = 64;
 /// How long a request's head may take.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// How long an answer may take that is not live.
@@ -193,7 +193,7 @@ async fn converse(stream: TcpStream, router: Router) {
     http.timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_buf_size(LARGEST_HEAD)
-        .max_headers(MOST_HEADERS)
+        .max_headers(MAX_HEADERS)
         .keep_alive(false);
     let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(marked));
     tokio::pin!(connection);

@@ -16,7 +16,7 @@ use super::{Chain, Differ, OwnerOfPeer, Site};
 use pinwise_store::StoreError;
 
 /// Most other users whose attempts are reported.
-const MOST_STRANGERS: usize = 16;
+const MAX_STRANGERS: usize = 16;
 
 /// What all answers are made of.
 pub(super) struct AppState {
@@ -79,7 +79,7 @@ impl AppState {
         // Nobody known is one who was gone before it was looked.
         if !is_served && let Some(user) = owner {
             let mut strangers = lock(&self.strangers);
-            if strangers.len() < MOST_STRANGERS && strangers.insert(user) {
+            if strangers.len() < MAX_STRANGERS && strangers.insert(user) {
                 (self.warn)(&format!(
                     "user {user} of this machine connected and was refused (only user {} is answered)",
                     self.user

@@ -85,18 +85,18 @@ impl Demand {
         workload: &str,
         checker: &Checker<'_>,
     ) -> Result<(), DescriptionError> {
-        const MOST_GB: f64 = 1e6;
-        const MOST_TIMES: f64 = 1e9;
+        const MAX_GB_PER_S: f64 = 1e6;
+        const MAX_PER_S: f64 = 1e9;
         let key = |name: &str| format!("{workload}.demand.{name}");
         for (name, value, most) in [
             ("serial", self.serial, 1.0),
             ("issue_share", self.issue_share, 1.0),
             ("memory_share", self.memory_share, 1.0),
             ("cache_share", self.cache_share, 1.0),
-            ("gb_per_s", self.gb_per_s, MOST_GB),
-            ("reuse_gb_per_s", self.reuse_gb_per_s, MOST_GB),
-            ("exchanges_per_s", self.exchanges_per_s, MOST_TIMES),
-            ("barriers_per_s", self.barriers_per_s, MOST_TIMES),
+            ("gb_per_s", self.gb_per_s, MAX_GB_PER_S),
+            ("reuse_gb_per_s", self.reuse_gb_per_s, MAX_GB_PER_S),
+            ("exchanges_per_s", self.exchanges_per_s, MAX_PER_S),
+            ("barriers_per_s", self.barriers_per_s, MAX_PER_S),
             ("imbalance", self.imbalance, 1.0),
             ("migration", self.migration, 1000.0),
             ("unexplained_sd", self.unexplained_sd, 2.0),

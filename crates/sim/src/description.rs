@@ -231,12 +231,12 @@ impl Checker<'_> {
 
 /// A section may know dozens of keys: of many, only the nearest is named.
 fn shorten_message(message: &str) -> String {
-    const MOST_NAMED: usize = 10;
+    const MAX_NAMED: usize = 10;
     let Some((wrong, known)) = message.split_once(", expected one of ") else {
         return message.to_owned();
     };
     let known: Vec<&str> = known.split(", ").collect();
-    if known.len() <= MOST_NAMED {
+    if known.len() <= MAX_NAMED {
         return message.to_owned();
     }
     let name = wrong.split('`').nth(1).unwrap_or(wrong);

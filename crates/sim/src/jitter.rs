@@ -16,7 +16,7 @@ use pinwise_sched::jitter::{Cause, ExplainedGap, Gap};
 use pinwise_topology::{CpuSet, Topology};
 
 /// All causes of a CPU together, a second: more would take longer than the real ones.
-const MOST_PER_S: f64 = 10_000.0;
+const MAX_PER_S: f64 = 10_000.0;
 /// Gaps handed on at once.
 const BATCH: usize = 4096;
 
@@ -92,8 +92,8 @@ impl RawJitter {
         let causes = self.cause.into_iter().enumerate();
         let causes = causes.map(|(at, raw)| raw.check(at, topology, checker));
         let causes = causes.collect::<Result<_, _>>()?;
-        if all > MOST_PER_S {
-            let reason = format!("{all} a second together must be at most {MOST_PER_S}");
+        if all > MAX_PER_S {
+            let reason = format!("{all} a second together must be at most {MAX_PER_S}");
             return Err(checker.bad("jitter.cause.rate", &reason));
         }
         Ok(Jitter {

@@ -9,7 +9,7 @@ use pinwise_stats::normal;
 
 /// Bursts and level shifts followed during one run. Where the runs are longer
 /// by far, the rest is left out: a mean of a nanosecond must not take years.
-const MOST_CHANGES: usize = 10_000;
+const MAX_CHANGES: usize = 10_000;
 
 /// Noise with its state.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Noise {
 
     fn foreign_cpus(&mut self, now_s: f64, chance: &mut impl Rng) -> Option<f64> {
         let load = self.parts.load.as_ref()?;
-        for _ in 0..MOST_CHANGES {
+        for _ in 0..MAX_CHANGES {
             if now_s < self.load.0 {
                 break;
             }
@@ -112,7 +112,7 @@ impl Noise {
         let Some(bursts) = &self.parts.bursts else {
             return 1.0;
         };
-        for _ in 0..MOST_CHANGES {
+        for _ in 0..MAX_CHANGES {
             if now_s < self.burst.0 {
                 break;
             }
@@ -131,7 +131,7 @@ impl Noise {
         let Some(shifts) = &self.parts.level_shifts else {
             return 1.0;
         };
-        for _ in 0..MOST_CHANGES {
+        for _ in 0..MAX_CHANGES {
             if now_s < self.level.0 {
                 break;
             }

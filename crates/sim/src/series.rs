@@ -28,7 +28,7 @@ pub(super) struct Series {
 }
 
 /// A series of fewer runs repeats itself too soon.
-const LEAST_RUNS: usize = 10;
+const MIN_RUNS: usize = 10;
 
 /// Longest series read, and most memory for unpacking it: a packed file of a
 /// few kilobytes may unpack to any size.
@@ -110,12 +110,9 @@ pub(super) fn parse(bytes: &[u8], arm: Option<u32>) -> Result<Series, BadLine> {
             .ok_or_else(|| (line, "'wall' is not a time above 0".to_owned()))?;
         rows.push((time, user.and_then(number), sys.and_then(number)));
     }
-    if rows.len() < LEAST_RUNS {
+    if rows.len() < MIN_RUNS {
         let found = rows.len();
-        return Err((
-            1,
-            format!("{found} runs are too few (at least {LEAST_RUNS})"),
-        ));
+        return Err((1, format!("{found} runs are too few (at least {MIN_RUNS})")));
     }
     let times: Vec<f64> = rows.iter().map(|row| row.0).collect();
     let median = pinwise_stats::describe::quantile(&times, 0.5);

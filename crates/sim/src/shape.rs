@@ -10,8 +10,8 @@ use pinwise_topology::{
 };
 
 /// Slowest and fastest kind, over each other.
-const LEAST_SPEED: f64 = 0.01;
-const MOST_SPEED: f64 = 100.0;
+const MIN_SPEED: f64 = 0.01;
+const MAX_SPEED: f64 = 100.0;
 
 /// `[[kind]]`: CPUs that are as fast as one another.
 #[derive(Debug, Clone, Deserialize)]
@@ -48,7 +48,7 @@ enum RawDeviceKind {
 }
 
 /// Root complexes have buses 0 to 255; a device is on each.
-const MOST_DEVICES: usize = 255;
+const MAX_DEVICES: usize = 255;
 
 /// The keys that say which CPUs there are.
 #[derive(Debug, Clone, Copy)]
@@ -107,8 +107,8 @@ impl Shape<'_> {
         checker: &Checker<'_>,
         present: &CpuSet,
     ) -> Result<Vec<Device>, DescriptionError> {
-        if self.devices.len() > MOST_DEVICES {
-            let reason = format!("at most {MOST_DEVICES} devices can be described");
+        if self.devices.len() > MAX_DEVICES {
+            let reason = format!("at most {MAX_DEVICES} devices can be described");
             return Err(checker.bad("device", &reason));
         }
         let mut devices = Vec::new();
@@ -146,7 +146,7 @@ impl Shape<'_> {
         let mut described = CpuSet::new();
         for (number, kind) in self.kinds.iter().enumerate() {
             let key = |name: &str| format!("kind[{number}].{name}");
-            checker.within(&key("speed"), kind.speed, LEAST_SPEED, MOST_SPEED)?;
+            checker.within(&key("speed"), kind.speed, MIN_SPEED, MAX_SPEED)?;
             let cpus = listed(checker, &key("cpus"), Some(&kind.cpus), present)?;
             let cpus = cpus.unwrap_or_default();
             let both = described.intersection(&cpus);

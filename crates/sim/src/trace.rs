@@ -27,7 +27,7 @@ use threads::{Thread, Threads};
 const BATCH: usize = 4096;
 /// Rounds without an event that are emitted one by one; a time without end is
 /// emitted as one.
-const MOST_SILENT_ROUNDS: u32 = 100;
+const MAX_SILENT_ROUNDS: u32 = 100;
 
 /// Why a tier is not available on this machine.
 fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
@@ -301,7 +301,7 @@ impl EventWriter<'_> {
             }
             silent += 1;
             let rounds = match silent {
-                0..MOST_SILENT_ROUNDS => 1,
+                0..MAX_SILENT_ROUNDS => 1,
                 _ => (time_ns - round_ns) / self.round_ns + 1,
             };
             self.next_round_ns = round_ns.saturating_add(rounds.saturating_mul(self.round_ns));

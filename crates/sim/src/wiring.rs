@@ -205,7 +205,7 @@ impl Prober for SimulatedMachine {
 }
 
 /// Batches that may be lost before a probe gives up.
-const MOST_LOST: usize = 100_000;
+const MAX_LOST: usize = 100_000;
 
 /// One call of `probe`.
 struct Call<'a> {
@@ -236,7 +236,7 @@ impl Call<'_> {
             // CPUs that take turns may lose every batch, and batches of no
             // length would then go on for ever.
             tries += 1;
-            if tries > MOST_LOST + self.batches {
+            if tries > MAX_LOST + self.batches {
                 spent_s = self.limit_s;
                 break;
             }

@@ -65,7 +65,7 @@ pub enum WorldNoise {
 /// Noise of a world unless another is asked for.
 const USUAL_SD: f64 = 0.03;
 /// Figures that are tried to meet the spread that was drawn.
-const MOST_TRIES: u32 = 24;
+const MAX_TRIES: u32 = 24;
 
 /// Shapes of machines that are or were sold, 8 to 384 CPUs: packages, nodes of
 /// each, last-level caches of each, cores of each, CPUs of each.
@@ -126,7 +126,7 @@ pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> S
     let wanted = (0.05f64.ln() * (1.0 - chance.random::<f64>())).exp();
     let mut drawn = Drawn::new(world, family, &hardware, threads, &mut chance);
     let mut best = (f64::INFINITY, String::new());
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_TRIES {
         // The unexplained part is no structure: it is left out of the judgement.
         let structure = drawn.without_unexplained();
         let spread = hardware.spread(&text(world, seed, topology, threads, &structure));

@@ -13,7 +13,7 @@ use super::{
 
 /// Linux has no more NUMA nodes (`MAX_NUMNODES` where it is largest). They may
 /// stand within each other, so this also bounds the depth of the tree.
-pub(super) const MOST_NODES: usize = 1024;
+pub(super) const MAX_NODES: usize = 1024;
 
 /// What is known of one CPU before units are formed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -374,9 +374,9 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
         }
         is_repeated
     });
-    if nodes.len() > MOST_NODES {
+    if nodes.len() > MAX_NODES {
         warnings.push(format!(
-            "{} NUMA nodes are more than any system has ({MOST_NODES}); all nodes are taken as one.",
+            "{} NUMA nodes are more than any system has ({MAX_NODES}); all nodes are taken as one.",
             nodes.len()
         ));
         nodes.clear();

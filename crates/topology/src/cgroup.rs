@@ -13,7 +13,7 @@ use super::{Capture, CpuSet, Quota, Restriction, Warning};
 /// cgroup file systems.
 const DEEPEST: usize = 64;
 const LONGEST_PATH: usize = 4096;
-const MOST_MOUNTS: usize = 64;
+const MAX_MOUNTS: usize = 64;
 
 /// Limits found in a capture.
 #[derive(Debug, Default)]
@@ -224,7 +224,7 @@ pub fn mounts(table: &str) -> impl Iterator<Item = Mount> {
             options: options.split(',').map(str::to_owned).collect(),
         })
     });
-    mounts.take(MOST_MOUNTS)
+    mounts.take(MAX_MOUNTS)
 }
 
 fn captured_mounts(capture: &Capture) -> impl Iterator<Item = Mount> {

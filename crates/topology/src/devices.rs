@@ -42,7 +42,7 @@ const INTEL: u16 = 0x8086;
 const CONSOLES: [u16; 3] = [0x4752, 0x515e, 0x5969];
 
 /// A warning names at most this many devices.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// What a device is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -400,8 +400,8 @@ pub(super) fn complete(
         .map(Device::name)
         .collect();
     if !lost.is_empty() {
-        let named = lost[..lost.len().min(MOST_NAMED)].join(", ");
-        let more = match lost.len().saturating_sub(MOST_NAMED) {
+        let named = lost[..lost.len().min(MAX_NAMED)].join(", ");
+        let more = match lost.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };

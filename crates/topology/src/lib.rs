@@ -313,7 +313,7 @@ impl Topology {
         let (mut topology, more) = Self::from_facts(facts);
         warnings.extend(more);
         warnings.extend(topology.read_links(capture));
-        (topology, at_most(warnings, MOST_WARNINGS))
+        (topology, at_most(warnings, MAX_WARNINGS))
     }
 
     /// Reads the units of a Linux system and what this process may use of them,
@@ -324,7 +324,7 @@ impl Topology {
         let (facts, mut warnings) = units::read(files);
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
-        (topology, at_most(warnings, MOST_WARNINGS))
+        (topology, at_most(warnings, MAX_WARNINGS))
     }
 
     /// Reads which CPUs the firmware calls the fastest, from a file of each CPU or several:
@@ -349,7 +349,7 @@ impl Topology {
         let (facts, mut warnings) = xml::read(text)?;
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
-        Ok((topology, at_most(warnings, MOST_WARNINGS)))
+        Ok((topology, at_most(warnings, MAX_WARNINGS)))
     }
 
     /// The CPU with this number.
@@ -484,7 +484,7 @@ impl Topology {
 
 /// A damaged report of a large machine is inconsistent at every CPU: what is reported must
 /// still be read by somebody.
-const MOST_WARNINGS: usize = 40;
+const MAX_WARNINGS: usize = 40;
 
 fn at_most(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {
     if warnings.len() > most {

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{CpuFacts, Facts, MOST_NODES, NodeFacts};
+use super::build::{CpuFacts, Facts, MAX_NODES, NodeFacts};
 use super::{Cache, CacheType, CpuSet, Identity};
 
 /// Why a synthetic description was refused.
@@ -42,7 +42,7 @@ pub enum SyntheticError {
     #[error("the description has more than {max} CPUs", max = CpuSet::MAX_CPU)]
     TooLarge,
     /// More NUMA nodes than any system has.
-    #[error("the description has more than {MOST_NODES} NUMA nodes")]
+    #[error("the description has more than {MAX_NODES} NUMA nodes")]
     TooManyNodes,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn parse(description: &str) -> Result<Facts, SyntheticError> {
         return Err(SyntheticError::NoPu);
     }
     let nodes = levels.iter().filter(|level| level.kind == Kind::Numa);
-    if nodes.map(|level| level.units).sum::<usize>() > MOST_NODES {
+    if nodes.map(|level| level.units).sum::<usize>() > MAX_NODES {
         return Err(SyntheticError::TooManyNodes);
     }
     let numbers = os_numbers(indexes, units)?;

@@ -8,7 +8,7 @@ use super::{Evidence, LevelKind, Wiring, WiringLevel};
 use pinwise_topology::CpuSet;
 
 /// The most CPUs that are judged this way.
-pub(super) const MOST: usize = 3;
+pub(super) const MAX_CPUS: usize = 3;
 
 /// What two CPUs share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

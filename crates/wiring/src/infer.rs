@@ -26,7 +26,7 @@ pub fn infer_by(evidence: &Evidence, thresholds: Thresholds) -> Wiring {
     if rows.len() < 2 {
         return cannot_tell("No pair of CPUs was measured.");
     }
-    if rows.len() <= few::MOST {
+    if rows.len() <= few::MAX_CPUS {
         return few::infer(evidence, &rows);
     }
     let logs = Logs::from_matrix(latency, &rows);

@@ -19,7 +19,7 @@ const EVEN_RATIO: f64 = 1.2;
 const RATIO_STEP: f64 = 0.05;
 /// The most that one contention figure may say, in units of ln(odds): one in
 /// fifty is wrong.
-const MOST: f64 = 4.0;
+const MAX_LOG_ODDS: f64 = 4.0;
 /// Before anything is measured, a pair is rather none of siblings.
 const PRIOR: f64 = -1.0;
 /// Evidence of a latency that one pair in ten has, or fewer.
@@ -196,7 +196,7 @@ impl Ratios {
         if ratio.is_nan() {
             return 0.0;
         }
-        ((ratio - EVEN_RATIO) / RATIO_STEP).clamp(-MOST, MOST)
+        ((ratio - EVEN_RATIO) / RATIO_STEP).clamp(-MAX_LOG_ODDS, MAX_LOG_ODDS)
     }
 
     /// The median within groups and between them.
@@ -272,7 +272,7 @@ impl Witness {
         Self {
             typical,
             step_ns,
-            near: (0.95 / share).ln().clamp(0.0, MOST),
+            near: (0.95 / share).ln().clamp(0.0, MAX_LOG_ODDS),
             nearest: (0..logs.len())
                 .map(|i| logs.row(i).iter().copied().fold(f64::INFINITY, f64::min))
                 .collect(),
@@ -286,11 +286,11 @@ impl Witness {
         }
         let nearest = self.nearest[i].max(self.nearest[j]);
         if latency > nearest + FARTHER.ln() {
-            return -MOST - 1.0;
+            return -MAX_LOG_ODDS - 1.0;
         }
         match self.typical {
             Some(typical) if are_alike(latency, typical, self.step_ns) => self.near,
-            Some(_) => -MOST / 2.0,
+            Some(_) => -MAX_LOG_ODDS / 2.0,
             None => 0.0,
         }
     }

@@ -8,7 +8,7 @@ use pinwise_machine::linux::{capture_folder, read_host_facts, read_isolation};
 use pinwise_topology::{Topology, interrupts};
 
 /// More files or deeper folders only make a run slower.
-const MOST_FILES: usize = 24;
+const MAX_FILES: usize = 24;
 const DEEPEST: usize = 8;
 
 /// Reads any bytes.
@@ -19,7 +19,7 @@ pub(crate) fn run(text: &[u8]) {
     // Only the look of the text form is borrowed: its reader is the target
     // `capture`, and does not list paths.
     let folder = crate::invariants::folder();
-    for line in text.lines().take(MOST_FILES) {
+    for line in text.lines().take(MAX_FILES) {
         if let Some((path, content)) = line.split_once('\t')
             && let Some(path) = inside(folder.path(), path)
         {

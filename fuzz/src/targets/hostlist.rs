@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pinwise_fleet::hostlist::{MOST_NODES, compress, expand, is_plain};
+use pinwise_fleet::hostlist::{MAX_NODES, compress, expand, is_plain};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
@@ -13,7 +13,7 @@ pub(crate) fn run(text: &[u8]) {
     let Ok(nodes) = expand(text) else {
         return;
     };
-    assert!(!nodes.is_empty() && nodes.len() <= MOST_NODES);
+    assert!(!nodes.is_empty() && nodes.len() <= MAX_NODES);
     assert!(nodes.iter().all(|node| is_plain(node)));
     let set: BTreeSet<&String> = nodes.iter().collect();
     assert_eq!(set.len(), nodes.len());

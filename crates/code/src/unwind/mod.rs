@@ -19,7 +19,7 @@ use super::Arch;
 /// 0 to 31.
 const REGISTERS: usize = 32;
 /// Operations of an expression at most.
-const MOST_OPERATIONS: u32 = 1_000;
+const MAX_OPERATIONS: u32 = 1_000;
 /// arm64: bits of an address; the others may sign it (pointer authentication).
 const ADDRESS_BITS: u32 = 48;
 
@@ -290,7 +290,7 @@ impl Frame<'_> {
     fn evaluate(&self, expression: UnwindExpression<usize>, first: Option<u64>) -> Option<u64> {
         let Expression(bytes) = self.tables.expression(expression)?;
         let mut evaluation = gimli::Evaluation::new(bytes, self.rule.encoding());
-        evaluation.set_max_iterations(MOST_OPERATIONS);
+        evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(first) = first {
             evaluation.set_initial_value(first);
         }

@@ -23,11 +23,11 @@ use crate::Arch;
 const LARGEST: u64 = 64 << 20;
 const LONGEST_NAMES: u64 = 1 << 16;
 /// Program and section headers at most.
-const MOST_HEADERS: usize = 4096;
+const MAX_HEADERS: usize = 4096;
 /// Entries of an index that is made here.
-const MOST_ENTRIES: usize = 4_000_000;
+const MAX_ENTRIES: usize = 4_000_000;
 /// Functions that are looked at for frame pointers.
-const MOST_LOOKED_AT: usize = 500;
+const MAX_SAMPLED: usize = 500;
 /// Longer entries are not used, bytes: real ones have a few hundred.
 const LONGEST_ENTRY: usize = 64 << 10;
 
@@ -187,7 +187,7 @@ impl CallFrames {
     }
 
     /// The share of functions that keep a frame pointer, from a sample of
-    /// `MOST_LOOKED_AT`; `None` if there are none.
+    /// `MAX_SAMPLED`; `None` if there are none.
     #[must_use]
     pub fn share_with_frame_pointer(&self, work: &mut ParseBudget) -> Option<f64> {
         let many = match &self.index {
@@ -195,7 +195,7 @@ impl CallFrames {
             Index::File { rows, .. } => rows.len() / 8,
         };
         let (mut all, mut with) = (0u32, 0u32);
-        for at in (0..many).step_by(many.div_ceil(MOST_LOOKED_AT).max(1)) {
+        for at in (0..many).step_by(many.div_ceil(MAX_SAMPLED).max(1)) {
             let keeps = self
                 .rule_within(at, work)
                 .and_then(|rule| self.keeps_frame_pointer(&rule));
@@ -295,7 +295,7 @@ impl CallFrames {
                 continue;
             };
             work.spend(fde.cie().entry_len().saturating_add(16))?;
-            if found.len() >= MOST_ENTRIES {
+            if found.len() >= MAX_ENTRIES {
                 return None;
             }
             found.push((fde.initial_address(), fde.offset()));
@@ -437,7 +437,7 @@ impl Headers {
 
 /// Reads `count` headers at an offset of the file.
 fn read_headers<T: pod::Pod>(read: Read<'_>, offset: u64, count: usize) -> Option<Vec<T>> {
-    if count > MOST_HEADERS {
+    if count > MAX_HEADERS {
         return None;
     }
     let bytes = read(offset, count * size_of::<T>())?;

@@ -24,9 +24,9 @@ use pinwise_format::shell;
 use pinwise_record::FleetJob;
 
 /// Most jobs that one command is asked about: command lines have an end.
-const MOST_AT_ONCE: usize = 500;
+const MAX_AT_ONCE: usize = 500;
 /// Commands of [`Launcher::plan`] that are shown in full.
-const MOST_SHOWN: usize = 3;
+const MAX_SHOWN: usize = 3;
 
 /// Starts nodes through Slurm, whose commands are on the path.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,11 +48,11 @@ impl Launcher for Slurm {
         let jobs = script::jobs(task, wanted, choice)?;
         let mut on_job = script::script(task)?;
         on_job.push('\n');
-        for (_, words) in jobs.iter().take(MOST_SHOWN) {
+        for (_, words) in jobs.iter().take(MAX_SHOWN) {
             on_job.push_str(&format!("sbatch {}\n", shell::line(words)));
         }
-        if jobs.len() > MOST_SHOWN {
-            let more = jobs.len() - MOST_SHOWN;
+        if jobs.len() > MAX_SHOWN {
+            let more = jobs.len() - MAX_SHOWN;
             on_job.push_str(&format!(
                 "… and {more} more like these, one for each node\n"
             ));
@@ -83,7 +83,7 @@ impl Launcher for Slurm {
 
     fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
         let mut states = Vec::new();
-        for some in jobs.chunks(MOST_AT_ONCE) {
+        for some in jobs.chunks(MAX_AT_ONCE) {
             states.extend(states_of(task, some)?);
         }
         Ok(states)
@@ -91,7 +91,7 @@ impl Launcher for Slurm {
 
     fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError> {
         let name = script::job_name(&task.fleet);
-        for some in jobs.chunks(MOST_AT_ONCE) {
+        for some in jobs.chunks(MAX_AT_ONCE) {
             // scancel fails where one of the jobs is not known, and would end
             // a job of another name where numbers were given anew.
             let listed = queue(&name, some)?;

@@ -155,7 +155,7 @@ impl Launcher for Template {
                 let nodes = hostlist::expand(list);
                 nodes.map_err(|error| LaunchError::Wanted(format!("--nodelist {error}")))?
             }
-            (None, Some(count), Some(prefix)) if count <= hostlist::MOST_NODES => {
+            (None, Some(count), Some(prefix)) if count <= hostlist::MAX_NODES => {
                 (1..=count).map(|n| format!("{prefix}{n}")).collect()
             }
             (None, count, _) => {

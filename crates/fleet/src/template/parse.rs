@@ -13,7 +13,7 @@ const LARGEST: usize = 256 * 1024;
 /// Compiled size of a regular expression, bytes.
 const LARGEST_REGEX: usize = 64 * 1024;
 /// Most commands at a time.
-const MOST_PARALLEL: i64 = 256;
+const MAX_PARALLEL: i64 = 256;
 
 /// A launcher that a file describes.
 #[derive(Debug, Clone)]
@@ -272,9 +272,9 @@ impl Source<'_> {
         let Some(value) = value else {
             return Ok(1);
         };
-        let number = Some(*value.get_ref()).filter(|n| (1..=MOST_PARALLEL).contains(n));
+        let number = Some(*value.get_ref()).filter(|n| (1..=MAX_PARALLEL).contains(n));
         let number = number.and_then(|number| usize::try_from(number).ok());
-        let reason = format!("parallel: a number from 1 to {MOST_PARALLEL}");
+        let reason = format!("parallel: a number from 1 to {MAX_PARALLEL}");
         number.ok_or_else(|| self.error(value, reason))
     }
 

@@ -13,7 +13,7 @@
 
 /// Additions that one part of a hint can have: the length of the code that is
 /// entered at the place that leaves this many.
-pub(super) const MOST_ADDITIONS: u32 = 512;
+pub(super) const MAX_ADDITIONS: u32 = 512;
 
 /// The processor's own hints: PAUSE, on arm64 ISB as in
 /// [`spin::pause`](super::spin::pause).
@@ -76,7 +76,7 @@ macro_rules! rounds {
                 "dec {rounds}",
                 "jnz 21b",
                 entry = out(reg) _,
-                skip = in(reg) 3 * u64::from($additions.min(MOST_ADDITIONS)),
+                skip = in(reg) 3 * u64::from($additions.min(MAX_ADDITIONS)),
                 sum = inout(reg) 1u64 => _,
                 term = in(reg) 3u64,
                 rounds = inout(reg) $rounds => _,
@@ -100,7 +100,7 @@ macro_rules! rounds {
                 "subs {rounds}, {rounds}, #1",
                 "b.ne 21b",
                 entry = out(reg) _,
-                skip = in(reg) 4 * u64::from($additions.min(MOST_ADDITIONS)),
+                skip = in(reg) 4 * u64::from($additions.min(MAX_ADDITIONS)),
                 sum = inout(reg) 1u64 => _,
                 term = in(reg) 3u64,
                 rounds = inout(reg) $rounds => _,

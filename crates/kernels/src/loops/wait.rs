@@ -10,7 +10,7 @@
 //! wait ought to take.
 
 use super::clock::Clock;
-use super::hint::{MOST_ADDITIONS, plain, run_chained, run_stretched};
+use super::hint::{MAX_ADDITIONS, plain, run_chained, run_stretched};
 
 /// Longer hints than this are made of several parts, so that no part needs more
 /// additions than there are even at 6 GHz.
@@ -111,7 +111,7 @@ impl Hints {
         };
         let mut shortened = bare(Made::Shortened);
         let least_ns = shortened.measure_ns(clock);
-        let far = f64::from(MOST_ADDITIONS);
+        let far = f64::from(MAX_ADDITIONS);
         shortened.additions = far;
         // From 0 on it is no straight line: a round takes some cycles anyway.
         shortened.cycle_ns = shortened.measure_ns(clock) / far;
@@ -191,7 +191,7 @@ impl Hints {
         let is_credible = self.overhead.1 == 0 || missing_ns.abs() < 0.3 * self.wanted_ns;
         if self.made != Made::Hint && is_credible {
             let missing = missing_ns / f64::from(self.parts) / self.cycle_ns;
-            let most = f64::from(MOST_ADDITIONS);
+            let most = f64::from(MAX_ADDITIONS);
             self.additions = (self.additions + missing).clamp(0.0, most);
         }
         found_ns
@@ -231,7 +231,7 @@ impl Hints {
             reason = "from 0 to the number of parts, and to the most additions"
         )]
         let (more, few) = (more as u64, whole as u32);
-        let lengthened = (few + 1).min(MOST_ADDITIONS);
+        let lengthened = (few + 1).min(MAX_ADDITIONS);
         if self.made == Made::Stretched {
             run_stretched(parts - more, few);
             run_stretched(more, lengthened);

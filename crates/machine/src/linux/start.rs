@@ -16,7 +16,7 @@ use pinwise_topology::{CpuSet, fnv1a};
 use pinwise_workload::{Command, Workload};
 
 /// Larger programs are not read, bytes: an experiment begins at once.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// What a command is started for.
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +135,7 @@ impl Programs {
         let path = Path::new(OsStr::from_bytes(path.as_bytes()));
         let path = folder.map_or_else(|| path.to_owned(), |folder| folder.join(path));
         let file = std::fs::metadata(&path).ok()?;
-        let is_read = file.is_file() && file.len() <= MOST_BYTES;
+        let is_read = file.is_file() && file.len() <= MAX_BYTES;
         let contents = is_read.then(|| std::fs::read(path))?.ok()?;
         Some(format!("{:016x}", fnv1a(contents)))
     }

@@ -1,7 +1,7 @@
 //! CPU time of the whole machine and of the cgroup's quota.
 //!
 //! `/proc/stat` counts in ticks, usually 10 ms, and takes long to print on
-//! large machines: it is read at most every [`LEAST_INTERVAL`].
+//! large machines: it is read at most every [`MIN_INTERVAL`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::{Throttling, Usage};
 use pinwise_topology::{Capture, wanted_cgroup_files};
 
 /// Shorter intervals say nothing at this resolution.
-pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A file of `/proc` or of a cgroup that is read again and again.
 #[derive(Debug)]
@@ -157,7 +157,7 @@ impl Meter {
         self.own += cpu_time;
         let now = sys::monotonic();
         if let Some(last) = &self.last
-            && now.saturating_sub(last.at) < LEAST_INTERVAL
+            && now.saturating_sub(last.at) < MIN_INTERVAL
         {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Lists and masks of CPUs in the dialects of the tools.
 
-use super::{MOST_PLACES, ReadError, number, wrong};
+use super::{MAX_PLACES, ReadError, number, wrong};
 use pinwise_topology::{CpuSet, Level, Topology};
 
 /// `3`, `0-7`, and where strides are known `0-30:2`.
@@ -117,7 +117,7 @@ pub(crate) fn gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
     let mut order = Vec::new();
     for piece in pieces(text, &[',', ' ', '\t']) {
         order.extend(range(piece, true)?);
-        if order.len() > MOST_PLACES {
+        if order.len() > MAX_PLACES {
             return Err(wrong(piece, "the list is too long"));
         }
     }
@@ -148,7 +148,7 @@ pub(crate) fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
             places.extend(range(piece, true)?.into_iter().map(CpuSet::single));
             end = after;
         }
-        if places.len() > MOST_PLACES {
+        if places.len() > MAX_PLACES {
             return Err(wrong(text, "the list is too long"));
         }
         rest = match end.strip_prefix(',') {

@@ -40,7 +40,7 @@ fn number(text: &str, piece: &str) -> Result<usize, ReadError> {
 }
 
 /// Most places that a text may denote.
-const MOST_PLACES: usize = pinwise_topology::CpuSet::MAX_CPU + 1;
+const MAX_PLACES: usize = pinwise_topology::CpuSet::MAX_CPU + 1;
 
 #[cfg(test)]
 mod tests;

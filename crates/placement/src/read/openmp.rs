@@ -1,6 +1,6 @@
 //! `OMP_PLACES`, by OpenMP 5.2, section 21.1.6.
 
-use super::{MOST_PLACES, ReadError, number, wrong};
+use super::{MAX_PLACES, ReadError, number, wrong};
 use pinwise_topology::{CpuSet, Level, Topology};
 
 /// Reads places: `{0,1}:4:2,{9}`, `!{3}` (but this one), or a name with a
@@ -22,7 +22,7 @@ pub(crate) fn omp_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>,
             }
             None => places.extend(interval(piece)?),
         }
-        if places.len() > MOST_PLACES {
+        if places.len() > MAX_PLACES {
             return Err(wrong(text, "too many places"));
         }
     }

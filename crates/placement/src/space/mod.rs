@@ -114,7 +114,7 @@ pub struct Shaped {
 
 /// Most neighbours of a placement that are listed. Shapes have a dozen or two;
 /// only placements in which hardly two units are used alike have more.
-const MOST_NEIGHBOURS: usize = 1000;
+const MAX_NEIGHBOURS: usize = 1000;
 
 impl Space {
     /// Placements of this many threads, one CPU each; 0 beyond the CPUs.
@@ -163,12 +163,12 @@ impl Space {
         let mut found = BTreeSet::new();
         for fewer in self.without_one(root, occupancy) {
             found.extend(self.with_one_more(root, &fewer));
-            if found.len() > MOST_NEIGHBOURS {
+            if found.len() > MAX_NEIGHBOURS {
                 break;
             }
         }
         found.remove(occupancy);
-        found.into_iter().take(MOST_NEIGHBOURS).collect()
+        found.into_iter().take(MAX_NEIGHBOURS).collect()
     }
 
     /// What is left of a unit's use when one of its CPUs is given up.

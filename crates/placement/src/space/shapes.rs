@@ -17,11 +17,11 @@ const LEVELS: usize = Level::ALL.len();
 
 /// Most shapes for one number of threads. Machines of 2026 have 65 at most;
 /// hundreds of cores without a level between them and the package have more.
-const MOST_SHAPES: usize = 200;
+const MAX_SHAPES: usize = 200;
 /// Most numbers of units that are tried for one order.
-const MOST_TRIED: usize = 20_000;
+const MAX_TRIED: usize = 20_000;
 /// Most classes that shapes begin with.
-const MOST_FAVOURITES: usize = 8;
+const MAX_FAVOURITES: usize = 8;
 
 /// An even placement and the units of each level that it uses.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl Space {
                     found.push(Even { used, occupancy });
                 }
             }
-            if found.len() > MOST_SHAPES && !before.is_empty() {
+            if found.len() > MAX_SHAPES && !before.is_empty() {
                 found = before;
             }
         }
@@ -103,7 +103,7 @@ impl Space {
         if !mixed.is_empty() {
             variants.push((None, Order::Mixed));
         }
-        let favourites = mixed.into_iter().take(MOST_FAVOURITES);
+        let favourites = mixed.into_iter().take(MAX_FAVOURITES);
         variants.extend(favourites.map(|class| (None, Order::First(class))));
         variants
     }
@@ -121,7 +121,7 @@ impl Space {
         let all = most.iter().fold(1usize, |all, n| all.saturating_mul(*n));
         let mut tried = vec![[1; LEVELS]];
         for level in Level::ALL {
-            let numbers = numbers(most[level as usize], all <= MOST_TRIED);
+            let numbers = numbers(most[level as usize], all <= MAX_TRIED);
             let longer = tried.iter().flat_map(|start| {
                 numbers.iter().map(|&units| {
                     let mut next = *start;
@@ -129,7 +129,7 @@ impl Space {
                     next
                 })
             });
-            tried = longer.take(MOST_TRIED).collect();
+            tried = longer.take(MAX_TRIED).collect();
         }
         tried
     }
@@ -162,14 +162,14 @@ fn numbers(most: usize, all: bool) -> Vec<usize> {
     numbers
 }
 
-/// At most [`MOST_SHAPES`] of them, evenly from the first to the last.
+/// At most [`MAX_SHAPES`] of them, evenly from the first to the last.
 fn thinned(found: Vec<Even>) -> Vec<Even> {
     let last = found.len().saturating_sub(1);
-    if last < MOST_SHAPES {
+    if last < MAX_SHAPES {
         return found;
     }
-    let kept: BTreeSet<usize> = (0..MOST_SHAPES)
-        .map(|n| n * last / (MOST_SHAPES - 1))
+    let kept: BTreeSet<usize> = (0..MAX_SHAPES)
+        .map(|n| n * last / (MAX_SHAPES - 1))
         .collect();
     let numbered = found.into_iter().enumerate();
     numbered

@@ -4,7 +4,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{
-    ASSUMED_SPREAD, Basis, CONTROL_SHARE, FEWEST_REPEATS, Facts, Figure, LEAST_CONTROL, NORMAL,
+    ASSUMED_SPREAD, Basis, CONTROL_SHARE, FEWEST_REPEATS, Facts, Figure, MIN_CONTROL, NORMAL,
     Repeat, Repeats, mean,
 };
 
@@ -134,8 +134,7 @@ impl Known {
         let control = |inputs: &Inputs| {
             let times = Times::from_values(&inputs.values);
             let samples = inputs.samples * times.other / inputs.values[CPU];
-            samples >= LEAST_CONTROL
-                && times.other >= CONTROL_SHARE * (times.other + times.accesses)
+            samples >= MIN_CONTROL && times.other >= CONTROL_SHARE * (times.other + times.accesses)
         };
         Self {
             waiting: basis == Basis::Wall,

@@ -14,7 +14,7 @@ use pinwise_topology::CpuSet;
 /// A thread that was said to end and left its CPU so long ago is gone.
 const STAYS_AWAY_NS: u64 = 1_000_000_000;
 /// Threads that may be about to be gone, at most.
-const MOST_DYING: usize = 4_096;
+const MAX_DYING: usize = 4_096;
 
 impl Analysis {
     pub(super) fn fork(&mut self, parent: Tid, child: Tid, process: Tid) {
@@ -102,7 +102,7 @@ impl Analysis {
     fn bury_the_dead(&mut self) {
         while let Some(&(left_ns, tid)) = self.dying.front() {
             let is_due = self.now_ns.saturating_sub(left_ns) >= STAYS_AWAY_NS;
-            if !is_due && self.dying.len() <= MOST_DYING {
+            if !is_due && self.dying.len() <= MAX_DYING {
                 return;
             }
             self.dying.pop_front();

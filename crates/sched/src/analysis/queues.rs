@@ -16,7 +16,7 @@ use pinwise_topology::CpuSet;
 
 /// Masks distinguished at most; threads with still other masks count as allowed
 /// everywhere.
-const MOST_MASKS: usize = 1024;
+const MAX_MASKS: usize = 1024;
 
 /// A condition over time: how long it held so far, and since when it holds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -158,7 +158,7 @@ impl Queues {
         if let Some(&index) = self.by_cpus.get(cpus) {
             return (index, false);
         }
-        if self.masks.len() == MOST_MASKS {
+        if self.masks.len() == MAX_MASKS {
             return (0, false);
         }
         let index = self.masks.len();

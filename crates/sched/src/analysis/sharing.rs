@@ -86,7 +86,7 @@ struct Void {
 }
 
 /// Spans remembered at most: older ones are not joined with new ones any more.
-const MOST_VOIDS: usize = 1_024;
+const MAX_VOIDS: usize = 1_024;
 
 impl Cores {
     pub(super) fn new(cpu_map: &CpuMap) -> Self {
@@ -219,7 +219,7 @@ impl Cores {
             }
             self.deduct(last, false);
         }
-        if self.void.len() == MOST_VOIDS {
+        if self.void.len() == MAX_VOIDS {
             self.void.remove(0);
         }
         let void = Void { from, to };

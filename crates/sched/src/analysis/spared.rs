@@ -4,7 +4,7 @@ use super::super::summary::{Blame, LeftOut, SharingSpan, SharingSpans};
 use super::longest::{Longest, Span};
 
 /// Spans kept at most.
-const MOST_SPANS: usize = 100_000;
+const MAX_SPANS: usize = 100_000;
 /// In the order of the sums over all cores.
 const BLAMES: [Blame; 3] = [Blame::Scheduler, Blame::Mask, Blame::Others];
 
@@ -43,13 +43,13 @@ impl Spared {
             cores: vec![Open::default(); cores],
             listed: Vec::new(),
             round: 0,
-            spans: Longest::new(MOST_SPANS, 1),
+            spans: Longest::new(MAX_SPANS, 1),
         }
     }
 
     /// Forgets everything before this time.
     pub(super) fn restart(&mut self, time_ns: u64) {
-        self.spans = Longest::new(MOST_SPANS, 1);
+        self.spans = Longest::new(MAX_SPANS, 1);
         for &core in &self.listed {
             self.cores[core].since_ns = [time_ns; 3];
         }

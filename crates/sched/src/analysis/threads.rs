@@ -8,11 +8,11 @@ use super::super::summary::ThreadSummary;
 use super::thread::{PartialWait, Tally, Thread};
 
 /// Threads listed one by one; of more, those with the most CPU time.
-const MOST_LISTED: usize = 1_000;
+const MAX_LISTED: usize = 1_000;
 /// Processes distinguished; beyond that their number is a lower bound.
-const MOST_PROCESSES: usize = 1 << 20;
+const MAX_PROCESSES: usize = 1 << 20;
 /// Threads remembered as gone; beyond that each may be one of them.
-const MOST_GONE: usize = 1 << 16;
+const MAX_GONE: usize = 1 << 16;
 /// Numbers do not come again so soon; a thread on its way out does.
 const COMES_BACK_NS: u64 = 1_000_000_000;
 
@@ -119,7 +119,7 @@ impl Threads {
     }
 
     pub(super) fn note_process(&mut self, process: Option<Tid>) {
-        if self.processes.len() < MOST_PROCESSES {
+        if self.processes.len() < MAX_PROCESSES {
             self.processes.extend(process);
         }
     }
@@ -135,7 +135,7 @@ impl Threads {
     /// May the trace have mentioned this thread before? Or it began during the
     /// trace, or another of its number did and is gone.
     pub(super) fn may_be_known(&self, slot: usize) -> bool {
-        let is_full = self.gone.len() >= MOST_GONE;
+        let is_full = self.gone.len() >= MAX_GONE;
         self.thread(slot).is_some_and(|thread| {
             !thread.is_fresh || thread.was_born || is_full || self.gone.contains_key(&thread.tid)
         })
@@ -186,7 +186,7 @@ impl Threads {
             return;
         };
         self.by_tid.remove(&thread.tid);
-        if self.gone.len() < MOST_GONE || self.gone.contains_key(&thread.tid) {
+        if self.gone.len() < MAX_GONE || self.gone.contains_key(&thread.tid) {
             let gone = Gone {
                 since_ns: now_ns,
                 is_own: thread.is_own,
@@ -207,7 +207,7 @@ impl Threads {
             self.hidden.waits.add(thread.hidden_wait(now_ns));
         }
         self.list(summary(&thread), thread.is_back);
-        if self.listed.len() >= 2 * MOST_LISTED {
+        if self.listed.len() >= 2 * MAX_LISTED {
             self.shorten();
         }
     }
@@ -226,8 +226,8 @@ impl Threads {
     fn shorten(&mut self) {
         self.listed
             .sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.thread.cmp(&b.thread)));
-        self.left_out += self.listed.len().saturating_sub(MOST_LISTED) as u64;
-        self.listed.truncate(MOST_LISTED);
+        self.left_out += self.listed.len().saturating_sub(MAX_LISTED) as u64;
+        self.listed.truncate(MAX_LISTED);
     }
 
     /// Followed threads, their processes.

@@ -3,14 +3,14 @@
 //! bounded; beyond that memory is for CPUs, not for time.
 
 use super::super::summary::{
-    CpuSlices, CpuSpans, LeftOut, MOST_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline,
+    CpuSlices, CpuSpans, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline,
     Wait, WaitSpans,
 };
 use super::super::{Left, Tid, put_varints};
 use super::longest::{Longest, Span};
 
 /// Waits kept at most.
-const MOST_WAITS: usize = 100_000;
+const MAX_WAITS: usize = 100_000;
 
 /// Spans of each CPU at most.
 const SPANS: usize = 512;
@@ -31,7 +31,7 @@ impl Drawing {
         Self {
             from_ns: None,
             packing: Some(Packing::new()),
-            waits: Longest::new(MOST_WAITS, SHORTEST_WAIT_NS),
+            waits: Longest::new(MAX_WAITS, SHORTEST_WAIT_NS),
             span_ns: SHORTEST_NS,
             cpus: Vec::new(),
         }
@@ -45,7 +45,7 @@ impl Drawing {
     /// A slice; `place` is the thread's among those drawn, once it has one.
     pub(super) fn slice(&mut self, slice: Slice, place: &mut Option<u32>) {
         if let Some(packing) = &mut self.packing {
-            if packing.count == MOST_PACKED {
+            if packing.count == MAX_PACKED {
                 self.packing = None;
             } else {
                 packing.add(slice, self.from_ns.unwrap_or(slice.start_ns), place);
@@ -277,7 +277,7 @@ mod tests {
             left: Left::Ended,
         };
         let mut place = None;
-        for _ in 0..=MOST_PACKED {
+        for _ in 0..=MAX_PACKED {
             drawing.slice(slice, &mut place);
         }
         assert!(drawing.finish(1).packed.is_none());

@@ -15,7 +15,7 @@ const BATCH: usize = 1024;
 
 /// Threads that live at a time. The analysis keeps 400 bytes for each; a kernel has at
 /// most 4 million numbers.
-const MOST_THREADS: usize = 1 << 18;
+const MAX_THREADS: usize = 1 << 18;
 
 /// How a file is to be read.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +97,7 @@ impl<'a> EventBuilder<'a> {
     /// May it go on?
     pub(super) const fn check(&self) -> Result<(), ImportError> {
         match self.has_too_many {
-            true => Err(ImportError::TooManyThreads(MOST_THREADS)),
+            true => Err(ImportError::TooManyThreads(MAX_THREADS)),
             false => Ok(()),
         }
     }
@@ -139,7 +139,7 @@ impl<'a> EventBuilder<'a> {
     }
 
     fn thread_mut(&mut self, thread: Tid) -> &mut ThreadInfo {
-        if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread) {
+        if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&thread) {
             self.threads.clear();
             self.has_too_many = true;
         }

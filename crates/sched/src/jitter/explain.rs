@@ -15,7 +15,7 @@ use crate::{IDLE, Tid};
 /// Both clocks are read some 100 ns apart from what they time.
 const SLACK_NS: u64 = 1_000;
 /// Reports kept of a CPU that has no gaps they could belong to.
-const MOST_STEPS: usize = 1 << 16;
+const MAX_STEPS: usize = 1 << 16;
 /// The way into the kernel and out of it may take this many times what it usually
 /// does: half a microsecond on most machines, 17 µs were seen on a virtual one
 /// whose hypervisor delivers interrupts by hand.
@@ -83,7 +83,7 @@ impl Explainer {
         let later = |other: &&Step| other.time_ns > step.time_ns;
         let behind = self.steps.iter().rev().take_while(later).count();
         self.steps.insert(self.steps.len() - behind, step);
-        while self.steps.len() > MOST_STEPS {
+        while self.steps.len() > MAX_STEPS {
             let oldest = self.steps.pop_front();
             self.given_up_ns = oldest.map_or(self.given_up_ns, |step| step.time_ns);
         }

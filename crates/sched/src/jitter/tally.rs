@@ -29,7 +29,7 @@ impl Amount {
 }
 
 /// Causes that are kept apart; threads beyond have none of their own.
-const MOST_CAUSES: usize = 4096;
+const MAX_CAUSES: usize = 4096;
 
 /// The gaps of a CPU; its size does not depend on how many there are.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl Tally {
                 *amount = amount.and(&part);
                 continue;
             }
-            let is_one_too_many = self.causes.len() >= MOST_CAUSES;
+            let is_one_too_many = self.causes.len() >= MAX_CAUSES;
             let cause = match cause {
                 Cause::Thread(_) if is_one_too_many => Cause::Thread("(others)".into()),
                 cause => cause.clone(),
@@ -132,7 +132,7 @@ mod tests {
             let name = format!("worker-{number}").into();
             tally.add(&gap(Cause::Thread(name), 5_000));
         }
-        assert_eq!(tally.causes().len(), MOST_CAUSES + 1);
+        assert_eq!(tally.causes().len(), MAX_CAUSES + 1);
         let sum: u64 = tally.causes().values().map(|amount| amount.gaps).sum();
         assert_eq!(sum, 10_000);
     }

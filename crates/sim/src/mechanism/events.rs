@@ -14,7 +14,7 @@ use super::{Played, Policy, Step, Witness};
 use pinwise_sched::Left;
 
 /// More events show nothing new: what is left goes on at the speed so far.
-const MOST_EVENTS: u32 = 1_000_000;
+const MAX_EVENTS: u32 = 1_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
@@ -83,7 +83,7 @@ pub(super) fn play(
     play.begin();
     let mut events = 0;
     let may_go_on = |play: &Play<'_>| play.left_s > 0.0 && !play.witness.is_done();
-    while may_go_on(&play) && events < MOST_EVENTS && play.step() {
+    while may_go_on(&play) && events < MAX_EVENTS && play.step() {
         events += 1;
     }
     play.end();

@@ -8,7 +8,7 @@ use super::super::checker::Checker;
 use pinwise_topology::{CpuSet, Topology};
 
 /// More threads of one neighbour show nothing new.
-const MOST_THREADS: u32 = 1024;
+const MAX_THREADS: u32 = 1024;
 
 /// `[[scheduler.neighbour]]`: a program that runs all the time.
 #[derive(Debug, Clone, Deserialize)]
@@ -57,8 +57,8 @@ impl Neighbour {
     ) -> Result<(), DescriptionError> {
         checker.positive(&format!("{key}.burst_s"), self.burst_s)?;
         checker.positive(&format!("{key}.wait_s"), self.wait_s)?;
-        if !(1..=MOST_THREADS).contains(&self.threads) {
-            let reason = format!("must be from 1 to {MOST_THREADS}");
+        if !(1..=MAX_THREADS).contains(&self.threads) {
+            let reason = format!("must be from 1 to {MAX_THREADS}");
             return Err(checker.bad(&format!("{key}.threads"), &reason));
         }
         let key = format!("{key}.cpus");

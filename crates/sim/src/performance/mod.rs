@@ -41,11 +41,11 @@ use speed::{Homes, Law, Speeds};
 
 /// Environment variable that sets the number of threads.
 const THREADS_VARIABLE: &str = "OMP_NUM_THREADS";
-const MOST_THREADS: u32 = 65_536;
+const MAX_THREADS: u32 = 65_536;
 /// Most epochs of a run: more show nothing new.
-const MOST_EPOCHS: usize = 4;
+const MAX_EPOCHS: usize = 4;
 /// Layouts that are kept.
-const MOST_KNOWN: usize = 1024;
+const MAX_CACHED: usize = 1024;
 /// Runs whose mean is the truth where chance has a say.
 const TRUE_PLAYS: u32 = 64;
 
@@ -97,7 +97,7 @@ fn threads_of(text: &str) -> Option<u32> {
     first
         .parse()
         .ok()
-        .filter(|threads| (1..=MOST_THREADS).contains(threads))
+        .filter(|threads| (1..=MAX_THREADS).contains(threads))
 }
 
 /// What came of it.
@@ -141,7 +141,7 @@ impl Performance {
             return Some(Arc::clone(layout));
         }
         let layout = Arc::new(Layout::new(&self.table, cpus)?);
-        if known.len() >= MOST_KNOWN {
+        if known.len() >= MAX_CACHED {
             known.clear();
         }
         known.insert(cpus.clone(), Arc::clone(&layout));
@@ -286,7 +286,7 @@ impl<'a> Scene<'a> {
             return (1, 0.0);
         }
         let changes = (wall_s / rebalance_s).floor();
-        let epochs = (1..MOST_EPOCHS)
+        let epochs = (1..MAX_EPOCHS)
             .filter(|&epoch| changes >= epoch as f64)
             .count()
             + 1;

@@ -17,8 +17,8 @@ const SMALLEST: f64 = 1e-9;
 const LARGEST: f64 = 1e9;
 
 /// Most states, and most CPUs in all of them together: each is a topology.
-const MOST_STATES: usize = 16;
-const MOST_CPUS: usize = 1 << 14;
+const MAX_STATES: usize = 16;
+const MAX_CPUS: usize = 1 << 14;
 
 /// Most batches that may be thrown away: nearly all, or a probe would never end.
 const LARGEST_LOST_SHARE: f64 = 0.99;
@@ -329,9 +329,9 @@ impl Figures {
             let reason = "each has its own topology and stacked; omit those of [wiring]";
             return Err(bad(checker, "states", reason));
         }
-        if self.states.len() > MOST_STATES || self.states.len() * reported.cpus.len() > MOST_CPUS {
+        if self.states.len() > MAX_STATES || self.states.len() * reported.cpus.len() > MAX_CPUS {
             let reason =
-                format!("more than {MOST_STATES} states, or {MOST_CPUS} CPUs in all of them");
+                format!("more than {MAX_STATES} states, or {MAX_CPUS} CPUs in all of them");
             return Err(bad(checker, "states", &reason));
         }
         self.states

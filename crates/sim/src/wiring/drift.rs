@@ -14,7 +14,7 @@ use crate::noise::exponential;
 
 /// Moves followed at once. Where more would have happened, the rest is left
 /// out: a mean of a nanosecond must not take years.
-const MOST_MOVES: usize = 10_000;
+const MAX_MOVES: usize = 10_000;
 
 /// The states so far, as far as they may still be asked for.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Drift {
     /// The index of the state at this time, which must not be before one that
     /// was forgotten.
     pub(super) fn at(&mut self, now_s: f64, states: &[State]) -> usize {
-        for _ in 0..MOST_MOVES {
+        for _ in 0..MAX_MOVES {
             if now_s < self.until_s {
                 break;
             }

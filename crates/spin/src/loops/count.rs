@@ -10,7 +10,7 @@ use super::graph::{Graph, Members};
 use pinwise_code::{Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb};
 
 /// Steps after which a count is given up.
-const MOST_STEPS: u32 = 300_000;
+const MAX_STEPS: u32 = 300_000;
 
 /// Registers that a called function may change.
 fn is_scratch(arch: Arch, register: u8) -> bool {
@@ -182,7 +182,7 @@ pub(super) fn hints_of_a_run(
     let first = graph.operations[*members.first()?].address;
     let (mut known, mut at) = find_entry(arch, graph, members, front, first)?;
     let mut counted = 0u64;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let Some(index) = graph.index(at).filter(|i| members.binary_search(i).is_ok()) else {
             return Some(counted);
         };

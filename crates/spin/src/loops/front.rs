@@ -12,13 +12,13 @@ use pinwise_code::{Arch, Code, Operation, length_at, operation_at};
 /// Bytes in front that are looked at.
 const REACH: u64 = 96;
 /// Instructions at most.
-const MOST: usize = 24;
+const MAX_INSTRUCTIONS: usize = 24;
 
 /// The instructions that end at an address, in order.
 pub(super) fn in_front_of(code: &Code, address: u64) -> Vec<Operation> {
     let mut starts: Vec<u64> = match code.arch {
         Arch::X86_64 => follow_most_starts(code, address),
-        Arch::Aarch64 => (1..=MOST as u64)
+        Arch::Aarch64 => (1..=MAX_INSTRUCTIONS as u64)
             .map_while(|words| address.checked_sub(4 * words))
             .collect(),
     };
@@ -56,7 +56,7 @@ fn follow_most_starts(code: &Code, address: u64) -> Vec<u64> {
     let votes = votes(code, address);
     let mut found: Vec<u64> = Vec::new();
     let mut end = address;
-    while found.len() < MOST {
+    while found.len() < MAX_INSTRUCTIONS {
         let before = votes.range(..end).rev();
         let ending = before.filter(|(start, vote)| start.saturating_add(vote.length) == end);
         // They come backwards; of equals the last is taken, the longest.

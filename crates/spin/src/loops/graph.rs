@@ -12,11 +12,11 @@ use pinwise_code::{Code, Flow, Operation, Question, Registers, operation_at};
 /// Bytes before and after the address that are looked at.
 const REACH: u64 = 4096;
 /// Instructions that are followed at most.
-const MOST: usize = 2000;
+const MAX_INSTRUCTIONS: usize = 2000;
 /// Instructions of the largest loop that could still be a wait.
 pub(super) const LARGEST: usize = 300;
 /// Edges that are tried as the one that closes a loop.
-const MOST_EDGES: usize = 400;
+const MAX_EDGES: usize = 400;
 
 /// Instructions and who follows whom, by index; ordered by address.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Graph {
         let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
         let mut next = VecDeque::from([address]);
         while let Some(at) = next.pop_front() {
-            if found.len() >= MOST || !near.contains(&at) || found.contains_key(&at) {
+            if found.len() >= MAX_INSTRUCTIONS || !near.contains(&at) || found.contains_key(&at) {
                 continue;
             }
             let Some(operation) = operation_at(code, at) else {
@@ -161,11 +161,11 @@ impl Graph {
             let back = self.before[header].iter().copied();
             let mut loops: Vec<Members> = back
                 .filter(|&from| from >= header && holds(whole, from))
-                .take(MOST_EDGES - edges)
+                .take(MAX_EDGES - edges)
                 .filter_map(|from| self.leading_to(from, header))
                 .filter(|members| self.is_entered_at(header, members, whole))
                 .collect();
-            edges = (edges + loops.len()).min(MOST_EDGES);
+            edges = (edges + loops.len()).min(MAX_EDGES);
             loops.sort_by_key(Vec::len);
             let mut joined = Members::new();
             for members in loops {
@@ -186,7 +186,7 @@ impl Graph {
         let mut found: Vec<Members> = Vec::new();
         for header in around.saturating_sub(LARGEST)..=around {
             for &from in &self.before[header] {
-                if from < around || from - header > LARGEST || found.len() >= MOST_EDGES {
+                if from < around || from - header > LARGEST || found.len() >= MAX_EDGES {
                     continue;
                 }
                 let is_between = |index: usize| (header..=from).contains(&index);

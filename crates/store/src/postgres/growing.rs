@@ -18,7 +18,7 @@ use crate::{Prepared, StoreError, spool};
 use pinwise_record::RunRecord;
 
 /// Runs that are sent together.
-const MOST_RUNS: usize = 64;
+const MAX_RUNS: usize = 64;
 /// The longest that a run waits for others, while runs come.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// How long a server may keep a measurement waiting.
@@ -59,7 +59,7 @@ impl Growing {
         if self.quiet_until.is_some_and(|until| now() < until) {
             return false;
         }
-        self.pending.len() >= MOST_RUNS || self.last.elapsed() >= LONGEST_WAIT
+        self.pending.len() >= MAX_RUNS || self.last.elapsed() >= LONGEST_WAIT
     }
 
     /// Sends what the server lacks.

@@ -9,7 +9,7 @@ use pinwise_record::{
     PackedWaitsRecord, TimelineRecord,
 };
 use pinwise_sched::{
-    Blame, LeftOut, MOST_PACKED, PackedSlices, SHORTEST_WAIT_NS, SharingSpans, Timeline, WaitSpans,
+    Blame, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, SharingSpans, Timeline, WaitSpans,
     Why,
 };
 
@@ -20,7 +20,7 @@ pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
     };
     TimelineRecord {
         packed: listed.packed.as_ref().map(pack),
-        most_packed: MOST_PACKED,
+        most_packed: MAX_PACKED,
         waits: listed.waits.as_ref().map(|listed| waits(listed, from_ns)),
         sharing: listed
             .sharing

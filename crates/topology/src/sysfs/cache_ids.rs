@@ -61,8 +61,12 @@ impl<'a> CacheIds<'a> {
 
 /// Items as text; of many, the first few.
 fn join(items: &[impl ToString]) -> String {
-    const MOST: usize = 4;
-    let shown: Vec<String> = items.iter().take(MOST).map(ToString::to_string).collect();
-    let rest = if items.len() > MOST { " …" } else { "" };
+    const MAX_SHOWN: usize = 4;
+    let shown: Vec<String> = items
+        .iter()
+        .take(MAX_SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    let rest = if items.len() > MAX_SHOWN { " …" } else { "" };
     shown.join("; ") + rest
 }

@@ -18,12 +18,12 @@ pub(super) struct Step {
 }
 
 /// More points are thinned to this many: the work grows with their cube.
-const MOST_POINTS: usize = 200;
+const MAX_POINTS: usize = 200;
 
 /// Two plateaus whose latencies differ by less are one. An outgrown TLB adds
 /// some 7 cycles to the 12 to 14 of an L2, and some 25 to the 46 of an L3
 /// (factors of 1.5 to 1.6); the next cache takes 2.5 times or more.
-const LEAST_STEP: f64 = 1.65;
+const MIN_STEP: f64 = 1.65;
 
 /// Costs, in units of a quarter octave that a climb takes. A plateau must
 /// spare a climb of some three quarters of an octave to be believed.
@@ -32,13 +32,13 @@ const PLATEAU: f64 = 3.0;
 /// that is left to a climb …
 const OFF: f64 = 0.3;
 /// … and an outlier this at most.
-const MOST_OFF: f64 = 3.0;
+const MAX_OUTLIER: f64 = 3.0;
 
 /// Noise is taken for no less, or plateaus that slope would be climbs (the last
 /// cache of a shared Zen 4 was seen to go from 12.7 to 16.3 ns in two octaves);
 /// and for no more, or climbs would be plateaus.
-const LEAST_NOISE: f64 = 0.05;
-const MOST_NOISE: f64 = 0.08;
+const MIN_NOISE: f64 = 0.05;
+const MAX_NOISE: f64 = 0.08;
 
 /// A point on both logarithmic axes.
 #[derive(Debug, Clone, Copy)]
@@ -98,10 +98,10 @@ fn thinned(samples: Vec<Sample>) -> Vec<Sample> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return samples;
     };
-    if samples.len() <= MOST_POINTS {
+    if samples.len() <= MAX_POINTS {
         return samples;
     }
-    in_bins(&samples, (last.x - first.x) / (MOST_POINTS - 1) as f64)
+    in_bins(&samples, (last.x - first.x) / (MAX_POINTS - 1) as f64)
 }
 
 /// One sample, of medians, for all that lie within `width` of the first.
@@ -133,9 +133,9 @@ fn noise(samples: &[Sample]) -> f64 {
         .map(|w| (w[0].y - 2.0 * w[1].y + w[2].y).abs());
     let sd = 1.4826 * median(bends) / 6.0f64.sqrt();
     if sd.is_finite() {
-        sd.clamp(LEAST_NOISE, MOST_NOISE)
+        sd.clamp(MIN_NOISE, MAX_NOISE)
     } else {
-        LEAST_NOISE
+        MIN_NOISE
     }
 }
 
@@ -231,9 +231,9 @@ impl Samples {
         let level = self.level(start, end);
         let cost = |index: usize| {
             let sample = &self.samples[index];
-            let scale = noise.max(sample.deviation.min(MOST_NOISE));
+            let scale = noise.max(sample.deviation.min(MAX_NOISE));
             let off = OFF * (sample.y - level).abs() / scale;
-            off.min(MOST_OFF) * self.weights[index]
+            off.min(MAX_OUTLIER) * self.weights[index]
         };
         (start..end).map(cost).sum()
     }
@@ -263,7 +263,7 @@ impl Samples {
             let rise = |index: &usize| groups[index + 1].first - groups[*index].last;
             let smallest = (0..groups.len().saturating_sub(1))
                 .min_by(|a, b| rise(a).total_cmp(&rise(b)))
-                .filter(|index| rise(index) < LEAST_STEP.ln());
+                .filter(|index| rise(index) < MIN_STEP.ln());
             let Some(index) = smallest else {
                 return groups;
             };

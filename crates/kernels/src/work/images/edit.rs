@@ -5,7 +5,7 @@
 
 use super::blur::{blur, padded_row};
 use super::codec::{Format, decode, encode};
-use super::picture::{Extent, LEAST_BYTES, MOST_BYTES, make};
+use super::picture::{Extent, MAX_BYTES, MIN_BYTES, make};
 use super::rotate::{by_angle, quarter};
 use crate::work::digest::Digest;
 use crate::work::isa::Version;
@@ -30,8 +30,8 @@ const fn kernel(
         size: Some(Size {
             of: "bytes of the picture's pixels, three each",
             default,
-            least: LEAST_BYTES,
-            most: MOST_BYTES,
+            least: MIN_BYTES,
+            most: MAX_BYTES,
         }),
         has_versions: true,
         // Stored before and after, decoded, changed, half-way, in the codecs.
@@ -262,7 +262,7 @@ mod tests {
         let mut edit = Edit {
             format: Format::Png,
             change: Change::Blur,
-            extent: Extent::of_bytes(LEAST_BYTES),
+            extent: Extent::of_bytes(MIN_BYTES),
             version: Isa::V1.version(),
             stored: Vec::new(),
             expected: 0,

@@ -7,8 +7,8 @@ use crate::work::Random;
 /// Bytes of a pixel.
 pub(super) const CHANNELS: usize = 3;
 /// Limits of a picture's bytes, for `--size`.
-pub(super) const LEAST_BYTES: u64 = (CHANNELS * 64 * 64) as u64;
-pub(super) const MOST_BYTES: u64 = 192 << 20;
+pub(super) const MIN_BYTES: u64 = (CHANNELS * 64 * 64) as u64;
+pub(super) const MAX_BYTES: u64 = 192 << 20;
 
 /// Width and height, pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_picture_is_as_large_as_asked_for(bytes in LEAST_BYTES..MOST_BYTES) {
+        fn a_picture_is_as_large_as_asked_for(bytes in MIN_BYTES..MAX_BYTES) {
             let extent = Extent::of_bytes(bytes);
             let made = extent.bytes() as u64;
             prop_assert!(made <= bytes && made > bytes - bytes / 20, "{made}");

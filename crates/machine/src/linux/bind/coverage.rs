@@ -17,7 +17,7 @@ use pinwise_topology::CpuSet;
 use pinwise_workload::knobs::{self, Signs};
 
 /// Programs that are named at most.
-const MOST_MOVERS: usize = 8;
+const MAX_MOVERS: usize = 8;
 
 /// What was seen of bound threads so far.
 #[derive(Debug, Clone, Default)]
@@ -75,7 +75,7 @@ impl Tally {
     }
 
     fn add_mover(&mut self, process: libc::pid_t) {
-        if self.movers.len() < MOST_MOVERS {
+        if self.movers.len() < MAX_MOVERS {
             self.movers.extend(mover(process));
         }
     }

@@ -20,7 +20,7 @@ use pinwise_topology::CpuSet;
 /// Cgroups are looked at so deep …
 const DEEPEST: usize = 16;
 /// … and at most this many.
-const MOST: usize = 20_000;
+const MAX_GROUPS: usize = 20_000;
 
 impl Ledger {
     /// Can this be set? A cgroup is made for it, and removed.
@@ -219,7 +219,7 @@ fn gather(folder: &Path, is_v1: bool, depth: usize, found: &mut Vec<(PathBuf, bo
     for name in names(folder) {
         let below = folder.join(name);
         let is_group = below.join("cpuset.cpus").is_file();
-        if found.len() >= MOST || depth == 0 || !below.is_dir() {
+        if found.len() >= MAX_GROUPS || depth == 0 || !below.is_dir() {
             continue;
         }
         if is_group {

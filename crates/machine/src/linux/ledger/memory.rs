@@ -5,7 +5,7 @@
 //! are moved by their addresses (`move_pages(2)`), and what is written down is on
 //! which node each was. Pages beside each other on one node are a [`PageRange`], which
 //! is exact. Where pages alternate so much that there would be more than
-//! [`MOST_PIECES`], neighbouring ones become a piece of several nodes, and on the way
+//! [`MAX_PIECES`], neighbouring ones become a piece of several nodes, and on the way
 //! back each node gets as many pages of it as it had, but not the same ones.
 //!
 //! Pages that several processes use, such as those of libraries, stay: the others
@@ -24,7 +24,7 @@ use pinwise_format::round_bytes;
 use pinwise_topology::CpuSet;
 
 /// Pieces of one process that are written down at most.
-const MOST_PIECES: usize = 4096;
+const MAX_PIECES: usize = 4096;
 /// Addresses that the kernel is asked about in one call.
 const BATCH: usize = 1024;
 /// A range of addresses of more bytes than this is left out: looking for its pages
@@ -215,18 +215,18 @@ pub(super) fn pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRange>, L
         let mut own = Vec::new();
         walk(process, range.start, end, |address, node| {
             add(&mut own, address, node);
-            if own.len() > 2 * MOST_PIECES {
-                coarsen(&mut own, MOST_PIECES);
+            if own.len() > 2 * MAX_PIECES {
+                coarsen(&mut own, MAX_PIECES);
             }
             left = left.saturating_sub(page_bytes());
             left > 0
         })?;
         found.append(&mut own);
-        if found.len() > 2 * MOST_PIECES {
-            coarsen(&mut found, MOST_PIECES);
+        if found.len() > 2 * MAX_PIECES {
+            coarsen(&mut found, MAX_PIECES);
         }
     }
-    coarsen(&mut found, MOST_PIECES);
+    coarsen(&mut found, MAX_PIECES);
     found.retain(|piece| piece.has_others(targets));
     Ok(found)
 }

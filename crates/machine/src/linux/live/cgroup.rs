@@ -11,7 +11,7 @@ use pinwise_topology::{CpuSet, Restriction};
 
 /// Deepest folder that a unit is searched in, and most folders looked at.
 const DEEPEST: usize = 16;
-const MOST_FOLDERS: usize = 100_000;
+const MAX_FOLDERS: usize = 100_000;
 /// Longest list of threads that is read, bytes: some hundred thousand.
 const LONGEST_LIST: u64 = 4 * 1024 * 1024;
 
@@ -81,7 +81,7 @@ fn search(
     for name in names(folder) {
         let path = folder.join(&name);
         *looked += 1;
-        if *looked > MOST_FOLDERS || !path.is_dir() {
+        if *looked > MAX_FOLDERS || !path.is_dir() {
             continue;
         }
         if wanted.contains(&name) {
@@ -110,7 +110,7 @@ fn has_threads(folder: &Path) -> bool {
 
 fn collect(folder: &Path, depth: usize, looked: &mut usize, threads: &mut Vec<i32>) {
     *looked += 1;
-    if *looked > MOST_FOLDERS {
+    if *looked > MAX_FOLDERS {
         return;
     }
     for name in ["cgroup.threads", "tasks"] {

@@ -20,7 +20,7 @@ use pinwise_workload::{Command, Measured, Metric, two_readings};
 /// A command that takes this share of a sample measures for itself.
 const OWN_SHARE: f64 = 0.5;
 /// Sentences that are kept.
-const MOST_NOTES: usize = 20;
+const MAX_NOTES: usize = 20;
 
 /// How a service is measured.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl LiveMachine {
     }
 
     fn note(&mut self, sentence: String) {
-        if self.notes.len() < MOST_NOTES && !self.notes.contains(&sentence) {
+        if self.notes.len() < MAX_NOTES && !self.notes.contains(&sentence) {
             self.notes.push(sentence);
         }
     }

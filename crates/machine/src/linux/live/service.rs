@@ -16,9 +16,9 @@ use crate::linux::{LedgerError, Pins, own_setting, sys};
 use pinwise_topology::{CpuSet, Topology};
 
 /// Passes over the threads in which no new one may appear.
-const MOST_PASSES: usize = 50;
+const MAX_PASSES: usize = 50;
 /// Threads whose CPU is looked at in one go.
-const MOST_SEEN: usize = 64;
+const MAX_SEEN: usize = 64;
 /// How often new threads and processes are looked for.
 pub const POLL: Duration = Duration::from_millis(250);
 /// The same where there are thousands.
@@ -238,7 +238,7 @@ impl Service {
             self.give_back();
             self.wish = Wish::Before;
         }
-        for id in self.placed.keys().copied().take(MOST_SEEN) {
+        for id in self.placed.keys().copied().take(MAX_SEEN) {
             self.ran.extend(run_time_ns(id).map(|time| (id, time)));
         }
         followed
@@ -266,7 +266,7 @@ impl Service {
             self.took = sys::monotonic().saturating_sub(began);
             return Ok(followed);
         }
-        for _ in 0..MOST_PASSES {
+        for _ in 0..MAX_PASSES {
             let mut is_fixed = true;
             for thread in std::mem::take(&mut threads) {
                 if self.left_alone.contains_key(&thread.id) {
@@ -417,7 +417,7 @@ impl Service {
     /// Looks which CPUs threads are on that ran since they were last looked
     /// at.
     pub fn observe(&mut self) {
-        for id in self.placed.keys().copied().take(MOST_SEEN) {
+        for id in self.placed.keys().copied().take(MAX_SEEN) {
             let (Some(stat), Some(time)) = (stat(id), run_time_ns(id)) else {
                 continue;
             };
@@ -448,7 +448,7 @@ impl Service {
         }
         // Who was started since the last look still has the placement's mask,
         // and so may whom they start: until there is nobody new.
-        for _ in 0..MOST_PASSES {
+        for _ in 0..MAX_PASSES {
             let mut is_fixed = true;
             for thread in self.target.threads() {
                 let Some(before) = self.find_inherited(thread) else {

@@ -145,7 +145,7 @@ impl Contention {
     #[inline(always)]
     fn together(&self, side: usize, work: &impl Fn()) -> Option<Laps<LAPS>> {
         /// Of laps to keep up: a partner that takes longer was stopped.
-        const MOST: usize = 20 * LAPS;
+        const MAX_LAPS: usize = 20 * LAPS;
         let clock = &self.run.clock;
         let (own, other) = (&self.sides[side].done, &self.sides[1 - side].done);
         for _ in 0..RUN_UP {
@@ -157,7 +157,7 @@ impl Contention {
         while other.load(Ordering::Acquire) == 0 {
             work();
             kept_up += 1;
-            if kept_up > MOST {
+            if kept_up > MAX_LAPS {
                 return None;
             }
         }

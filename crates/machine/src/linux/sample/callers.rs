@@ -21,19 +21,19 @@ use pinwise_code::unwind::{
 use pinwise_profile::Module;
 
 /// Frames of a stack at most.
-const MOST_FRAMES: usize = 200;
+const MAX_FRAMES: usize = 200;
 /// Callers that frame pointers may pass over: functions of the C library call
 /// one another some times.
-const MOST_PASSED_OVER: usize = 8;
+const MAX_SKIPPED: usize = 8;
 /// Bytes of tables that are kept of all files together; files; rules; and places
 /// where files are mapped.
-const MOST_BYTES: usize = 256 << 20;
-const MOST_FILES: usize = 4096;
-const MOST_RULES: usize = 50_000;
-const MOST_PLACES: usize = 20_000;
+const MAX_BYTES: usize = 256 << 20;
+const MAX_FILES: usize = 4096;
+const MAX_RULES: usize = 50_000;
+const MAX_PLACES: usize = 20_000;
 /// Entries of tables that are gone through, bytes: a program of a thousand
 /// files needs a tenth.
-const MOST_WORK: usize = 64 << 20;
+const MAX_WORK: usize = 64 << 20;
 /// The kernel's code in every program has this many bytes at most.
 const LARGEST_VDSO: usize = 64 << 10;
 
@@ -85,7 +85,7 @@ pub(super) struct Unwinder {
 impl Unwinder {
     pub(super) fn new() -> Self {
         Self {
-            work: ParseBudget::new(MOST_WORK),
+            work: ParseBudget::new(MAX_WORK),
             bytes: 0,
             tables: Vec::new(),
             files: BTreeMap::new(),
@@ -104,7 +104,7 @@ impl Unwinder {
         stack: &StackCopy<'_>,
     ) -> (Vec<u64>, bool) {
         let mut frames = vec![registers.address];
-        while frames.len() < MOST_FRAMES {
+        while frames.len() < MAX_FRAMES {
             match self.caller(place, &registers, stack) {
                 Caller::Frame(next) if place.maps.find(next.looked_up()).is_some() => {
                     frames.push(next.address);
@@ -147,7 +147,7 @@ impl Unwinder {
             match caller(tables, rule, &registers, stack) {
                 Caller::Frame(next)
                     if place.maps.find(next.looked_up()).is_some()
-                        && callers.len() < MOST_PASSED_OVER =>
+                        && callers.len() < MAX_SKIPPED =>
                 {
                     callers.push(next.address);
                     registers = next;
@@ -184,7 +184,7 @@ impl Unwinder {
         let found = self.tables.get(tables)?;
         let offset = (address - mapping.start).checked_add(mapping.offset)?;
         let address = found.address_of(offset)?;
-        if self.rules.len() >= MOST_RULES && !self.rules.contains_key(&(tables, address)) {
+        if self.rules.len() >= MAX_RULES && !self.rules.contains_key(&(tables, address)) {
             self.rules.clear();
         }
         let rule = self.rules.entry((tables, address));
@@ -203,7 +203,7 @@ impl Unwinder {
         } else {
             program_of(place.pid, path).and_then(|file| self.of_file(&file))
         };
-        if self.places.len() >= MOST_PLACES {
+        if self.places.len() >= MAX_PLACES {
             self.places.clear();
         }
         self.places.insert(key, found);
@@ -218,7 +218,7 @@ impl Unwinder {
         if let Some(known) = self.files.get(&identity) {
             return *known;
         }
-        if self.files.len() >= MOST_FILES {
+        if self.files.len() >= MAX_FILES {
             return None;
         }
         let found = tables(file, &mut self.work);
@@ -244,7 +244,7 @@ impl Unwinder {
 
     fn keep(&mut self, tables: CallFrames) -> Option<usize> {
         let bytes = self.bytes.saturating_add(tables.bytes());
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return None;
         }
         self.bytes = bytes;
@@ -258,7 +258,7 @@ impl Unwinder {
 fn steps(from: Option<u64>, to: Option<u64>, stack: &StackCopy<'_>) -> Option<usize> {
     let mut at = from?;
     let to = to?;
-    for steps in 0..=MOST_PASSED_OVER {
+    for steps in 0..=MAX_SKIPPED {
         if at == to {
             return Some(steps);
         }

@@ -15,7 +15,7 @@ use pinwise_profile::Stacks;
 
 /// Part of a program's functions that keep a frame pointer where it was built
 /// so; the others are the linker's and those written in assembly.
-const MOST: f64 = 0.8;
+const MIN_SHARE: f64 = 0.8;
 /// Entries of tables that are gone through, bytes.
 const WORK: usize = 16 << 20;
 
@@ -55,7 +55,7 @@ fn keeps_frame_pointers(file: &File) -> bool {
     match tables(file, &mut work) {
         Some(tables) => tables
             .share_with_frame_pointer(&mut work)
-            .is_some_and(|share| share >= MOST),
+            .is_some_and(|share| share >= MIN_SHARE),
         None => is_elf,
     }
 }

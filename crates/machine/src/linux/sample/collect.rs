@@ -16,8 +16,8 @@ use pinwise_profile::{Event, Frame, Module, Samples, Stack, Stacks, Thread};
 
 /// Different stacks, and frames of all of them; beyond, only the innermost frames
 /// are kept.
-const MOST_STACKS: usize = 200_000;
-const MOST_FRAMES: usize = 10_000_000;
+const MAX_STACKS: usize = 200_000;
+const MAX_FRAMES: usize = 10_000_000;
 /// Frames that are kept then.
 const FEWEST_FRAMES: usize = 2;
 /// Innermost frames whose code is wanted: a function that only hints is
@@ -260,7 +260,7 @@ impl Collector {
         let (frame, address, is_kernel) = innermost;
         self.steps
             .take(time_ns, thread, frame, address, is_kernel, registers);
-        if self.stacks.len() >= MOST_STACKS || self.kept_frames >= MOST_FRAMES {
+        if self.stacks.len() >= MAX_STACKS || self.kept_frames >= MAX_FRAMES {
             frames.truncate(FEWEST_FRAMES);
         }
         let many = frames.len();

@@ -14,10 +14,10 @@ use pinwise_profile::{Event, Stacks};
 
 /// Frames of a call chain at most, as far as this system permits.
 pub(super) static DEEPEST: LazyLock<u16> = LazyLock::new(|| {
-    const MOST: u16 = 127;
+    const MAX_DEPTH: u16 = 127;
     let permitted = read_file(Path::new("/proc/sys/kernel/perf_event_max_stack"));
     let permitted = permitted.and_then(|text| str::from_utf8(&text).ok()?.trim().parse().ok());
-    permitted.map_or(MOST, |most: u16| most.min(MOST))
+    permitted.map_or(MAX_DEPTH, |most: u16| most.min(MAX_DEPTH))
 });
 /// Bytes of each stack that are copied to be unwound.
 pub(super) const STACK_BYTES: u32 = 16 << 10;

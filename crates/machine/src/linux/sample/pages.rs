@@ -15,7 +15,7 @@ use pinwise_code::{Arch, Code};
 /// Bytes that are read at once.
 const PAGE: u64 = 4096;
 /// Pages that are kept at most.
-const MOST_PAGES: usize = 8192;
+const MAX_PAGES: usize = 8192;
 
 /// Where a page can be read from when its process is gone.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl Pages {
     /// Asks for the page of an address and its neighbours.
     pub(super) fn want(&mut self, pid: i32, address: u64, mapping: &Mapping, path: &str) {
         let page = address & !(PAGE - 1);
-        if self.seen.len() >= MOST_PAGES || !self.seen.insert((pid, page)) {
+        if self.seen.len() >= MAX_PAGES || !self.seen.insert((pid, page)) {
             return;
         }
         for page in [page.wrapping_sub(PAGE), page, page.saturating_add(PAGE)] {

@@ -23,11 +23,11 @@ const WANTED_WITH_STACKS: usize = 4 << 20;
 /// Smallest buffer that is of any use, bytes.
 const FEWEST_BYTES: usize = 32 << 10;
 /// All buffers together, bytes.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// Descriptors left for everything else.
 const SPARE_DESCRIPTORS: usize = 128;
 /// Looks at the threads of a process until no new one is found.
-const MOST_ROUNDS: usize = 50;
+const MAX_ROUNDS: usize = 50;
 
 /// Buffers, one per CPU.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Source {
             Stacks::Dwarf => WANTED_WITH_STACKS,
             _ => WANTED_BYTES,
         };
-        let bytes = wanted.min(MOST_BYTES / cpus.len().max(1));
+        let bytes = wanted.min(MAX_BYTES / cpus.len().max(1));
         match target {
             Target::Process(pid) => Self::open_process(kind, pid, &cpus, bytes, collector),
             Target::Child | Target::Everything => {
@@ -102,7 +102,7 @@ impl Source {
         let mut source = Self::with(rings);
         let most = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
         let mut attached = std::collections::BTreeSet::new();
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let found = threads::below(pid);
             let fresh: Vec<_> = found
                 .iter()

@@ -7,7 +7,7 @@ use super::records::Registers;
 use pinwise_profile::{REGISTERS, Step};
 
 /// Neighbouring samples that are kept.
-const MOST_STEPS: usize = 50_000;
+const MAX_STEPS: usize = 50_000;
 /// Two samples further apart are not of one loop, bytes.
 const NEAR: u64 = 512;
 /// Where the stack pointer stands in [`REGISTERS`].
@@ -20,8 +20,8 @@ const CALLERS: u64 = 4096;
 
 /// Registers that are remembered of a thread at an instruction, and instructions of
 /// threads that have any.
-const MOST_STATES: usize = 4;
-const MOST_PLACES: usize = 20_000;
+const MAX_STATES: usize = 4;
+const MAX_PLACES: usize = 20_000;
 
 /// Where a thread was last seen.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Steps {
             return;
         };
         let now = &self.last[&thread];
-        if self.steps.len() >= MOST_STEPS || before.address.abs_diff(address) > NEAR {
+        if self.steps.len() >= MAX_STEPS || before.address.abs_diff(address) > NEAR {
             return;
         }
         let pairs = now.registers.iter().zip(&before.registers);
@@ -90,7 +90,7 @@ impl Steps {
     /// Was the thread seen with these registers there before? They are remembered.
     fn recurs(&mut self, thread: usize, frame: usize, values: &[u64]) -> bool {
         let place = (thread, frame);
-        if self.states.len() >= MOST_PLACES && !self.states.contains_key(&place) {
+        if self.states.len() >= MAX_PLACES && !self.states.contains_key(&place) {
             return false;
         }
         let states = self.states.entry(place).or_default();
@@ -100,7 +100,7 @@ impl Steps {
             None => values.to_vec(),
         };
         states.push_back(state);
-        if states.len() > MOST_STATES {
+        if states.len() > MAX_STATES {
             states.pop_front();
         }
         known.is_some()

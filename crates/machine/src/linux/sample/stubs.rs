@@ -13,7 +13,7 @@ use pinwise_profile::Symbol;
 /// Bytes of the longest stub; stubs begin at multiples of half of it.
 const LENGTH: u64 = 16;
 /// Bytes of a section that are read at most.
-const MOST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The stubs of a file.
 #[derive(Debug, Default)]
@@ -39,7 +39,10 @@ impl Stubs {
         for section in sections {
             let (start, size) = (section.address(), section.size());
             stubs.sections.push((start, start.saturating_add(size)));
-            let bytes = section.data_range(start, size.min(MOST)).ok().flatten();
+            let bytes = section
+                .data_range(start, size.min(MAX_BYTES))
+                .ok()
+                .flatten();
             for (from, slot) in jumps(start, bytes.unwrap_or_default()) {
                 if let Some(name) = slots.get(&slot) {
                     stubs.names.insert(from - from % (LENGTH / 2), name.clone());

@@ -17,7 +17,7 @@ use pinwise_sched::{EventKind, Refusal, Tid};
 /// Descriptors left for everything else.
 const SPARE_DESCRIPTORS: usize = 128;
 /// Looks at the threads of a process until no new one is found.
-const MOST_ROUNDS: usize = 50;
+const MAX_ROUNDS: usize = 50;
 
 /// Who has been attached to.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) fn attach_all(
 ) -> Result<(), Refusal> {
     let most = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
     let mut attached = Attached::default();
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let found = threads::below(pid);
         note_inherited(source, &mut attached);
         let mut is_settled = true;

@@ -23,13 +23,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A poll may take at most this part of the time until the next one.
 const SHARE: u32 = 50;
 /// … and where processes end all the time, this part.
-const SHARE_AT_MOST: u32 = 10;
+const MAX_SHARE: u32 = 10;
 /// Threads that are looked at in one go.
-const MOST_AT_ONCE: usize = 256;
+const MAX_AT_ONCE: usize = 256;
 /// Threads that are remembered at most.
-const MOST_THREADS: usize = 65_536;
+const MAX_THREADS: usize = 65_536;
 /// Threads whose files stay open.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN: usize = 64;
 
 /// The threads of a trace.
 pub(super) struct Beside {
@@ -160,12 +160,12 @@ impl Beside {
         self.look_at(&turn, false, emit);
         let took = sys::monotonic().saturating_sub(now);
         self.next = now + PAUSE.max(took * SHARE);
-        self.earliest = now + took * SHARE_AT_MOST;
+        self.earliest = now + took * MAX_SHARE;
     }
 
     /// The end of who is gone is in the stream, perhaps later.
     fn look_at(&mut self, threads: &[Tid], is_last: bool, emit: &mut dyn FnMut(EventKind)) {
-        let stay_open = self.threads.len() <= MOST_OPEN;
+        let stay_open = self.threads.len() <= MAX_OPEN;
         for thread in threads {
             if let Some(figures) = self.threads.get_mut(thread) {
                 // Switches count where events of them are missing.
@@ -183,13 +183,13 @@ impl Beside {
 
     /// New threads first, then the others in turns.
     fn turn(&mut self) -> Vec<Tid> {
-        let mut turn: Vec<Tid> = self.fresh.iter().copied().take(MOST_AT_ONCE).collect();
+        let mut turn: Vec<Tid> = self.fresh.iter().copied().take(MAX_AT_ONCE).collect();
         for thread in &turn {
             self.fresh.remove(thread);
         }
         let after = (Bound::Excluded(self.cursor), Bound::Unbounded);
         let others = self.threads.range(after).map(|(&thread, _)| thread);
-        let room = MOST_AT_ONCE - turn.len();
+        let room = MAX_AT_ONCE - turn.len();
         let others: Vec<Tid> = others.take(room).collect();
         self.cursor = if others.len() < room {
             0
@@ -203,7 +203,7 @@ impl Beside {
     }
 
     fn add(&mut self, found: Found) {
-        if self.threads.len() < MOST_THREADS {
+        if self.threads.len() < MAX_THREADS {
             let figures = Figures::new(found, !self.is_everything);
             self.threads.insert(found.tid, figures);
             self.fresh.insert(found.tid);

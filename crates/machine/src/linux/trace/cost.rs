@@ -34,7 +34,7 @@ const SWITCHES: f64 = 2.0 * ROUND_TRIPS as f64;
 /// The fewest turns that have a 95 % interval of the median.
 const FEWEST_TURNS: usize = 6;
 /// More would add nothing.
-const MOST_TURNS: usize = 200;
+const MAX_TURNS: usize = 200;
 /// Confidence of the interval.
 const CONFIDENCE: f64 = 0.95;
 /// How long a source is left alone, as in a trace.
@@ -72,7 +72,7 @@ pub(super) fn measure(
     };
     pair.round(None, &patience)?;
     let end = sys::monotonic() + time * count;
-    for turn in 0..MOST_TURNS {
+    for turn in 0..MAX_TURNS {
         let now = sys::monotonic();
         if now >= deadline || turn >= FEWEST_TURNS && now >= end {
             break;

@@ -29,8 +29,8 @@ use pinwise_topology::CpuSet;
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 /// On a busy machine measuring what tiers cost may take this many times as long as asked
 /// for, or this long, and is given up then.
-const MOST_TIMES: u32 = 10;
-const LEAST_LIMIT: Duration = Duration::from_secs(2);
+const MAX_FACTOR: u32 = 10;
+const MIN_LIMIT: Duration = Duration::from_secs(2);
 /// A process that runs already is looked after this often: has it ended?
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
@@ -45,7 +45,7 @@ impl Tracer for LinuxMachine {
         time: Duration,
     ) -> Result<Vec<TierCost>, MachineError> {
         let many = u32::try_from(tiers.len()).unwrap_or(u32::MAX);
-        let longest = (time * many * MOST_TIMES).max(LEAST_LIMIT);
+        let longest = (time * many * MAX_FACTOR).max(MIN_LIMIT);
         let deadline = sys::monotonic().saturating_add(longest);
         measure(tiers, time, deadline, &|| self.take_pending_interrupt())
     }

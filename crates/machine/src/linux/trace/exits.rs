@@ -26,7 +26,7 @@ const LONGEST: usize = 8 * 1024;
 /// Threads of others are remembered for one to two of these.
 const GENERATION: Duration = Duration::from_secs(2);
 /// … and at most this many in each.
-const MOST: usize = 1 << 16;
+const MAX_ENTRIES: usize = 1 << 16;
 
 /// Commands and attributes of generic netlink and of taskstats.
 const GET_FAMILY: u8 = 3;
@@ -89,7 +89,7 @@ impl Exits {
     /// Takes what has come since.
     pub(super) fn drain(&mut self) {
         let now = sys::monotonic();
-        if now.saturating_sub(self.aged) >= GENERATION || self.young.len() >= MOST {
+        if now.saturating_sub(self.aged) >= GENERATION || self.young.len() >= MAX_ENTRIES {
             self.old = std::mem::take(&mut self.young);
             self.aged = now;
         }

@@ -18,7 +18,7 @@ use pinwise_topology::CpuSet;
 const WANTED_BYTES: usize = 2 << 20;
 const FEWEST_BYTES: usize = 64 << 10;
 /// All buffers together.
-const MOST_BYTES: usize = 512 << 20;
+const MAX_BYTES: usize = 512 << 20;
 /// Who has the CPU.
 const SWITCH: (&str, &str) = ("sched", "sched_switch");
 /// Those that a cause rests on; the first one holds the buffer.
@@ -89,7 +89,7 @@ impl InterruptPoints {
             guests: Vec::new(),
             bytes: Vec::new(),
         };
-        let mut bytes = WANTED_BYTES.min(MOST_BYTES / cpus.len().max(1));
+        let mut bytes = WANTED_BYTES.min(MAX_BYTES / cpus.len().max(1));
         for cpu in cpus.iter() {
             source
                 .open_on(cpu, &ids, &mut bytes)

@@ -25,7 +25,7 @@ const SHARE: u32 = 100;
 /// … and this beside: short commands get some, too.
 const ALLOWANCE: Duration = Duration::from_millis(10);
 /// Looks that are kept; then every second is dropped.
-const MOST_LOOKS: usize = 256;
+const MAX_LOOKS: usize = 256;
 
 /// Looks at the pages of a process and of those that it started.
 pub(super) struct Pages {
@@ -97,7 +97,7 @@ impl Pages {
 
     fn keep(&mut self, seen: PagesSeen) {
         self.seen.push(seen);
-        if self.seen.len() > MOST_LOOKS {
+        if self.seen.len() > MAX_LOOKS {
             let mut at = 0;
             self.seen.retain(|_| {
                 at += 1;
@@ -148,14 +148,14 @@ mod tests {
         let seen = pages.take();
         let bytes: u64 = seen[0].nodes.values().sum();
         assert!(bytes > 1 << 20, "{seen:?}");
-        for time_ns in 0..=MOST_LOOKS as u64 {
+        for time_ns in 0..=MAX_LOOKS as u64 {
             pages.keep(PagesSeen {
                 time_ns,
                 ..seen[0].clone()
             });
         }
         let kept = pages.take();
-        assert_eq!(kept.len(), MOST_LOOKS / 2 + 1);
-        assert_eq!(kept.last().unwrap().time_ns, MOST_LOOKS as u64);
+        assert_eq!(kept.len(), MAX_LOOKS / 2 + 1);
+        assert_eq!(kept.last().unwrap().time_ns, MAX_LOOKS as u64);
     }
 }

@@ -28,7 +28,7 @@ pub(super) const WANTED_BYTES: usize = 2 << 20;
 /// Smallest buffer that is of any use, bytes.
 const FEWEST_BYTES: usize = 32 << 10;
 /// All buffers together, bytes: on large machines each is smaller.
-const MOST_BYTES: usize = 512 << 20;
+const MAX_BYTES: usize = 512 << 20;
 /// An event may be written a little later than its time says.
 const SETTLING: Duration = Duration::from_micros(200);
 
@@ -45,7 +45,7 @@ impl Extent {
     /// All CPUs that are online.
     pub(super) fn all() -> Self {
         let cpus = threads::online_cpus();
-        let each = MOST_BYTES / cpus.len().max(1);
+        let each = MAX_BYTES / cpus.len().max(1);
         Self {
             cpus,
             bytes: WANTED_BYTES.min(each),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use super::super::usage::{LEAST_INTERVAL, Meter};
+use super::super::usage::{MIN_INTERVAL, Meter};
 use super::super::{daemon, sys, tree};
 use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
@@ -23,9 +23,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A poll may take at most this part of the time until the next one.
 const SHARE: u32 = 50;
 /// … and where processes end all the time, this part.
-const SHARE_AT_MOST: u32 = 10;
+const MAX_SHARE: u32 = 10;
 /// Threads that are followed at most.
-const MOST_THREADS: usize = 4096;
+const MAX_THREADS: usize = 4096;
 /// Counts are read every N looks, as they take longest.
 const COUNTS_EVERY: u32 = 10;
 /// Descriptors that stay open per thread.
@@ -103,7 +103,7 @@ impl Polling {
         let all_begin = self.target == Target::Child || self.has_looked;
         self.has_looked = true;
         for found in self.list() {
-            if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&found.tid) {
+            if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&found.tid) {
                 self.was_cut = true;
                 break;
             }
@@ -164,7 +164,7 @@ impl Polling {
             let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
             teller(events, cpu)(EventKind::Usage { busy_ns });
         }
-        self.next_usage = sys::monotonic() + LEAST_INTERVAL;
+        self.next_usage = sys::monotonic() + MIN_INTERVAL;
     }
 }
 
@@ -185,7 +185,7 @@ impl Source for Polling {
         let took = sys::monotonic().saturating_sub(before);
         let pause = (took * SHARE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
         self.next = before + pause;
-        self.earliest = before + took * SHARE_AT_MOST;
+        self.earliest = before + took * MAX_SHARE;
     }
 
     fn finish(&mut self, events: &mut Vec<Event>) {
@@ -209,7 +209,7 @@ impl Source for Polling {
     }
 
     fn notes(&self) -> Vec<String> {
-        let cut = format!("More than {MOST_THREADS} threads: the others were not polled.");
+        let cut = format!("More than {MAX_THREADS} threads: the others were not polled.");
         self.was_cut.then_some(cut).into_iter().collect()
     }
 }

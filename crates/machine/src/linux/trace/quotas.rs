@@ -24,12 +24,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A look may take at most this part of the time until the next one.
 const SHARE: u32 = 50;
 /// … and where processes end all the time, this part.
-const SHARE_AT_MOST: u32 = 10;
+const MAX_SHARE: u32 = 10;
 /// Processes that are looked at in one go.
-const MOST_AT_ONCE: usize = 32;
+const MAX_AT_ONCE: usize = 32;
 /// Threads that are remembered, and cgroups that are read before the trace.
-const MOST_THREADS: usize = 65_536;
-const MOST_CGROUPS: usize = 4096;
+const MAX_THREADS: usize = 65_536;
+const MAX_CGROUPS: usize = 4096;
 
 /// What holds processes back.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Quotas {
     }
 
     fn add(&mut self, thread: Tid, process: Tid) {
-        if self.is_everything || self.threads.len() >= MOST_THREADS {
+        if self.is_everything || self.threads.len() >= MAX_THREADS {
             return;
         }
         self.threads.insert(thread);
@@ -152,12 +152,12 @@ impl Quotas {
         self.watched.values_mut().for_each(Watched::update);
         let took = sys::monotonic().saturating_sub(now);
         self.next = now + PAUSE.max(took * SHARE);
-        self.earliest = now + took * SHARE_AT_MOST;
+        self.earliest = now + took * MAX_SHARE;
     }
 
     /// Looks at new processes, which may end before it is time for the others.
     pub(super) fn look_at_new(&mut self) {
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_AT_ONCE {
             let Some(process) = self.fresh.pop_first() else {
                 return;
             };
@@ -167,13 +167,13 @@ impl Quotas {
 
     /// New processes first, then the others in turns.
     fn turn(&mut self) -> Vec<Tid> {
-        let mut turn: Vec<Tid> = self.fresh.iter().copied().take(MOST_AT_ONCE).collect();
+        let mut turn: Vec<Tid> = self.fresh.iter().copied().take(MAX_AT_ONCE).collect();
         for process in &turn {
             self.fresh.remove(process);
         }
         let after = (Bound::Excluded(self.cursor), Bound::Unbounded);
         let others = self.processes.range(after).map(|(&process, _)| process);
-        let room = MOST_AT_ONCE - turn.len();
+        let room = MAX_AT_ONCE - turn.len();
         let others: Vec<Tid> = others.take(room).collect();
         self.cursor = match others.last() {
             Some(&last) if others.len() == room => last,
@@ -254,7 +254,7 @@ fn all_cgroups(table: &[u8]) -> (Vec<PathBuf>, bool) {
     let mut waiting: Vec<PathBuf> = of_cpus.map(|mount| mount.point.into()).collect();
     let mut found = Vec::new();
     while let Some(folder) = waiting.pop() {
-        if found.len() >= MOST_CGROUPS {
+        if found.len() >= MAX_CGROUPS {
             return (found, false);
         }
         let below = names(&folder).into_iter().map(|name| folder.join(name));

@@ -12,7 +12,7 @@ use pinwise_sched::Tid;
 use pinwise_topology::CpuSet;
 
 /// Threads that are listed at most.
-pub(in crate::linux) const MOST_THREADS: usize = 16_384;
+pub(in crate::linux) const MAX_THREADS: usize = 16_384;
 
 /// A thread that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,7 @@ pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
     let mut seen = BTreeSet::from([pid]);
     let mut waiting = vec![pid];
     while let Some(process) = waiting.pop() {
-        if found.len() >= MOST_THREADS {
+        if found.len() >= MAX_THREADS {
             break;
         }
         let threads = of_process(process);
@@ -61,7 +61,7 @@ pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
         }
         found.extend(threads.into_iter().map(|tid| Found { tid, process }));
     }
-    found.truncate(MOST_THREADS);
+    found.truncate(MAX_THREADS);
     found.sort_unstable();
     found
 }
@@ -70,13 +70,13 @@ pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
 pub(in crate::linux) fn all() -> Vec<Found> {
     let mut found = Vec::new();
     for process in numbers(&names(Path::new("/proc"))) {
-        if found.len() >= MOST_THREADS {
+        if found.len() >= MAX_THREADS {
             break;
         }
         let threads = of_process(process);
         found.extend(threads.into_iter().map(|tid| Found { tid, process }));
     }
-    found.truncate(MOST_THREADS);
+    found.truncate(MAX_THREADS);
     found.sort_unstable();
     found
 }

@@ -16,7 +16,7 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 
 /// Least bytes of a `perf_event_attr`: its first version.
-pub(super) const LEAST_ATTRIBUTE: usize = 64;
+pub(super) const MIN_ATTRIBUTE: usize = 64;
 
 /// One event that was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

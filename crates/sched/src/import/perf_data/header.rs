@@ -4,7 +4,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use super::attributes::{Attributes, LEAST_ATTRIBUTE};
+use super::attributes::{Attributes, MIN_ATTRIBUTE};
 use crate::TracepointFormat;
 use crate::import::ImportError;
 use crate::perf::Bytes;
@@ -14,8 +14,8 @@ use crate::perf::Bytes;
 const LONGEST_SECTION: u64 = 64 << 20;
 
 /// Ids kept at most: one for each event and CPU or thread.
-const MOST_IDS: usize = 1 << 20;
-const MOST_ATTRIBUTES: u64 = 1 << 14;
+const MAX_IDS: usize = 1 << 20;
+const MAX_ATTRIBUTES: u64 = 1 << 14;
 
 /// Bits of the header that say which sections there are.
 const FEATURE_BITS: usize = 256;
@@ -108,13 +108,13 @@ impl Header {
     ) -> Result<(), ImportError> {
         let Range { start, end } = layout.attributes;
         let each = layout.attribute_size;
-        let least = LEAST_ATTRIBUTE as u64 + 16;
+        let least = MIN_ATTRIBUTE as u64 + 16;
         if !(least..=4096).contains(&each) || end < start {
             let what = format!("event descriptions of {each} bytes");
             return Err(ImportError::damaged(16, what));
         }
         let count = (end - start) / each;
-        if count > MOST_ATTRIBUTES {
+        if count > MAX_ATTRIBUTES {
             return Err(ImportError::damaged(32, format!("{count} events")));
         }
         for at in (0..count).map(|index| start.saturating_add(index * each)) {
@@ -129,7 +129,7 @@ impl Header {
             let (ids_at, ids_size) = place().ok_or_else(short)?;
             let taken = self.attributes.add(bytes, self.is_big_endian);
             taken.ok_or_else(short)?;
-            let ids_end = ids_at.saturating_add(ids_size.min((MOST_IDS * 8) as u64));
+            let ids_end = ids_at.saturating_add(ids_size.min((MAX_IDS * 8) as u64));
             self.take_ids(&read_at(reader, ids_at..ids_end)?);
         }
         Ok(())
@@ -139,7 +139,7 @@ impl Header {
     pub(super) fn take_ids(&mut self, raw: &[u8]) {
         let mut ids = Bytes::new(raw, self.is_big_endian);
         while let Some(id) = ids.u64() {
-            if self.attributes.ids() < MOST_IDS {
+            if self.attributes.ids() < MAX_IDS {
                 self.attributes.add_id(id);
             }
         }

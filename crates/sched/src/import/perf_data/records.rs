@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-use super::attributes::LEAST_ATTRIBUTE;
+use super::attributes::MIN_ATTRIBUTE;
 use super::decode::Decoder;
 use super::header::Header;
 use super::unpack::Unpacker;
@@ -241,7 +241,7 @@ fn take_attribute(header: &mut Header, body: &[u8], begin: u64) -> Result<(), Im
     let mut size = bytes;
     let size = size.skip(4).and_then(|()| size.u32());
     let size = size.and_then(|size| usize::try_from(size).ok());
-    let size = size.filter(|size| *size >= LEAST_ATTRIBUTE);
+    let size = size.filter(|size| *size >= MIN_ATTRIBUTE);
     let raw = size.and_then(|size| bytes.take(size));
     let is_bounded = header.attributes.len() < 1 << 14;
     let taken = raw.filter(|_| is_bounded).and_then(|raw| {

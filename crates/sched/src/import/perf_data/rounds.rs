@@ -9,7 +9,7 @@ use crate::import::raw_event::RawEvent;
 
 /// What waits at most; a file whose rounds are longer is read a bit out of
 /// order rather than with endless memory.
-const MOST: usize = 1 << 20;
+const MAX_WAITING: usize = 1 << 20;
 
 /// Records that wait for earlier ones.
 #[derive(Debug, Default)]
@@ -29,9 +29,9 @@ impl Rounds {
     pub(super) fn push(&mut self, raw: RawEvent, hand_on: &mut dyn FnMut(&RawEvent)) {
         self.latest_ns = self.latest_ns.max(raw.time_ns);
         self.waiting.push(raw);
-        if self.waiting.len() >= MOST {
+        if self.waiting.len() >= MAX_WAITING {
             self.waiting.sort_by_key(|raw| raw.time_ns);
-            let middle = self.waiting[MOST / 2].time_ns;
+            let middle = self.waiting[MAX_WAITING / 2].time_ns;
             self.hand_on(middle, hand_on);
         }
     }

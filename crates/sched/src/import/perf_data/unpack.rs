@@ -11,7 +11,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// Bytes that one compressed record may hold; perf fills one from a buffer of half a
 /// megabyte unless --mmap-pages asks for more.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// The largest window, that of level 22.
 const LARGEST_WINDOW: u64 = 1 << 27;
 /// The last block of a stream, empty, and room for a checksum.
@@ -61,10 +61,10 @@ impl Unpacker {
             self.is_in_stream = !is_over.map_err(failed)?;
             self.bytes
                 .extend(self.decoder.collect().unwrap_or_default());
-            if self.bytes.len() > MOST_BYTES {
+            if self.bytes.len() > MAX_BYTES {
                 return Err(format!(
                     "a compressed record that holds more than {} MiB",
-                    MOST_BYTES >> 20
+                    MAX_BYTES >> 20
                 ));
             }
         }

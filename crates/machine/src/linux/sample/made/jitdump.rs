@@ -18,7 +18,7 @@ const MOVE: u32 = 1;
 /// Longer names are cut, bytes.
 const LONGEST_NAME: u64 = 4096;
 /// Pieces of code that can be moved.
-const MOST_PIECES: usize = 1_000_000;
+const MAX_PIECES: usize = 1_000_000;
 /// Number, length and time in front of each record, bytes.
 const HEAD: u64 = 16;
 
@@ -61,7 +61,7 @@ impl Reader<'_> {
                     let (first, size, index) = (self.long()?, self.long()?, self.long()?);
                     let name = self.name(first)?;
                     covered.cover(first, first.saturating_add(size), name);
-                    if pieces.len() < MOST_PIECES {
+                    if pieces.len() < MAX_PIECES {
                         pieces.insert(index, name);
                     }
                 }

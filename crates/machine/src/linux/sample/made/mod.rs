@@ -20,13 +20,13 @@ use pinwise_code::demangle;
 use pinwise_profile::Symbol;
 
 /// Files that are kept open at most.
-const MOST_FILES: usize = 256;
+const MAX_FILES: usize = 256;
 /// Of one file this much is read, bytes: a million functions, and their code.
 const LARGEST_MAP: u64 = 128 << 20;
 const LARGEST_DUMP: u64 = 1 << 30;
 /// Addresses that are given names, those of all pieces of code together: each
 /// may be said to cover everything.
-const MOST_MATCHES: usize = 10_000_000;
+const MAX_MATCHES: usize = 10_000_000;
 const ROOT: u32 = 0;
 
 /// A file of names, or why it is not read.
@@ -65,14 +65,14 @@ impl NameFiles {
     pub(super) fn open_of(&mut self, processes: &BTreeSet<i32>, dumps: &BTreeMap<i32, String>) {
         for &pid in processes {
             let lacks = |form| !self.files.contains_key(&(pid, form));
-            if self.files.len() < MOST_FILES && (lacks(Form::Map) || lacks(Form::Dump)) {
+            if self.files.len() < MAX_FILES && (lacks(Form::Map) || lacks(Form::Dump)) {
                 self.look(pid, dumps.get(&pid));
             }
         }
     }
 
     fn look(&mut self, pid: i32, dump: Option<&String>) {
-        if (self.makers.contains_key(&pid) || self.makers.len() < MOST_FILES)
+        if (self.makers.contains_key(&pid) || self.makers.len() < MAX_FILES)
             && let Some(maker) = Maker::from_process(pid)
         {
             self.makers.insert(pid, maker);
@@ -213,7 +213,7 @@ impl<'a> Covered<'a> {
             addresses,
             sorted,
             names: vec![None; addresses.len()],
-            left: MOST_MATCHES,
+            left: MAX_MATCHES,
         }
     }
 

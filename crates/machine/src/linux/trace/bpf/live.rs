@@ -22,7 +22,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("sched.bpf.o");
 
 /// Slots of a CPU: at 200,000 switches and as many wake-ups a second on one
 /// CPU the larger number lasts for a third of a second.
-const MOST_SLOTS_LOG2: u32 = 17;
+const MAX_SLOTS_LOG2: u32 = 17;
 const FEWEST_SLOTS_LOG2: u32 = 12;
 /// All rings together take no more than 2 to this power slots of 16 bytes,
 /// 64 MiB, unless there are more than 1024 CPUs.
@@ -58,7 +58,7 @@ pub(in super::super) fn open() -> Opened {
     if let Some(refusal) = Standing::read().obstacle() {
         return Err(refusal);
     }
-    match Live::load(MOST_SLOTS_LOG2) {
+    match Live::load(MAX_SLOTS_LOG2) {
         Ok(live) => Ok(Box::new(live)),
         Err(error) => Err(refused(&error)),
     }
@@ -302,7 +302,7 @@ fn possible_cpus() -> u32 {
 
 fn slots_log2(cpus: u32) -> u32 {
     let for_one = ALL_SLOTS_LOG2.saturating_sub(cpus.next_power_of_two().ilog2());
-    for_one.clamp(FEWEST_SLOTS_LOG2, MOST_SLOTS_LOG2)
+    for_one.clamp(FEWEST_SLOTS_LOG2, MAX_SLOTS_LOG2)
 }
 
 fn now_ns() -> u64 {

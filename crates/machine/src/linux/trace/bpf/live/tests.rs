@@ -147,7 +147,7 @@ fn others_that_left_unseen(events: &[Event]) -> u64 {
 #[test]
 fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
     const TIMES: usize = 5000;
-    let Some(mut live) = recorder(MOST_SLOTS_LOG2) else {
+    let Some(mut live) = recorder(MAX_SLOTS_LOG2) else {
         return;
     };
     let mut events = Vec::new();
@@ -185,7 +185,7 @@ fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
 
 #[test]
 fn a_thread_is_told_from_its_beginning_to_its_end() {
-    let Some(mut live) = recorder(MOST_SLOTS_LOG2) else {
+    let Some(mut live) = recorder(MAX_SLOTS_LOG2) else {
         return;
     };
     let mut events = Vec::new();
@@ -257,7 +257,7 @@ fn the_bell_rings_before_the_ring_is_full() {
 
 #[test]
 fn rings_shrink_where_there_are_many_cpus() {
-    assert_eq!(slots_log2(1), MOST_SLOTS_LOG2);
+    assert_eq!(slots_log2(1), MAX_SLOTS_LOG2);
     assert_eq!(slots_log2(32), 17);
     assert_eq!(slots_log2(33), 16);
     assert_eq!(slots_log2(8192), FEWEST_SLOTS_LOG2);
