@@ -1,7 +1,7 @@
 //! The C interface: `pinwise.h`, `libpinwise.so` and `libpinwise.a`.
 //!
-//! A thin layer over `pinwise_affinity`. Nothing unwinds into C: a panic would
-//! be an error like others. Sizes and pointers are checked as far as C allows.
+//! A thin layer over `pinwise_affinity`. Nothing unwinds into C: a panic
+//! becomes an error. Sizes and pointers are checked as far as C allows.
 
 #![expect(
     unsafe_code,
@@ -33,7 +33,7 @@ pub struct PinwisePlaces(Places);
 #[derive(Debug, Clone, Copy)]
 pub struct PinwiseWorkers {
     /// Workers that can run at the same time: the CPUs that this process may
-    /// use, or the quota of its cgroups rounded up where that is less.
+    /// use, or the quota of its cgroups rounded up if that is less.
     pub parallelism: usize,
     /// The same with one worker per physical core.
     pub on_own_cores: usize,
@@ -41,7 +41,7 @@ pub struct PinwiseWorkers {
     pub cpus: usize,
     /// Physical cores of which this process may use a CPU.
     pub cores: usize,
-    /// Last-level-cache domains of those; 0 where no cache is reported.
+    /// Last-level-cache domains of those; 0 if no cache is reported.
     pub llcs: usize,
     /// NUMA nodes of those.
     pub numa_nodes: usize,
@@ -51,8 +51,8 @@ pub struct PinwiseWorkers {
     pub quota: f64,
 }
 
-/// The units that a CPU belongs to, counted from 0; -1 where nothing is
-/// reported, or the CPU is offline.
+/// The units that a CPU belongs to, counted from 0; -1 if not reported, or if
+/// the CPU is offline.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PinwiseLocation {
@@ -66,9 +66,9 @@ pub struct PinwiseLocation {
     pub numa_node: c_int,
     /// Package.
     pub package: c_int,
-    /// 1 where the CPU is switched on.
+    /// 1 if the CPU is online.
     pub online: c_int,
-    /// 1 where this process may run on it.
+    /// 1 if this process may run on it.
     pub allowed: c_int,
 }
 
@@ -89,8 +89,8 @@ pub extern "C" fn pinwise_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Why the last function that failed on this thread did; "" where none has. It
-/// stays until the next one fails on this thread.
+/// Why the last failed function on this thread failed; "" if none has. The text
+/// stays until the next failure on this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_last_error() -> *const c_char {
     let text = LAST_ERROR.try_with(|text| text.borrow().as_ptr());
@@ -98,21 +98,21 @@ pub extern "C" fn pinwise_last_error() -> *const c_char {
 }
 
 /// Reads the machine and what the calling thread may use of it: affinity mask,
-/// cpuset, online CPUs, quotas of cgroups. NULL where that fails. Discover
-/// before threads are bound: a bound thread is allowed only its own CPUs.
+/// cpuset, online CPUs, quotas of cgroups. NULL on failure. Discover before
+/// threads are bound: a bound thread is allowed only its own CPUs.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_host_discover() -> *mut PinwiseHost {
-    made(|| Ok(PinwiseHost(Host::discover().map_err(text)?)))
+    build_boxed(|| Ok(PinwiseHost(Host::discover().map_err(text)?)))
 }
 
 /// Reads a folder with a copy of /sys (and perhaps /proc), for programs that
-/// test their placing on machines they do not have. NULL where that fails.
+/// test their placement on machines they do not have. NULL on failure.
 ///
 /// # Safety
 /// `root` is a string that ends with NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pinwise_host_from_folder(root: *const c_char) -> *mut PinwiseHost {
-    made(|| {
+    build_boxed(|| {
         // SAFETY: as the caller promises.
         let root = unsafe { string(root, "root") }?;
         Ok(PinwiseHost(
@@ -133,8 +133,8 @@ pub unsafe extern "C" fn pinwise_host_free(host: *mut PinwiseHost) {
     }
 }
 
-/// Reports how many workers make sense. `size` is sizeof(PinwiseWorkers). Returns
-/// 0, or -1 where it fails.
+/// Reports how many workers make sense. `size` is sizeof(PinwiseWorkers).
+/// Returns 0, or -1 on failure.
 ///
 /// # Safety
 /// `host` is NULL or a valid host; `workers` is NULL or has room for `size`
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn pinwise_host_workers(
 ) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
-        let host = &unsafe { given(host, "host") }?.0;
+        let host = &unsafe { check_pointer(host, "host") }?.0;
         let counted = host.workers();
         let topology = host.topology();
         let answer = PinwiseWorkers {
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn pinwise_host_workers(
 }
 
 /// Reports which units a CPU belongs to. `size` is sizeof(PinwiseLocation).
-/// Returns 0, or -1 where it fails or there is no such CPU.
+/// Returns 0, or -1 on failure or if there is no such CPU.
 ///
 /// # Safety
 /// `host` is NULL or a valid host; `location` is NULL or has room for `size`
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn pinwise_host_locate(
 ) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
-        let host = &unsafe { given(host, "host") }?.0;
+        let host = &unsafe { check_pointer(host, "host") }?.0;
         let found = usize::try_from(cpu).ok().and_then(|cpu| host.locate(cpu));
         let found = found.ok_or_else(|| format!("there is no CPU {cpu} on this machine"))?;
         let answer = PinwiseLocation {
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn pinwise_host_locate(
 
 /// Chooses a CPU for each of this many threads; 0: as many as make sense. Cores
 /// come before second hyper-threads, one last-level cache before several. NULL
-/// where that fails.
+/// on failure.
 ///
 /// # Safety
 /// `host` is NULL or a valid host.
@@ -208,16 +208,16 @@ pub unsafe extern "C" fn pinwise_place(
     host: *const PinwiseHost,
     threads: usize,
 ) -> *mut PinwisePlaces {
-    made(|| {
+    build_boxed(|| {
         // SAFETY: as the caller promises.
-        let host = &unsafe { given(host, "host") }?.0;
+        let host = &unsafe { check_pointer(host, "host") }?.0;
         Ok(PinwisePlaces(host.place(threads)))
     })
 }
 
 /// Chooses CPUs by a placement's name, such as "one-per-core", "one-llc:1" or
-/// "cpu:0,2-4": what `pinwise compare` found best. NULL where the machine lacks
-/// what is asked for, or forbids it.
+/// "cpu:0,2-4": what `pinwise compare` found best. NULL if the machine lacks
+/// what is requested, or forbids it.
 ///
 /// # Safety
 /// `host` is NULL or a valid host, `placement` NULL or a string that ends with
@@ -228,9 +228,14 @@ pub unsafe extern "C" fn pinwise_place_as(
     placement: *const c_char,
     threads: usize,
 ) -> *mut PinwisePlaces {
-    made(|| {
+    build_boxed(|| {
         // SAFETY: as the caller promises.
-        let (host, name) = unsafe { (&given(host, "host")?.0, string(placement, "placement")?) };
+        let (host, name) = unsafe {
+            (
+                &check_pointer(host, "host")?.0,
+                string(placement, "placement")?,
+            )
+        };
         let placement: Placement = name.parse().map_err(text)?;
         let places = host.place_as(&placement, threads).map_err(text)?;
         Ok(PinwisePlaces(places))
@@ -249,35 +254,34 @@ pub unsafe extern "C" fn pinwise_places_free(places: *mut PinwisePlaces) {
     }
 }
 
-/// Threads that places were chosen for; 0 where `places` is NULL.
+/// The number of threads that places were chosen for; 0 if `places` is NULL.
 ///
 /// # Safety
 /// `places` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pinwise_places_threads(places: *const PinwisePlaces) -> usize {
-    guarded(0, || {
+    catch_failure(0, || {
         // SAFETY: as the caller promises.
-        Ok(unsafe { given(places, "places") }?.0.threads())
+        Ok(unsafe { check_pointer(places, "places") }?.0.threads())
     })
 }
 
-/// The CPU of a thread, counted from 0; threads beyond the CPUs start again with
-/// the first. -1 where it fails.
+/// The CPU of a thread, counted from 0; threads beyond the CPUs start again
+/// with the first. -1 on failure.
 ///
 /// # Safety
 /// `places` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pinwise_places_cpu(places: *const PinwisePlaces, thread: usize) -> c_int {
-    guarded(-1, || {
+    catch_failure(-1, || {
         // SAFETY: as the caller promises.
-        let places = &unsafe { given(places, "places") }?.0;
+        let places = &unsafe { check_pointer(places, "places") }?.0;
         Ok(number(Some(places.cpu(thread))))
     })
 }
 
-/// Writes all CPUs used, ascending, as many as `capacity` has room for, and
-/// returns how many there are; 0 where it fails. `cpus` may be NULL where
-/// `capacity` is 0.
+/// Writes all used CPUs, ascending, as many as `capacity` has room for, and
+/// returns their number; 0 on failure. `cpus` may be NULL if `capacity` is 0.
 ///
 /// # Safety
 /// `places` is NULL or valid; `cpus` has room for `capacity` numbers.
@@ -287,9 +291,9 @@ pub unsafe extern "C" fn pinwise_places_cpus(
     cpus: *mut c_int,
     capacity: usize,
 ) -> usize {
-    guarded(0, || {
+    catch_failure(0, || {
         // SAFETY: as the caller promises.
-        let places = &unsafe { given(places, "places") }?.0;
+        let places = &unsafe { check_pointer(places, "places") }?.0;
         if cpus.is_null() && capacity > 0 {
             return Err("cpus is NULL".to_owned());
         }
@@ -302,8 +306,8 @@ pub unsafe extern "C" fn pinwise_places_cpus(
 }
 
 /// Binds the calling thread to the CPU of thread number `thread`. The mask is
-/// read back. Returns 0, or -1 where the kernel refuses; then the mask is what
-/// it was.
+/// read back. Returns 0, or -1 if the kernel refuses; then the mask is
+/// unchanged.
 ///
 /// # Safety
 /// `places` is NULL or valid.
@@ -311,7 +315,7 @@ pub unsafe extern "C" fn pinwise_places_cpus(
 pub unsafe extern "C" fn pinwise_bind(places: *const PinwisePlaces, thread: usize) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
-        let places = &unsafe { given(places, "places") }?.0;
+        let places = &unsafe { check_pointer(places, "places") }?.0;
         keep(places.bind(thread).map_err(text)?)
     })
 }
@@ -325,14 +329,14 @@ pub unsafe extern "C" fn pinwise_bind(places: *const PinwisePlaces, thread: usiz
 pub unsafe extern "C" fn pinwise_confine(places: *const PinwisePlaces) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
-        let places = &unsafe { given(places, "places") }?.0;
+        let places = &unsafe { check_pointer(places, "places") }?.0;
         keep(places.confine().map_err(text)?)
     })
 }
 
-/// Gives the calling thread back the mask that it had before this library first
-/// bound it, unless someone else has set another since; a thread that was not
-/// bound stays as it is. Returns 0, or -1 where the kernel refuses.
+/// Restores the mask that the calling thread had before this library first
+/// bound it, unless someone else has set another since; an unbound thread stays
+/// as it is. Returns 0, or -1 if the kernel refuses.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_unbind() -> c_int {
     done(|| {
@@ -347,7 +351,7 @@ pub extern "C" fn pinwise_unbind() -> c_int {
     })
 }
 
-/// The CPU that the calling thread is on; -1 where the kernel does not report it.
+/// The CPU that the calling thread is on; -1 if the kernel does not report it.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_current_cpu() -> c_int {
     number(pinwise_affinity::current_cpu())
@@ -383,23 +387,23 @@ fn number(value: Option<usize>) -> c_int {
         .unwrap_or(-1)
 }
 
-fn made<T>(work: impl FnOnce() -> Result<T, String>) -> *mut T {
-    guarded(std::ptr::null_mut(), || {
+fn build_boxed<T>(work: impl FnOnce() -> Result<T, String>) -> *mut T {
+    catch_failure(std::ptr::null_mut(), || {
         Ok(Box::into_raw(Box::new(work()?)))
     })
 }
 
 fn done(work: impl FnOnce() -> Result<(), String>) -> c_int {
-    guarded(-1, || work().map(|()| 0))
+    catch_failure(-1, || work().map(|()| 0))
 }
 
 /// Keeps errors for [`pinwise_last_error`], and panics from C.
-fn guarded<T>(failure: T, work: impl FnOnce() -> Result<T, String>) -> T {
+fn catch_failure<T>(failure: T, work: impl FnOnce() -> Result<T, String>) -> T {
     let result = catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("pinwise failed by a mistake of its own".to_owned()));
     result.unwrap_or_else(|error| {
         let error = CString::new(error.replace('\0', " ")).unwrap_or_default();
-        // A thread that ends has nobody left to ask.
+        // A thread that is ending needs no error message.
         let _ = LAST_ERROR.try_with(|slot| *slot.borrow_mut() = error);
         failure
     })
@@ -407,14 +411,13 @@ fn guarded<T>(failure: T, work: impl FnOnce() -> Result<T, String>) -> T {
 
 /// # Safety
 /// The pointer is NULL or valid for as long as the reference is used.
-unsafe fn given<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, String> {
+unsafe fn check_pointer<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, String> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_ref() }.ok_or_else(|| format!("{name} is NULL"))
 }
 
 /// # Safety
-/// The pointer is NULL or a string that ends with NUL, for as long as it is
-/// used.
+/// The pointer is NULL or a string that ends with NUL, valid for the lifetime.
 unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, String> {
     if pointer.is_null() {
         return Err(format!("{name} is NULL"));
@@ -424,7 +427,7 @@ unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Stri
     string.to_str().map_err(|_| format!("{name} is not UTF-8"))
 }
 
-/// Writes as much of a structure as the caller knows of.
+/// Writes as much of a structure as the caller knows.
 ///
 /// # Safety
 /// `to` is NULL or has room for `size` bytes.
@@ -436,8 +439,8 @@ unsafe fn copy_out<T: Copy>(answer: &T, to: *mut T, size: usize, name: &str) -> 
         return Err(format!("the size of {name} is 0; pass sizeof(*{name})"));
     }
     let from: *const T = answer;
-    // SAFETY: no more than both have is copied, byte by byte; what the caller
-    // has beyond is left as it is.
+    // SAFETY: only bytes that both have are copied; the caller's further bytes
+    // are left as they are.
     unsafe {
         std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), size.min(size_of::<T>()))
     };

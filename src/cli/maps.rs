@@ -24,7 +24,7 @@ pub(super) fn measured_before(
     let known = store
         .newest(Kind::Topology.schema(), host)
         .ok()??
-        .kept::<TopologyRecord>()
+        .decode::<TopologyRecord>()
         .ok()?;
     is_of_this_boot(&known, topology, spec).then_some(known)
 }

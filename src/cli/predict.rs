@@ -73,7 +73,7 @@ fn newest(global: &Global) -> anyhow::Result<SearchRecord> {
     let Some(stored) = stored else {
         bail!("no search yet (run pinwise search -- ./prog)");
     };
-    Ok(stored.kept()?)
+    Ok(stored.decode()?)
 }
 
 /// The machine of `--machine`; without it, the one that was searched.

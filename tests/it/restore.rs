@@ -37,7 +37,7 @@ fn target_node() -> usize {
 }
 
 fn queue(name: &str) -> Queue {
-    Queue::named("eth0", name).unwrap()
+    Queue::from_name("eth0", name).unwrap()
 }
 
 /// A process whose threads are moved about.

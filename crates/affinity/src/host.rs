@@ -197,7 +197,7 @@ impl Host {
 
     /// The machine with what the firmware says of its fastest CPUs, which takes files of
     /// each CPU and is left to who asks for them.
-    pub(super) fn ranked(&self) -> Topology {
+    pub(super) fn read_ranked(&self) -> Topology {
         let mut topology = self.topology.clone();
         if let Some(root) = &self.root
             && let Ok(mut files) = Folder::open(root, None)
@@ -235,8 +235,8 @@ impl Host {
         let cores_in = |llc: &CpuSet| cores.iter().filter(|core| core.intersects(llc)).count();
         let cpus = self.topology.allowed.len();
         Workers {
-            parallelism: within(cpus, quota),
-            on_own_cores: within(cores.len(), quota),
+            parallelism: limit_by_quota(cpus, quota),
+            on_own_cores: limit_by_quota(cores.len(), quota),
             cpus,
             cores: cores.len(),
             cores_per_llc: llcs.iter().map(cores_in).collect(),
@@ -275,7 +275,7 @@ impl Host {
 }
 
 /// A worker that a quota lets run for a part of the time still counts as one.
-fn within(units: usize, quota: Option<f64>) -> usize {
+fn limit_by_quota(units: usize, quota: Option<f64>) -> usize {
     let most = quota.map_or(usize::MAX, |quota| {
         // As an integer without casts that could wrap: units are few.
         (1..=units)

@@ -67,7 +67,7 @@ impl Host {
     pub fn place_as(&self, placement: &Placement, threads: usize) -> Result<Places, RealiseError> {
         let threads = self.threads(threads);
         let realised = match placement.wish {
-            Wish::BestCore => placement.realise(&self.ranked()),
+            Wish::BestCore => placement.realise(&self.read_ranked()),
             _ => placement.realise(self.topology()),
         };
         let mut order = realised?.order;

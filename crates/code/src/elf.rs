@@ -180,7 +180,7 @@ impl Layout {
     }
 
     /// An address within a section as it was placed.
-    fn placed(&self, index: Option<usize>, address: u64) -> Option<u64> {
+    fn place_address(&self, index: Option<usize>, address: u64) -> Option<u64> {
         if !self.is_object {
             return Some(address);
         }
@@ -230,7 +230,7 @@ fn functions(file: &Elf<'_>, layout: &Layout) -> Result<Vec<Function>, ElfError>
         .filter_map(|symbol| {
             let section = symbol.section_index().map(|index| index.0);
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-            let start = layout.placed(section, symbol.address())?;
+            let start = layout.place_address(section, symbol.address())?;
             Some((start, symbol.elf_symbol().st_size(endian), name))
         })
         .take(MAX_FUNCTIONS)

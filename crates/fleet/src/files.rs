@@ -72,7 +72,7 @@ impl Folder {
     pub(super) fn open_trusted(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let found = Self::descend(path, users, false)?;
         let mut folder = found
-            .opened(".", OFlags::empty())
+            .open_file(".", OFlags::empty())
             .map_err(|error| FolderError::file(path, error))?;
         folder.path = path.to_owned();
         folder.refuse(users.reason_untrusted(&folder.metadata()?))?;
@@ -104,11 +104,11 @@ impl Folder {
                 FolderError::damaged(&inner, "paths with '..', or not in UTF-8, are refused")
             })?;
             at.refuse(users.reason_replaceable(&at.metadata()?, owner))?;
-            let next = match at.opened(name, OFlags::PATH) {
+            let next = match at.open_file(name, OFlags::PATH) {
                 Err(error) if is_made && error.kind() == io::ErrorKind::NotFound => {
                     rustix::fs::mkdirat(&at.file, name, ABOVE)
                         .map_err(io::Error::from)
-                        .and_then(|()| at.opened(name, OFlags::PATH))
+                        .and_then(|()| at.open_file(name, OFlags::PATH))
                 }
                 opened => opened,
             };
@@ -162,10 +162,10 @@ impl Folder {
     }
 
     fn open_in(&self, name: &str) -> io::Result<Self> {
-        self.opened(one(name)?, OFlags::empty())
+        self.open_file(one(name)?, OFlags::empty())
     }
 
-    fn opened(&self, name: &str, more: OFlags) -> io::Result<Self> {
+    fn open_file(&self, name: &str, more: OFlags) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | more;
         let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty())?;
         let path = self.path.join(name);
@@ -407,7 +407,7 @@ impl Folder {
     }
 
     /// When a file was changed, by the clock of whoever keeps the folder.
-    pub(super) fn changed(&self, name: &str) -> Option<std::time::SystemTime> {
+    pub(super) fn modified_at(&self, name: &str) -> Option<std::time::SystemTime> {
         self.file(name).ok()?.metadata().ok()?.modified().ok()
     }
 

@@ -117,7 +117,7 @@ impl FleetFolder {
     /// # Errors
     /// [`FolderError`] where there is none, or its record cannot be read.
     pub fn open(path: &Path) -> Result<(Self, FleetRecord), FolderError> {
-        let folder = canonical_of(path)?;
+        let folder = canonicalise(path)?;
         let opened = Folder::open(&folder).map_err(|reason| no_fleet(path, reason))?;
         Self::from_folder(opened)
     }
@@ -129,7 +129,7 @@ impl FleetFolder {
     /// # Errors
     /// [`FolderError::Untrusted`] where others could; as [`FleetFolder::open`].
     pub fn own(path: &Path, users: &Users) -> Result<(Self, FleetRecord), FolderError> {
-        let folder = canonical_of(path)?;
+        let folder = canonicalise(path)?;
         let opened = match Folder::open_trusted(&folder, users) {
             Err(FolderError::File { reason, .. }) => return Err(no_fleet(path, reason)),
             opened => opened?,
@@ -257,7 +257,7 @@ fn no_fleet(path: &Path, reason: io::Error) -> FolderError {
     }
 }
 
-fn canonical_of(path: &Path) -> Result<PathBuf, FolderError> {
+fn canonicalise(path: &Path) -> Result<PathBuf, FolderError> {
     path.canonicalize().map_err(|reason| no_fleet(path, reason))
 }
 

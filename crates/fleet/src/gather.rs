@@ -93,7 +93,7 @@ pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherEr
     let Some(there) = load_exact(&fleet.id, store)? else {
         return Ok(store.keep(fleet)?);
     };
-    let there: FleetRecord = match there.kept() {
+    let there: FleetRecord = match there.decode() {
         Ok(there) => there,
         Err(_) => {
             return Err(GatherError::OtherFleet {

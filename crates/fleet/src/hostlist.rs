@@ -86,7 +86,7 @@ pub fn compress(nodes: &[String]) -> String {
             _ => parts.push(Run::new(stem, number, digits.len())),
         }
     }
-    let words: Vec<String> = parts.iter().map(Run::written).collect();
+    let words: Vec<String> = parts.iter().map(Run::to_text).collect();
     words.join(",")
 }
 
@@ -114,7 +114,7 @@ impl Run {
         }
     }
 
-    fn written(&self) -> String {
+    fn to_text(&self) -> String {
         let stem = &self.stem;
         match self.ranges.as_slice() {
             [] => stem.clone(),

@@ -373,7 +373,7 @@ impl NodeFolder {
 fn clock_ahead_s(folder: &Folder) -> Option<f64> {
     let name = format!(".clock.{}", std::process::id());
     folder.put(&name, b"", How::Replace, Readers::Owner).ok()?;
-    let changed_at = folder.changed(&name);
+    let changed_at = folder.modified_at(&name);
     folder.remove(&name);
     #[expect(
         clippy::disallowed_methods,

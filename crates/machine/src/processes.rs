@@ -1,10 +1,8 @@
-//! The seam to processes that run already: what rules ask of them, how they are
-//! placed, and how they are given back.
+//! The seam to running processes: what rules ask of them, how they are placed and restored.
 //!
-//! Everything above these traits runs on a real host and on a list of made-up
-//! processes alike. A task is touched only where its CPUs are the default ones
-//! (all that its cpuset allows) or those that it was given here: whoever set
-//! other ones meant it.
+//! Everything above these traits runs on a real host and on a list of made-up processes alike. A
+//! task is touched only if its CPUs are the default ones (all that its cpuset allows) or those that
+//! it was given here: any others were set on purpose.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,19 +10,19 @@ use std::io;
 use pinwise_topology::CpuSet;
 use pinwise_workload::rules;
 
-/// Ancestors that are looked at until one is known.
+/// Ancestors checked until one is known.
 const DEEPEST: usize = 64;
 /// Passes over a process's threads until one finds nothing new.
 const PASSES: usize = 8;
 
-/// Which process it is: its number may come again.
+/// Identifies a process: its id may be reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// When it was started, ticks since boot.
+    /// Its start time, ticks since boot.
     pub start: u64,
     /// Its parent's number.
     pub parent: i32,
-    /// What it calls itself; chosen by the process.
+    /// The name that the process chose.
     pub name: String,
 }
 
@@ -37,21 +35,21 @@ pub enum Refused {
     /// It belongs to someone else.
     #[error("it belongs to another user (CAP_SYS_NICE would permit it)")]
     NotPermitted,
-    /// Something else.
+    /// Another error.
     #[error("{0}")]
     System(String),
 }
 
 /// The processes of a host.
 pub trait Processes {
-    /// What rules ask of one.
+    /// Facts about a process for rules.
     type Facts: rules::Process;
 
-    /// The processes that there are, by number.
+    /// All processes, by number.
     fn all(&mut self) -> Vec<i32>;
-    /// What rules ask of a process.
+    /// The facts about a process.
     fn facts(&mut self, process: i32) -> Self::Facts;
-    /// Which process it is; `None` where it ended or is the kernel's own.
+    /// Identifies a process; `None` if it ended or is the kernel's own.
     fn identity(&mut self, process: i32) -> Option<Identity>;
     /// A process's threads.
     fn threads(&mut self, process: i32) -> Vec<i32>;
@@ -69,8 +67,7 @@ pub trait Processes {
     /// # Errors
     /// [`Refused`]; then nothing was changed.
     fn set_nice(&mut self, thread: i32, nice: i32) -> Result<(), Refused>;
-    /// The CPUs of a process that nobody confined: all online ones that its
-    /// cpuset allows.
+    /// The CPUs of an unconfined process: all online ones that its cpuset allows.
     fn default_mask(&mut self, process: i32) -> Option<CpuSet>;
 }
 
@@ -79,22 +76,20 @@ pub trait Processes {
 pub struct Held {
     /// Its number.
     pub process: i32,
-    /// When it was started, ticks since boot.
+    /// Its start time, ticks since boot.
     pub start: u64,
-    /// Masks that its threads were given, the last in force. They had the
-    /// default one before.
+    /// Masks given to its threads, the last in force. They had the default one before.
     pub masks: Vec<CpuSet>,
-    /// Nice values that its threads were given, the last in force. They had 0
-    /// before.
+    /// Nice values given to its threads, the last in force. They had 0 before.
     pub nices: Vec<i32>,
-    /// Threads that had one of these masks themselves before, and so keep it.
+    /// Threads that already had one of these masks, and keep it.
     pub own_masks: Vec<i32>,
-    /// Threads that had one of these nice values themselves.
+    /// Threads that already had one of these nice values.
     pub own_nices: Vec<i32>,
 }
 
 impl Held {
-    /// Of a process that was given nothing so far.
+    /// An entry of a process that was given nothing so far.
     #[must_use]
     pub const fn new(process: i32, start: u64) -> Self {
         Self {
@@ -126,57 +121,56 @@ impl Held {
     }
 }
 
-/// Where it is written down who has what from here, before it is given.
+/// Records what each process is about to be given.
 pub trait HeldJournal {
-    /// Writes an entry down, in place of an older one of the process.
+    /// Records an entry, in place of an older one of the process.
     ///
     /// # Errors
-    /// Where it could not be written: then nothing may be changed.
+    /// If it could not be written: then nothing may be changed.
     fn note(&mut self, held: &Held) -> io::Result<()>;
-    /// A process has nothing from here any more.
+    /// Records that a process has nothing from here any more.
     ///
     /// # Errors
-    /// Where it could not be written; an entry too many does no harm.
+    /// If it could not be written; a superfluous entry does no harm.
     fn forget(&mut self, process: i32, start: u64) -> io::Result<()>;
 }
 
-/// What came in.
+/// New events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// Processes that began a program, or changed their user.
+    /// Processes that executed a program, or changed their user.
     pub started: Vec<i32>,
-    /// All processes are to be looked at: it is time, or something was missed.
+    /// All processes should be checked: it is time, or an event was missed.
     pub look: bool,
-    /// The rules are to be read again.
+    /// The rules should be read again.
     pub reload: bool,
-    /// It is time to leave.
+    /// It is time to end.
     pub stop: bool,
 }
 
-/// What reports new processes.
+/// Reports new processes.
 pub trait Watch {
-    /// Waits for something and takes what there is.
+    /// Waits for an event and returns what is there.
     ///
     /// # Errors
-    /// Where nothing will be heard any more.
+    /// If no more events will come.
     fn next(&mut self) -> io::Result<Heard>;
-    /// Should it report processes that change their user, too?
+    /// Should processes that change their user be reported, too?
     ///
     /// # Errors
-    /// Where that is not available.
+    /// If that is not available.
     fn report_user_changes(&mut self, are_wanted: bool) -> io::Result<()>;
 }
 
-/// Every CPU that there may ever be: as the kernel keeps only those that the
-/// cpuset allows, and remembers the wish, a thread with it is as if it had never
-/// been placed.
+/// Every CPU there may ever be: the kernel keeps only those that the cpuset allows and remembers
+/// the request, so a thread with this mask is as if it had never been placed.
 #[must_use]
 pub fn every_cpu() -> CpuSet {
     CpuSet::first_n(8192)
 }
 
-/// Calls `change` for every thread of a process, also for those that are
-/// started meanwhile by threads that were not changed yet.
+/// Calls `change` for every thread of a process, also for those started meanwhile by threads that
+/// were not changed yet.
 pub fn for_each_thread<P: Processes + ?Sized>(
     host: &mut P,
     process: i32,
@@ -199,10 +193,9 @@ pub fn for_each_thread<P: Processes + ?Sized>(
     }
 }
 
-/// Gives processes their CPUs and nice values back, and those that inherited
-/// them: threads that still are as they were made here, nobody else. Returns
-/// the processes with the number of their threads that were given something
-/// back.
+/// Restores CPUs and nice values of processes and of those that inherited them, but only of threads
+/// that still have what they were given here. Returns the processes with the number of threads
+/// restored.
 pub fn give_back<P: Processes>(host: &mut P, all: &[Held]) -> Vec<(i32, usize)> {
     let mut living: BTreeMap<i32, &Held> = BTreeMap::new();
     for held in all {
@@ -212,9 +205,8 @@ pub fn give_back<P: Processes>(host: &mut P, all: &[Held]) -> Vec<(i32, usize)> 
         }
     }
     let mut given = Vec::new();
-    // Parents are found by number, so who inherited is recorded before anything is
-    // changed.
-    let heirs = heirs(host, &living);
+    // Parents are found by number, so inheritors are recorded before anything is changed.
+    let heirs = find_inheritors(host, &living);
     let own = living.iter().map(|(&process, &held)| (process, held));
     for (process, held) in own.chain(heirs) {
         let count = release(host, process, held);
@@ -225,8 +217,11 @@ pub fn give_back<P: Processes>(host: &mut P, all: &[Held]) -> Vec<(i32, usize)> 
     given
 }
 
-/// Processes that have no entry, but what an ancestor with one was given.
-fn heirs<'a, P: Processes>(host: &mut P, living: &BTreeMap<i32, &'a Held>) -> Vec<(i32, &'a Held)> {
+/// Processes without an entry that have what an ancestor with one was given.
+fn find_inheritors<'a, P: Processes>(
+    host: &mut P,
+    living: &BTreeMap<i32, &'a Held>,
+) -> Vec<(i32, &'a Held)> {
     let mut found = Vec::new();
     for process in host.all() {
         if living.contains_key(&process) {
@@ -255,7 +250,7 @@ fn heirs<'a, P: Processes>(host: &mut P, living: &BTreeMap<i32, &'a Held>) -> Ve
     found
 }
 
-/// Gives the threads of one process back what they have from here.
+/// Restores the threads of one process.
 pub fn release<P: Processes>(host: &mut P, process: i32, held: &Held) -> usize {
     let mut count = 0;
     let every = every_cpu();

@@ -110,7 +110,7 @@ impl Throttling {
 
     /// That of two cgroups, one within the other. Both hold the same threads back, often at
     /// the same time, and the kernel counts that time in each: the tighter one has it all.
-    pub(crate) fn nested(self, other: Self) -> Self {
+    pub(crate) fn merge_nested(self, other: Self) -> Self {
         Self {
             periods: self.periods.max(other.periods),
             times: self.times.max(other.times),

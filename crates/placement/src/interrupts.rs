@@ -381,7 +381,7 @@ mod tests {
     fn queues_go_where_interrupts_go() {
         let mut topology = machine();
         let mut queue = |name: &str, cpus: &[usize]| {
-            let queue = Queue::named("eth0", name).unwrap();
+            let queue = Queue::from_name("eth0", name).unwrap();
             let cpus = cpus.iter().copied().collect();
             topology.devices.update(|all| {
                 all[0].queues.insert(queue, cpus);

@@ -40,11 +40,11 @@ impl Orders {
     }
 
     pub(super) fn compact(&self) -> Vec<usize> {
-        self.sorted(|path| *path)
+        self.sort_by_key(|path| *path)
     }
 
     pub(super) fn spread(&self) -> Vec<usize> {
-        self.sorted(|path| {
+        self.sort_by_key(|path| {
             let mut inside_out = *path;
             inside_out.reverse();
             inside_out
@@ -52,7 +52,7 @@ impl Orders {
     }
 
     pub(super) fn balanced(&self) -> Vec<usize> {
-        self.sorted(|path| (path[DEPTH - 1], *path))
+        self.sort_by_key(|path| (path[DEPTH - 1], *path))
     }
 
     pub(super) fn only(&self, set: &CpuSet) -> Vec<usize> {
@@ -60,7 +60,7 @@ impl Orders {
         compact.into_iter().filter(|&c| set.contains(c)).collect()
     }
 
-    fn sorted<K: Ord>(&self, key: impl Fn(&Path) -> K) -> Vec<usize> {
+    fn sort_by_key<K: Ord>(&self, key: impl Fn(&Path) -> K) -> Vec<usize> {
         let mut order: Vec<(K, usize)> = self.paths.iter().map(|(c, p)| (key(p), *c)).collect();
         order.sort();
         order.into_iter().map(|(_, cpu)| cpu).collect()

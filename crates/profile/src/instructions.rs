@@ -134,7 +134,7 @@ impl Instructions {
         let lines: Vec<Line> = samples
             .code_at(frame.pid, frame.address)
             .filter(|_| !frame.is_kernel)
-            .and_then(|code| rebased(code, frame.address, *address))
+            .and_then(|code| rebase(code, frame.address, *address))
             .map(|code| lines(&code, *address, beginning(frame, *address), &known))
             .unwrap_or_default()
             .into_iter()
@@ -174,7 +174,7 @@ fn beginning(frame: &Frame, address: u64) -> Option<u64> {
 
 /// Code around an address of the process, moved to where the file has it, so
 /// that branches are shown with the file's addresses, too.
-fn rebased(code: &Code, address: u64, file_address: u64) -> Option<Code> {
+fn rebase(code: &Code, address: u64, file_address: u64) -> Option<Code> {
     let from = code.start.max(address.saturating_sub(FURTHEST));
     let bytes = code.from(from);
     let most = usize::try_from(FURTHEST + AFTER_BYTES).unwrap_or(usize::MAX);

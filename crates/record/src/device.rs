@@ -158,7 +158,7 @@ impl DeviceRecord {
         });
         device.interrupts = interrupts.collect();
         let queues = self.queues.iter().filter_map(|record| {
-            let queue = Queue::named(&record.interface, &record.queue)?;
+            let queue = Queue::from_name(&record.interface, &record.queue)?;
             let cpus = match record.cpus.as_str() {
                 "" => CpuSet::new(),
                 list => CpuSet::parse_list(list).ok()?,

@@ -120,7 +120,7 @@ fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
         if let Some(number) = one.irq {
             cpus.interrupts.insert(number, asked);
         } else if let Some(queue) =
-            queue.and_then(|(interface, name)| Queue::named(interface, name))
+            queue.and_then(|(interface, name)| Queue::from_name(interface, name))
         {
             cpus.queues.insert(queue, asked);
         }

@@ -282,7 +282,7 @@ impl Live {
             true => State::Runnable,
             false => State::Waiting,
         };
-        let moved = thread.seen(at, sample);
+        let moved = thread.count_since_poll(at, sample);
         if !self.is_own(tid) {
             return;
         }
@@ -308,7 +308,7 @@ impl Live {
             self.settle(now_ns, cpu);
         }
         let threads = self.threads.values_mut();
-        threads.for_each(|thread| thread.still_queued(now_ns));
+        threads.for_each(|thread| thread.count_queued_time(now_ns));
         let frame = frame::draw(self, now_ns.saturating_sub(since_ns));
         self.moves = Migrations::default();
         self.cpus.start_anew(now_ns);

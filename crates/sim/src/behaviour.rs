@@ -61,9 +61,9 @@ pub(super) fn check(
             ] {
                 checker.positive(&part(name), factor)?;
             }
-            checker.within(&part("sd"), behaviour.sd, 0.0, 10.0)?;
-            checker.within(&part("exponential"), behaviour.exponential, 0.0, 10.0)?;
-            checker.within(&part("slow_share"), behaviour.slow_share, 0.0, 1.0)?;
+            checker.check_range(&part("sd"), behaviour.sd, 0.0, 10.0)?;
+            checker.check_range(&part("exponential"), behaviour.exponential, 0.0, 10.0)?;
+            checker.check_range(&part("slow_share"), behaviour.slow_share, 0.0, 1.0)?;
             Ok((checker.realise_placement(&key, &name, topology)?, behaviour))
         })
         .collect()

@@ -99,7 +99,7 @@ impl Checker<'_> {
         Err(self.bad(key, &format!("{value} must be above 0")))
     }
 
-    pub(super) fn within(
+    pub(super) fn check_range(
         &self,
         key: &str,
         value: f64,

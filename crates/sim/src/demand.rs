@@ -101,7 +101,7 @@ impl Demand {
             ("migration", self.migration, 1000.0),
             ("unexplained_sd", self.unexplained_sd, 2.0),
         ] {
-            checker.within(&key(name), value, 0.0, most)?;
+            checker.check_range(&key(name), value, 0.0, most)?;
         }
         if self.memory_share + self.cache_share > 1.0 {
             let reason = "with memory_share it is more than all the time there is";

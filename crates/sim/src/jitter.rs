@@ -87,7 +87,7 @@ impl RawJitter {
         topology: &Topology,
         checker: &Checker<'_>,
     ) -> Result<Jitter, DescriptionError> {
-        checker.within("jitter.resolution_ns", self.resolution_ns, 1.0, 1e6)?;
+        checker.check_range("jitter.resolution_ns", self.resolution_ns, 1.0, 1e6)?;
         let all: f64 = self.cause.iter().map(|cause| cause.rate).sum();
         let causes = self.cause.into_iter().enumerate();
         let causes = causes.map(|(at, raw)| raw.check(at, topology, checker));
@@ -112,8 +112,8 @@ impl RawCause {
     ) -> Result<Described, DescriptionError> {
         let key = |name: &str| format!("jitter.cause[{at}].{name}");
         checker.positive(&key("rate"), self.rate)?;
-        checker.within(&key("median_us"), self.median_us, 0.001, 1e6)?;
-        checker.within(&key("sd"), self.sd, 0.0, 5.0)?;
+        checker.check_range(&key("median_us"), self.median_us, 0.001, 1e6)?;
+        checker.check_range(&key("sd"), self.sd, 0.0, 5.0)?;
         if self.irq.is_some() != (self.kind == CauseKind::Interrupt) {
             let reason = "interrupts have a number, and nothing else has one";
             return Err(checker.bad(&key("irq"), reason));

@@ -272,7 +272,7 @@ impl SimulatedMachine {
 
     /// A program that starts in a folder of its own may be described apart, as
     /// `FOLDER/PROGRAM`.
-    fn described(&self, request: &Request<'_>) -> &SimWorkload {
+    fn find_workload(&self, request: &Request<'_>) -> &SimWorkload {
         let name = request.workload.command.program_name();
         let folder = request.workload.folder.as_deref();
         let folder = folder.and_then(|folder| folder.file_name());
@@ -289,7 +289,7 @@ impl SimulatedMachine {
         let kernel = self.kernel_of(request);
         let mut workload = match &kernel {
             Some(kernel) => kernel.workload(self.description.find_workload(&kernel.name)),
-            None => self.described(request).clone(),
+            None => self.find_workload(request).clone(),
         };
         if kernel.is_none() && self.description.performance.is_some() {
             let asked = performance::asked_threads(request.workload);

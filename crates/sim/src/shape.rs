@@ -21,7 +21,7 @@ pub(super) struct RawKind {
     name: Option<String>,
     /// A CPU list.
     cpus: String,
-    /// Over that of the others.
+    /// Relative to the speed of the others.
     speed: f64,
 }
 
@@ -82,13 +82,14 @@ impl Shape<'_> {
         let mut facts = Facts::from_synthetic(self.topology)
             .map_err(|error| checker.bad("topology", &error.to_string()))?;
         let present: CpuSet = facts.cpus.keys().copied().collect();
-        let offline = listed(checker, "offline", self.offline, &present)?.unwrap_or_default();
+        let offline =
+            parse_cpu_list(checker, "offline", self.offline, &present)?.unwrap_or_default();
         let online = present.difference(&offline);
         if online.is_empty() {
             return Err(checker.bad("offline", "leaves no CPU switched on"));
         }
         switch_off(&mut facts, &offline);
-        if let Some(allowed) = listed(checker, "allowed", self.allowed, &present)? {
+        if let Some(allowed) = parse_cpu_list(checker, "allowed", self.allowed, &present)? {
             let off = allowed.intersection(&offline);
             if !off.is_empty() {
                 let reason = format!("CPUs {off} are offline");
@@ -126,7 +127,7 @@ impl Shape<'_> {
             device.kind = kind;
             device.names.extend(raw.name.clone());
             let key = format!("device[{number}].cpus");
-            device.cpus = listed(checker, &key, raw.cpus.as_deref(), present)?;
+            device.cpus = parse_cpu_list(checker, &key, raw.cpus.as_deref(), present)?;
             devices.push(device);
         }
         Ok(devices)
@@ -146,8 +147,8 @@ impl Shape<'_> {
         let mut described = CpuSet::new();
         for (number, kind) in self.kinds.iter().enumerate() {
             let key = |name: &str| format!("kind[{number}].{name}");
-            checker.within(&key("speed"), kind.speed, MIN_SPEED, MAX_SPEED)?;
-            let cpus = listed(checker, &key("cpus"), Some(&kind.cpus), present)?;
+            checker.check_range(&key("speed"), kind.speed, MIN_SPEED, MAX_SPEED)?;
+            let cpus = parse_cpu_list(checker, &key("cpus"), Some(&kind.cpus), present)?;
             let cpus = cpus.unwrap_or_default();
             let both = described.intersection(&cpus);
             if !both.is_empty() {
@@ -214,7 +215,7 @@ impl Shape<'_> {
 }
 
 /// A CPU list whose CPUs are all there.
-pub(super) fn listed(
+pub(super) fn parse_cpu_list(
     checker: &Checker<'_>,
     key: &str,
     list: Option<&str>,

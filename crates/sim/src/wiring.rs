@@ -291,11 +291,11 @@ impl Call<'_> {
         let truth = &self.wiring.states[state].truth;
         let batch = match *probe {
             Probe::Transfer { a, b, home } => {
-                let (a, b) = self.in_place(a, b, truth);
+                let (a, b) = self.running_cpus(a, b, truth);
                 return self.transfer(a, b, home, truth);
             }
             Probe::Contention { a, b, .. } => {
-                let (a, b) = self.in_place(a, b, truth);
+                let (a, b) = self.running_cpus(a, b, truth);
                 contention(truth.shared(a, b), figures)
             }
             Probe::Pause { .. } | Probe::PauseCycles { .. } | Probe::PauseCounted { .. } => {
@@ -347,7 +347,7 @@ impl Call<'_> {
     }
 
     /// The CPUs that the threads really run on.
-    fn in_place(&mut self, a: usize, b: usize, truth: &Truth) -> (usize, usize) {
+    fn running_cpus(&mut self, a: usize, b: usize, truth: &Truth) -> (usize, usize) {
         if !self.wiring.figures.ignores_affinity {
             return (a, b);
         }

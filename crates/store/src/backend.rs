@@ -102,7 +102,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where it cannot be written.
     pub fn begin(&mut self, record: &Comparison) -> Result<(), StoreError> {
-        let record = Prepared::begun(record);
+        let record = Prepared::from_begun(record);
         each!(&mut self.backend, store => store.begin(&record))
     }
 
@@ -119,7 +119,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where it cannot be written; the parts then stay.
     pub fn finish(&mut self, record: &Comparison) -> Result<(), StoreError> {
-        let record = Prepared::finished(record);
+        let record = Prepared::from_finished(record);
         each!(&mut self.backend, store => store.finish(&record))
     }
 

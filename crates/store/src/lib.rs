@@ -214,13 +214,13 @@ impl Stored {
     /// # Errors
     /// [`StoreError::Record`] where it is damaged, newer or of no known kind.
     pub fn record(&self) -> Result<AnyRecord, StoreError> {
-        match AnyRecord::read(&self.body).map_err(|reason| self.refused(reason))? {
+        match AnyRecord::read(&self.body).map_err(|reason| self.refusal_error(reason))? {
             AnyRecord::Comparison(_) => Ok(self.comparison()?.into()),
             other => Ok(other),
         }
     }
 
-    fn refused(&self, reason: RecordError) -> StoreError {
+    fn refusal_error(&self, reason: RecordError) -> StoreError {
         StoreError::Record {
             id: self.entry.id.clone(),
             reason,
@@ -233,20 +233,20 @@ impl Stored {
     /// # Errors
     /// [`StoreError::Record`] where it is damaged, newer or of no known schema.
     pub fn whole(&self) -> Result<Box<RawValue>, StoreError> {
-        let kind = Kind::of_text(&self.body).map_err(|reason| self.refused(reason))?;
+        let kind = Kind::of_text(&self.body).map_err(|reason| self.refusal_error(reason))?;
         let whole = match kind {
             Kind::Comparison if !self.entry.is_complete => to_raw_value(&self.comparison()?),
             _ => RawValue::from_string(self.body.clone()),
         };
-        whole.map_err(|error| self.refused(error.into()))
+        whole.map_err(|error| self.refusal_error(error.into()))
     }
 
     /// The record of this kind that this is.
     ///
     /// # Errors
     /// [`StoreError::Record`] where it is damaged, newer or of another kind.
-    pub fn kept<R: Record>(&self) -> Result<R, StoreError> {
-        pinwise_record::read(&self.body).map_err(|reason| self.refused(reason))
+    pub fn decode<R: Record>(&self) -> Result<R, StoreError> {
+        pinwise_record::read(&self.body).map_err(|reason| self.refusal_error(reason))
     }
 
     /// The comparison that this is. Of one that was killed, whole blocks
@@ -255,13 +255,13 @@ impl Stored {
     /// # Errors
     /// [`StoreError::Record`] where it is damaged, newer or no comparison.
     pub fn comparison(&self) -> Result<Comparison, StoreError> {
-        let mut record: Comparison = self.kept()?;
+        let mut record: Comparison = self.decode()?;
         let runs: Vec<(usize, RunRecord)> = self
             .runs
             .iter()
             .map(|(arm, json)| Ok((*arm, serde_json::from_str(json)?)))
             .collect::<Result<_, serde_json::Error>>()
-            .map_err(|error| self.refused(error.into()))?;
+            .map_err(|error| self.refusal_error(error.into()))?;
         if !runs.is_empty() {
             record.adopt_runs(runs);
         }

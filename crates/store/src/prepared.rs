@@ -31,7 +31,7 @@ impl Prepared {
     }
 
     /// Of a comparison that has just begun.
-    pub(super) fn begun(record: &Comparison) -> Self {
+    pub(super) fn from_begun(record: &Comparison) -> Self {
         let entry = Entry {
             verdict: String::new(),
             is_complete: false,
@@ -41,7 +41,7 @@ impl Prepared {
     }
 
     /// Of one that has ended, in whatever way.
-    pub(super) fn finished(record: &Comparison) -> Self {
+    pub(super) fn from_finished(record: &Comparison) -> Self {
         let entry = Entry {
             verdict: record.verdict.sentence.clone(),
             is_complete: true,

@@ -11,8 +11,8 @@ use super::{
     Restriction, Topology, Warning, devices,
 };
 
-/// Linux has no more NUMA nodes (`MAX_NUMNODES` where it is largest). They may
-/// stand within each other, so this also bounds the depth of the tree.
+/// Linux's maximum of NUMA nodes (the largest `MAX_NUMNODES`). They may nest, so this also bounds
+/// the depth of the tree.
 pub(super) const MAX_NODES: usize = 1024;
 
 /// What is known of one CPU before units are formed.
@@ -65,10 +65,10 @@ pub struct Facts {
     pub nodes: Vec<NodeFacts>,
     /// Kinds of CPU in any order; fewer than two means all are alike.
     pub kinds: Vec<KindFacts>,
-    /// CPUs by how fast the firmware says that they can be, in any order; fewer than two
-    /// means that it prefers none.
+    /// CPUs by the speed that the firmware reports, in any order; fewer than two means no
+    /// preference.
     pub ranks: Vec<KindFacts>,
-    /// Who takes CPUs away.
+    /// What takes CPUs away.
     pub restrictions: Vec<Restriction>,
     /// CPUs that the scheduler leaves alone.
     pub isolated: CpuSet,
@@ -138,7 +138,8 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         devices: devices.into(),
         links: Vec::new(),
     };
-    let homes = [&topology.cores, &topology.llcs, &topology.packages].map(|units| homes(units));
+    let homes =
+        [&topology.cores, &topology.llcs, &topology.packages].map(|units| unit_of_each_cpu(units));
     topology.cpus = facts
         .cpus
         .iter()
@@ -149,7 +150,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
 
 /// The unit of each CPU, by number. Looking through all units for each took a
 /// large machine longer than reading half of its files.
-fn homes(units: &[CpuSet]) -> Vec<Option<usize>> {
+fn unit_of_each_cpu(units: &[CpuSet]) -> Vec<Option<usize>> {
     let last = units.iter().filter_map(CpuSet::last).max();
     let mut homes = vec![None; last.map_or(0, |last| last + 1)];
     for (index, unit) in units.iter().enumerate() {
@@ -189,9 +190,9 @@ fn smallest_node(topology: &Topology, id: usize) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// Cores: the reported siblings, cut to online CPUs, and split where their
-/// core ids differ (the kernel calls both halves of an AMD Bulldozer module
-/// siblings, yet gives them two core ids). An id that is not known splits none.
+/// Cores: the reported siblings, cut to online CPUs, and split where their core ids differ (the
+/// kernel calls both halves of an AMD Bulldozer module siblings, yet gives them two core ids).
+/// Unknown ids split nothing.
 fn cores(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
     let mut claims = Vec::new();
     for id in online.iter() {
@@ -210,7 +211,7 @@ fn cores(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<Cpu
         claims.push((id, same.union(&CpuSet::single(id))));
     }
     let mut cores = disjoint_units("core", claims, warnings);
-    // Who says nothing is where others say, or alone.
+    // A CPU that reports nothing is where others list it, or alone.
     let listed: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
     cores.extend(online.difference(&listed).iter().map(CpuSet::single));
     cores.sort_by_key(CpuSet::first);
@@ -238,7 +239,7 @@ fn packages(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<
     units
 }
 
-/// No cache spans packages: where one is reported to, each package has its part.
+/// No cache spans packages: if one is reported to, each package gets its part.
 fn within_packages(
     caches: Vec<Cache>,
     packages: &[CpuSet],
@@ -267,8 +268,8 @@ fn within_packages(
     caches.into_iter().flat_map(split).collect()
 }
 
-/// Keeps the first of overlapping claims. A CPU whose own claim is dropped
-/// stands in no unit of that level, or alone where every CPU must have one.
+/// Keeps the first of overlapping claims. A CPU whose own claim is dropped is in no unit of that
+/// level, or alone if every CPU must have one.
 fn disjoint_units(
     noun: &str,
     claims: Vec<(usize, CpuSet)>,
@@ -397,8 +398,8 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
     nodes
 }
 
-/// Nodes may stand within others (memory at several levels), but two must not
-/// claim the same CPUs, or some of each other's.
+/// Nodes may nest (memory at several levels), but two must not have the same CPUs or overlap
+/// partially.
 fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
     let pairs = nodes
         .iter()
@@ -424,8 +425,8 @@ pub(super) const CAPACITY_STEP: f64 = 1.1;
 /// Zen 5 and Zen 5c of a Ryzen AI 9 HX 370 have 5.1 and 3.3 GHz.
 pub(super) const FREQUENCY_STEP: f64 = 1.25;
 
-/// Joins kinds that only their speed tells apart where that differs by at most `step`,
-/// and their cores have caches of the same sizes.
+/// Joins kinds that differ only in speed, by at most `step`, and whose cores have caches of the
+/// same sizes.
 pub(super) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64) -> Vec<KindFacts> {
     let own_caches = |kind: &KindFacts| -> BTreeSet<(u8, CacheType, Option<u64>)> {
         let first = kind.cpus.first();
@@ -451,7 +452,7 @@ pub(super) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64)
     joined
 }
 
-/// Groups that differ, slowest first; none where all CPUs are alike.
+/// Groups that differ, slowest first; empty if all CPUs are alike.
 fn by_speed(mut groups: Vec<KindFacts>, online: &CpuSet) -> Vec<KindFacts> {
     for group in &mut groups {
         group.cpus = group.cpus.intersection(online);

@@ -238,7 +238,7 @@ impl Devices {
         capture: impl FnOnce() -> Capture + Send + 'static,
     ) -> Self {
         let (online, nodes) = (topology.online.clone(), topology.numa_nodes.clone());
-        Self::found_by(move || {
+        Self::from_search(move || {
             let mut warnings = Vec::new();
             let devices = complete(read(&capture()), &online, &nodes, &mut warnings);
             Found { devices, warnings }
@@ -255,10 +255,10 @@ impl Devices {
     pub fn update(&mut self, change: impl FnOnce(&mut Vec<Device>)) {
         let mut found = Found::clone(&self.0);
         change(&mut found.devices);
-        *self = Self::found_by(move || found);
+        *self = Self::from_search(move || found);
     }
 
-    fn found_by(find: impl FnOnce() -> Found + Send + 'static) -> Self {
+    fn from_search(find: impl FnOnce() -> Found + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(find))))
     }
 }
@@ -274,7 +274,7 @@ impl Deref for Devices {
 impl From<Vec<Device>> for Devices {
     fn from(devices: Vec<Device>) -> Self {
         let warnings = Vec::new();
-        Self::found_by(move || Found { devices, warnings })
+        Self::from_search(move || Found { devices, warnings })
     }
 }
 

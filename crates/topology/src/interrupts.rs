@@ -12,14 +12,13 @@ pub struct Interrupt {
     pub number: u32,
     /// The CPUs that take it now.
     pub cpus: CpuSet,
-    /// How often it was raised since boot; `None` where unknown.
+    /// How often it was raised since boot; `None` if unknown.
     pub count: Option<u64>,
     /// Does the kernel choose its CPUs and refuse to move it?
     pub is_managed: bool,
 }
 
-/// A queue of a network interface, which has CPUs of its own beside those that take
-/// its interrupt.
+/// A queue of a network interface, which has CPUs of its own in addition to those of its interrupt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue {
     /// The interface, as in `/sys/class/net`.
@@ -27,14 +26,14 @@ pub struct Queue {
     /// Does it send? Then its CPUs are those that send on it (XPS); of one that
     /// receives those that process its packets (RPS).
     pub is_sending: bool,
-    /// Counted from 0, of each direction by itself.
+    /// Counted from 0, separately for each direction.
     pub number: u32,
 }
 
 impl Queue {
     /// The interface's queue whose folder in `queues` has this name: `rx-0`, `tx-3`.
     #[must_use]
-    pub fn named(interface: &str, name: &str) -> Option<Self> {
+    pub fn from_name(interface: &str, name: &str) -> Option<Self> {
         let (direction, number) = name.split_once('-')?;
         let is_name = |c: char| c.is_ascii_graphic() && c != '/' && c != '%';
         let is_plain = interface.chars().all(is_name) && !matches!(interface, "" | "." | "..");
@@ -97,7 +96,7 @@ pub struct Line {
     /// The text before the colon: a number of `/proc/irq`, or letters such as
     /// `LOC`.
     pub label: String,
-    /// Who asked for it, or what the letters mean; empty where nothing is said.
+    /// Its requester, or the meaning of its letters; empty if neither is given.
     pub name: String,
     /// How often it came, by CPU.
     pub counts: BTreeMap<usize, u64>,
@@ -118,8 +117,8 @@ pub fn lines(text: &str) -> Vec<Line> {
         let counts = words.iter().map_while(|word| word.parse::<u64>().ok());
         let counts: BTreeMap<usize, u64> = cpus.iter().copied().zip(counts).collect();
         let label = label.trim().to_owned();
-        // A chip and its line stand between the counts and who asked; what has
-        // letters is explained by a sentence.
+        // A chip and its line come between the counts and the requester; a sentence explains a
+        // lettered line.
         let rest = words.get(counts.len()..).unwrap_or_default();
         let name = match label.parse::<u32>() {
             Ok(_) => (*rest.last().unwrap_or(&"")).to_owned(),
@@ -135,7 +134,7 @@ pub fn lines(text: &str) -> Vec<Line> {
 }
 
 impl Topology {
-    /// Devices by the numbers of their interrupts, where those were read.
+    /// Devices by the numbers of their interrupts, if those were read.
     #[must_use]
     pub fn devices_by_interrupt(&self) -> BTreeMap<u32, &Device> {
         let devices = self.devices.iter().flat_map(|device| {
@@ -147,16 +146,15 @@ impl Topology {
 }
 
 impl Device {
-    /// The CPUs that take its interrupts: of those that were raised, where that is
-    /// known, since most cards have some that never are.
+    /// The CPUs that take its interrupts: if counts are known, of those that were raised, since
+    /// most cards have unused ones.
     #[must_use]
     pub fn interrupted(&self) -> CpuSet {
         let raised = self.interrupts.iter().filter(|i| i.count != Some(0));
         raised.fold(CpuSet::new(), |all, interrupt| all.union(&interrupt.cpus))
     }
 
-    /// The CPUs of its queues that send, or of those that receive; empty where none
-    /// are set.
+    /// The CPUs of its sending or receiving queues; empty if none are set.
     #[must_use]
     pub fn queue_cpus(&self, is_sending: bool) -> CpuSet {
         let queues = self.queues.iter();
@@ -211,15 +209,15 @@ mod tests {
 
     #[test]
     fn queues_are_named_as_their_folders() {
-        let queue = Queue::named("eth0", "tx-11").unwrap();
+        let queue = Queue::from_name("eth0", "tx-11").unwrap();
         assert_eq!(queue.to_string(), "eth0 tx-11");
         assert_eq!(
             queue.mask_file(),
             "sys/class/net/eth0/queues/tx-11/xps_cpus"
         );
-        let first = Queue::named("eth0", "rx-2").unwrap();
+        let first = Queue::from_name("eth0", "rx-2").unwrap();
         assert_eq!(first.mask_file(), "sys/class/net/eth0/queues/rx-2/rps_cpus");
-        assert!(first < Queue::named("eth0", "rx-10").unwrap());
+        assert!(first < Queue::from_name("eth0", "rx-10").unwrap());
         for (interface, name) in [
             ("..", "rx-0"),
             ("", "rx-0"),
@@ -229,7 +227,11 @@ mod tests {
             ("eth0", "rx-x"),
             ("eth0", "bql-0"),
         ] {
-            assert_eq!(Queue::named(interface, name), None, "{interface} {name}");
+            assert_eq!(
+                Queue::from_name(interface, name),
+                None,
+                "{interface} {name}"
+            );
         }
     }
 

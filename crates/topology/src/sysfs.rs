@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
             level,
             kind,
             size_bytes: self
-                .parsed(&format!("{dir}/size"), parse_size, "a size")
+                .parse_file(&format!("{dir}/size"), parse_size, "a size")
                 .filter(|&bytes| bytes > 0),
             cpus,
         })
@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
                 let meminfo = format!("{NODE_DIR}/node{node}/meminfo");
                 NodeFacts {
                     node,
-                    memory_bytes: self.parsed(&meminfo, parse_mem_total, "memory in kB"),
+                    memory_bytes: self.parse_file(&meminfo, parse_mem_total, "memory in kB"),
                     attributes: self.memory_attributes(node, &cpus),
                     cpus,
                 }
@@ -370,10 +370,10 @@ impl<'a> Reader<'a> {
     }
 
     fn integer(&mut self, path: &str) -> Option<i64> {
-        self.parsed(path, |text| text.parse().ok(), "a number")
+        self.parse_file(path, |text| text.parse().ok(), "a number")
     }
 
-    fn parsed<T>(&mut self, path: &str, parse: fn(&str) -> Option<T>, noun: &str) -> Option<T> {
+    fn parse_file<T>(&mut self, path: &str, parse: fn(&str) -> Option<T>, noun: &str) -> Option<T> {
         let text = self.text(path)?;
         let parsed = parse(text);
         if parsed.is_none() {

@@ -93,7 +93,7 @@ pub(super) fn read(files: &mut impl Files) -> (Facts, Vec<Warning>) {
         nodes: reader.nodes(),
         kinds,
         restrictions: limits.restrictions,
-        isolated: reader.isolated(),
+        isolated: reader.read_isolated(),
         allowed_nodes: limits.allowed_nodes,
         quota: limits.quota,
         ..Facts::default()
@@ -184,7 +184,7 @@ impl<'a, F: Files> Reader<'a, F> {
         if let Some(online) = listed.filter(|set| !set.is_empty()) {
             let mut warnings = Vec::new();
             let online = online::check_list(online, restrictions, &mut warnings, || {
-                let mut folders = self.numbered(CPU_DIR, "cpu");
+                let mut folders = self.list_numbered(CPU_DIR, "cpu");
                 folders.retain(|id| {
                     let inside = self.files.children(&format!("{CPU_DIR}/cpu{id}"));
                     inside.iter().any(|name| name == "topology")
@@ -195,7 +195,7 @@ impl<'a, F: Files> Reader<'a, F> {
             return online;
         }
         let mask = restrictions.iter().find(|r| r.is_mask);
-        let folders = self.numbered(CPU_DIR, "cpu");
+        let folders = self.list_numbered(CPU_DIR, "cpu");
         let online: CpuSet = folders
             .into_iter()
             .filter(|id| self.read(&format!("{CPU_DIR}/cpu{id}/online")) != Some("0"))
@@ -209,13 +209,13 @@ impl<'a, F: Files> Reader<'a, F> {
     fn present(&mut self, online: &CpuSet) -> CpuSet {
         let listed = self.set(CPU_DIR, ("present", Form::List));
         let present = listed.unwrap_or_else(|| {
-            let folders = self.numbered(CPU_DIR, "cpu");
+            let folders = self.list_numbered(CPU_DIR, "cpu");
             folders.into_iter().collect()
         });
         present.union(online)
     }
 
-    fn numbered(&mut self, folder: &str, stem: &str) -> Vec<usize> {
+    fn list_numbered(&mut self, folder: &str, stem: &str) -> Vec<usize> {
         let names = self.files.children(folder);
         let mut numbers: Vec<usize> = names
             .iter()
@@ -284,7 +284,7 @@ impl<'a, F: Files> Reader<'a, F> {
         let listed = self.set(NODE_DIR, ("online", Form::List));
         let numbers: Vec<usize> = match listed {
             Some(nodes) => nodes.iter().collect(),
-            None => self.numbered(NODE_DIR, "node"),
+            None => self.list_numbered(NODE_DIR, "node"),
         };
         let gpus = self.gpu_nodes();
         let numbers = numbers.into_iter().filter(|node| !gpus.contains(node));
@@ -310,7 +310,7 @@ impl<'a, F: Files> Reader<'a, F> {
         sysfs::gpu_nodes(&capture)
     }
 
-    fn isolated(&mut self) -> CpuSet {
+    fn read_isolated(&mut self) -> CpuSet {
         read_isolated(|path| {
             let (folder, file) = path.rsplit_once('/')?;
             self.set(folder, (file, Form::List))

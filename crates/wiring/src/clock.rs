@@ -49,7 +49,7 @@ pub(super) fn step_ns(figures: &[f64]) -> Option<f64> {
         .take(FURTHER)
         .filter_map(|(step, off)| Some((step, off?)))
         .min_by(|a, b| a.1.total_cmp(&b.1))
-        .map(|(step, _)| refined(&sample, step))
+        .map(|(step, _)| refine_step(&sample, step))
 }
 
 /// Some hundred figures, evenly from the sorted ones: enough to see a comb.
@@ -90,7 +90,7 @@ fn is_tooth(figures: &[f64], all: usize, distance: impl Fn(&f64) -> f64) -> bool
 }
 
 /// The step by least squares over its multiples.
-fn refined(sample: &[f64], step: f64) -> f64 {
+fn refine_step(sample: &[f64], step: f64) -> f64 {
     let (mut product, mut square) = (0.0, 0.0);
     for v in sample {
         let multiple = (v / step).round();

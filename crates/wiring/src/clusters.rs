@@ -78,7 +78,7 @@ impl Excess {
                 excess.set(i, j, logs.at(alone[i], alone[j]) - own);
             }
         }
-        let limit = quantile(&mut excess.known(), CUT_OFF);
+        let limit = quantile(&mut excess.distinct_values(), CUT_OFF);
         for i in 0..alone.len() {
             for j in 0..i {
                 excess.set(i, j, excess.at(i, j).min(limit));
@@ -89,7 +89,7 @@ impl Excess {
 
     /// The partition that explains most, of those with clusters apart.
     fn best(&self, ways: impl Iterator<Item = Vec<Vec<usize>>>) -> Option<(f64, Vec<Vec<usize>>)> {
-        ways.filter(|way| self.apart(way) >= APART.ln())
+        ways.filter(|way| self.separation(way) >= APART.ln())
             .map(|way| (self.explained_share(&way), way))
             .max_by(|a, b| a.0.total_cmp(&b.0))
     }
@@ -209,7 +209,7 @@ impl Excess {
     }
 
     /// How far mates are above others.
-    fn apart(&self, groups: &[Vec<usize>]) -> f64 {
+    fn separation(&self, groups: &[Vec<usize>]) -> f64 {
         let (mut mates, mut rest) = self.sides(groups);
         if mates.is_empty() || rest.is_empty() {
             return 0.0;

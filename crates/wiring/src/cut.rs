@@ -139,7 +139,7 @@ impl Cut {
             && groups
                 .iter()
                 .filter(|group| !kept.contains(group))
-                .all(|new| new.len() <= largest && logs.within(new).exp() <= limit_ns)
+                .all(|new| new.len() <= largest && logs.median_within(new).exp() <= limit_ns)
     }
 
     /// The same level, only more of it? Groups that were joined lately, by

@@ -55,7 +55,7 @@ impl Logs {
     }
 
     /// Every known value once.
-    pub(super) fn known(&self) -> Vec<f64> {
+    pub(super) fn distinct_values(&self) -> Vec<f64> {
         (0..self.size)
             .flat_map(|i| self.row(i)[..i].iter().copied())
             .filter(|value| value.is_finite())
@@ -85,7 +85,7 @@ impl Logs {
     }
 
     /// The median between the items of a group.
-    pub(super) fn within(&self, group: &[usize]) -> f64 {
+    pub(super) fn median_within(&self, group: &[usize]) -> f64 {
         median(&mut self.block(group, group))
     }
 

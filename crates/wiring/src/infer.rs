@@ -30,7 +30,7 @@ pub fn infer_by(evidence: &Evidence, thresholds: Thresholds) -> Wiring {
         return few::infer(evidence, &rows);
     }
     let logs = Logs::from_matrix(latency, &rows);
-    if logs.known().len() < 2 * rows.len().min(logs.len() - 2) {
+    if logs.distinct_values().len() < 2 * rows.len().min(logs.len() - 2) {
         return cannot_tell("Too few pairs were measured to see levels among them.");
     }
     let step_ns = clock::step_ns(&figures(latency));

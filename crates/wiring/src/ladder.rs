@@ -96,7 +96,7 @@ const UNMATCHED: f64 = 1.5;
 /// reported caches of the CPU (data or unified, any order).
 #[must_use]
 pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
-    let reported = sorted(reported);
+    let reported = largest_per_level(reported);
     let fit = up_to_memory(fit::fit(points), &reported);
     let mut ladder = Ladder::default();
     let knees: Vec<f64> = fit.iter().filter_map(|step| step.knee_bytes).collect();
@@ -143,7 +143,7 @@ fn up_to_memory(mut fit: Vec<fit::Step>, reported: &[ReportedCache]) -> Vec<fit:
 }
 
 /// By level; of several of one level the largest.
-fn sorted(reported: &[ReportedCache]) -> Vec<ReportedCache> {
+fn largest_per_level(reported: &[ReportedCache]) -> Vec<ReportedCache> {
     let mut caches: Vec<ReportedCache> = reported.iter().copied().filter(|c| c.bytes > 0).collect();
     caches.sort_by_key(|cache| (cache.level, std::cmp::Reverse(cache.bytes)));
     caches.dedup_by_key(|cache| cache.level);

@@ -126,7 +126,7 @@ impl PairMatrix {
     /// [`MatrixError`] names the first cell that is no latency, is missing or
     /// is one too many.
     pub fn from_csv(text: &str) -> Result<Self, MatrixError> {
-        let mut rows = split(text)?;
+        let mut rows = split_rows(text)?;
         drop_numbers(&mut rows);
         check_lengths(&rows)?;
         let shift = usize::from(lacks_first_row(&rows));
@@ -200,7 +200,7 @@ impl PairMatrix {
 
 /// Lines of cells, without empty lines before and after the matrix. The first
 /// row of a triangle without diagonal is an empty line of its own.
-fn split(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
+fn split_rows(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut rows: Vec<Row<'_>> = Vec::new();
     let mut gap = None;
@@ -216,7 +216,7 @@ fn split(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
         if rows.len() > PairMatrix::MAX_CPUS {
             return Err(MatrixError::TooLarge { line });
         }
-        let cells: Vec<&str> = text.split(',').map(unquoted).collect();
+        let cells: Vec<&str> = text.split(',').map(unquote).collect();
         if rows.is_empty() && line == 2 && (1..=2).contains(&cells.len()) {
             rows.push(Row {
                 line: 1,
@@ -306,7 +306,7 @@ fn lacks_first_row(rows: &[Row<'_>]) -> bool {
             .all(|row| row.cells.last().is_some_and(is_figure))
 }
 
-fn unquoted(cell: &str) -> &str {
+fn unquote(cell: &str) -> &str {
     let cell = cell.trim();
     cell.strip_prefix('"')
         .and_then(|inner| inner.strip_suffix('"'))

@@ -56,7 +56,7 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
         }
     }
     let groups = Tree::from_logs(&distances).groups_below(0.0);
-    let groups = rewired(trimmed(groups, &distances), &distances);
+    let groups = swap_partners(trim_groups(groups, &distances), &distances);
     let groups = drop_disturbances(groups, &witness);
     if groups.iter().all(|group| group.len() == 1) {
         return Siblings::None;
@@ -74,7 +74,7 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
 /// Groups without those whom a single disturbed pair brought in: all cores of a
 /// machine with SMT have equally many threads, so that a group larger than the
 /// most common ones loses its weakest members.
-fn trimmed(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
+fn trim_groups(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
     let sizes = groups.iter().map(Vec::len).filter(|size| *size > 1);
     let mut sizes: Vec<f64> = sizes.map(count).collect();
     let usual = median(&mut sizes);
@@ -96,7 +96,7 @@ fn trimmed(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
 
 /// Two rows alone beside a pair that a disturbance joined: where each of them
 /// goes with one of the pair, two pairs explain more than one.
-fn rewired(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
+fn swap_partners(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
     let goes = |a: usize, b: usize| distances.at(a, b) < 0.0;
     while let Some((place, a, b)) = groups.iter().enumerate().find_map(|(place, pair)| {
         let [p, q] = pair[..] else { return None };
@@ -262,7 +262,7 @@ impl Witness {
             .filter(|value| value.is_finite())
             .collect();
         let typical = (!siblings.is_empty()).then(|| median(&mut siblings));
-        let all = logs.known();
+        let all = logs.distinct_values();
         let alike = typical.map_or(0, |typical| {
             let is_alike = |v: &&f64| are_alike(**v, typical, step_ns);
             all.iter().filter(is_alike).count()

@@ -91,7 +91,7 @@ const ENOUGH: usize = 8;
 
 /// Do figures without levels look like those of threads that ran anywhere?
 pub(super) fn is_noise(logs: &Logs) -> bool {
-    let mut known = logs.known();
+    let mut known = logs.distinct_values();
     if logs.len() < ENOUGH || known.is_empty() {
         return false;
     }

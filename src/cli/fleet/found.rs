@@ -191,7 +191,7 @@ pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<F
         [] => Ok(None),
         [id] => {
             let stored = store.load(id)?;
-            Ok(Some(stored.kept()?))
+            Ok(Some(stored.decode()?))
         }
         several => bail!(
             "fleet '{name}' is ambiguous: {} match: {}",
@@ -206,7 +206,7 @@ fn last(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
     for id in ids {
         // What cannot be read is newer than this pinwise, or damaged; by name
         // it is reported.
-        let record = store.load(id)?.kept::<FleetRecord>();
+        let record = store.load(id)?.decode::<FleetRecord>();
         if let Some(record) = record.ok().filter(is_own) {
             return Ok(record);
         }

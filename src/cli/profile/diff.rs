@@ -66,7 +66,7 @@ fn load_profile(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
         }
         None => text.to_owned(),
     };
-    Ok(store.load(&id)?.kept()?)
+    Ok(store.load(&id)?.decode()?)
 }
 
 /// The id of the newest profile but this many.

@@ -73,7 +73,7 @@ pub(super) fn search(
 /// A stored search, by its id.
 pub(super) fn read_search(global: &Global, id: &str) -> anyhow::Result<SearchRecord> {
     let stored = needed_store(global)?.load(id)?;
-    Ok(stored.kept()?)
+    Ok(stored.decode()?)
 }
 
 fn report_interrupt(terminal: &Terminal) -> Exit {

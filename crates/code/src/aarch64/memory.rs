@@ -142,7 +142,7 @@ fn single_register(word: u32, operation: &mut Operation, offset: Option<i64>) {
         .filter(|_| kind <= 1)
         .map(|(slot, bits)| {
             let place = if is_vector { 32 + number } else { number };
-            moved(place, slot, loads, bits)
+            move_step(place, slot, loads, bits)
         });
 }
 
@@ -166,7 +166,7 @@ fn slot(word: u32, base: u8, offset: Option<i64>) -> Option<(Place, u32)> {
 }
 
 /// A register's move from or to a slot.
-fn moved(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
+fn move_step(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
     let (to, from) = if loads {
         let to = (number != SP_OR_ZERO).then_some(Place::Register(number));
         (to, Operand::At(slot))

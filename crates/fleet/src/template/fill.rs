@@ -1,4 +1,4 @@
-//! Placeholders and what is put in for them.
+//! Placeholders and their values.
 
 /// Names of placeholders, and their values.
 pub const PLACEHOLDERS: [(&str, &str); 15] = [
@@ -22,14 +22,13 @@ pub const PLACEHOLDERS: [(&str, &str); 15] = [
     ("constraint", "--constraint"),
 ];
 
-/// The one beside them; a line in which a wish that was not given stands is
-/// left out.
+/// The additional placeholder; a line with a wish that was not given is left out.
 pub(super) const ACCOUNT: &str = "account";
 
 /// How values are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quoting {
-    /// As words of a shell.
+    /// As shell words.
     Shell,
     /// As JSON, which YAML reads, too.
     Json,
@@ -56,8 +55,8 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// As it is written; `None` where there is none.
-    fn written(&self, name: &str, quoting: Quoting) -> Option<String> {
+    /// The quoted value; `None` if there is none.
+    fn render(&self, name: &str, quoting: Quoting) -> Option<String> {
         let text = match name {
             "argv" | "command" => return Some(self.command(name, quoting)),
             "node" => Some(&self.node),
@@ -102,7 +101,7 @@ pub(super) enum Piece<'a> {
 
 /// Takes a line apart: `{word}` is a placeholder, `{{word}}` is the text
 /// `{word}`, and other braces are text.
-pub(super) fn pieces(line: &str) -> Vec<Piece<'_>> {
+pub(super) fn split_placeholders(line: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = line;
     while let Some(at) = rest.find('{') {
@@ -141,10 +140,12 @@ fn brace(from: &str) -> (usize, Piece<'_>) {
 /// are left out.
 pub(super) fn fill(text: &str, values: &Values, quoting: Quoting) -> String {
     let lines = text.split_inclusive('\n').filter_map(|line| {
-        let words = pieces(line).into_iter().map(|piece| match piece {
-            Piece::Text(text) => Some(text.to_owned()),
-            Piece::Placeholder(name) => values.written(name, quoting),
-        });
+        let words = split_placeholders(line)
+            .into_iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => Some(text.to_owned()),
+                Piece::Placeholder(name) => values.render(name, quoting),
+            });
         words.collect::<Option<String>>()
     });
     lines.collect()

@@ -264,7 +264,7 @@ impl Launcher for Template {
             self.parallel,
             |job| {
                 let done = run::shell(&self.name, &self.of_job(cancel, task, job))?;
-                done.succeeded(&self.name).map(|_| ())
+                done.require_success(&self.name).map(|_| ())
             },
             |_, ()| {},
         )
@@ -282,7 +282,7 @@ impl Template {
             return Ok(order.node.clone());
         };
         let done = run::shell(&self.name, command)?;
-        let out = done.succeeded(&self.name)?;
+        let out = done.require_success(&self.name)?;
         let strange = || LaunchError::Strange {
             program: self.name.clone(),
             words: one_line(out.lines()),

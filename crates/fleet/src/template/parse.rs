@@ -4,7 +4,7 @@ use regex_lite::{Regex, RegexBuilder};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::fill::{ACCOUNT, PLACEHOLDERS, Piece, Quoting, pieces};
+use super::fill::{ACCOUNT, PLACEHOLDERS, Piece, Quoting, split_placeholders};
 use crate::launcher::Stage;
 use pinwise_workload::toml_error::{self, Position, TomlError};
 
@@ -129,7 +129,7 @@ impl Template {
         texts
             .into_iter()
             .flatten()
-            .flat_map(|t| pieces(t))
+            .flat_map(|t| split_placeholders(t))
             .any(|piece| {
                 piece == Piece::Placeholder(placeholder)
                     || (seconds && piece == Piece::Placeholder("seconds"))
@@ -170,7 +170,7 @@ impl Source<'_> {
             let reason = "it is empty, or contains a NUL byte".to_owned();
             return Err(self.error(value, reason));
         }
-        for piece in pieces(text) {
+        for piece in split_placeholders(text) {
             let Piece::Placeholder(name) = piece else {
                 continue;
             };

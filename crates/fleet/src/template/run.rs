@@ -19,7 +19,7 @@ impl Finished {
     }
 
     /// Standard output of one that succeeded.
-    pub(super) fn succeeded(&self, launcher: &str) -> Result<String, LaunchError> {
+    pub(super) fn require_success(&self, launcher: &str) -> Result<String, LaunchError> {
         if self.0.status.success() {
             return Ok(String::from_utf8_lossy(&self.0.stdout).into_owned());
         }

@@ -52,7 +52,7 @@ impl<const N: usize> Laps<N> {
 
     /// Was there a stop of [`STOP_NS`] in a lap?
     #[must_use]
-    pub fn stopped(&self, clock: &Clock) -> bool {
+    pub fn was_stopped(&self, clock: &Clock) -> bool {
         let longest = self.0.iter().max().copied().unwrap_or(0);
         let median = self.median_ns(clock);
         clock.ns(longest) > 2.0 * median + STOP_NS
@@ -66,7 +66,7 @@ mod tests {
     #[track_caller]
     fn check(laps: [u64; 5], stopped: bool, median: f64) {
         let (clock, laps) = (Clock::system(), Laps::from_ticks(laps));
-        assert_eq!(laps.stopped(&clock), stopped, "{laps:?}");
+        assert_eq!(laps.was_stopped(&clock), stopped, "{laps:?}");
         assert!((laps.median_ns(&clock) - median).abs() < 1e-9);
     }
 

@@ -1,7 +1,7 @@
 //! A digest of bytes: fast beside copying them, and not meant against anybody
 //! who wants to deceive.
 
-use super::mixed;
+use super::bind_digest;
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -39,7 +39,7 @@ impl Digest {
         }
         self.0 = lanes
             .into_iter()
-            .fold(piece.len() as u64, |digest, lane| mixed(lane, digest));
+            .fold(piece.len() as u64, |digest, lane| bind_digest(lane, digest));
     }
 }
 

@@ -159,7 +159,7 @@ pub trait Job: Sync {
     }
 
     /// Which of several loops the workers chose, where they had a choice.
-    fn chosen(&self) -> Option<String> {
+    fn describe_choice(&self) -> Option<String> {
         None
     }
 
@@ -201,7 +201,7 @@ pub trait Worker {
     fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
         let mut sum = 0u64;
         for unit in units {
-            sum = sum.wrapping_add(mixed(unit, self.unit(unit)?));
+            sum = sum.wrapping_add(bind_digest(unit, self.unit(unit)?));
         }
         Ok(sum)
     }
@@ -259,7 +259,7 @@ pub enum KernelError {
 /// A digest bound to the number of its unit, so that units cannot stand in for
 /// each other (the finaliser of `MurmurHash3`, public domain).
 #[must_use]
-pub const fn mixed(unit: u64, digest: u64) -> u64 {
+pub const fn bind_digest(unit: u64, digest: u64) -> u64 {
     let mut hash = digest ^ unit.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^= hash >> 33;
     hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -278,7 +278,7 @@ impl Random {
     /// The stream of a unit.
     #[must_use]
     pub const fn of_unit(unit: u64) -> Self {
-        Self(mixed(unit, 0x70_69_6e_77_69_73_65))
+        Self(bind_digest(unit, 0x70_69_6e_77_69_73_65))
     }
 
     /// The next number.

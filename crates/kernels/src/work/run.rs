@@ -189,7 +189,7 @@ fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<KernelOutcome,
         elapsed,
         checksum,
         working_set_bytes: job.working_set_bytes(),
-        chosen: job.chosen(),
+        chosen: job.describe_choice(),
     })
 }
 

@@ -78,7 +78,7 @@ fn prepare(
     // Before this process is placed: the one beside it must not be.
     match start_binder(place.binding, on_coverage) {
         Ok(()) => {}
-        Err(NotStarted::Refused(error)) => return Err(refusal::refused(&error, command)),
+        Err(NotStarted::Refused(error)) => return Err(refusal::explain_refusal(&error, command)),
         Err(NotStarted::System(error)) => {
             return Err(MachineError::System {
                 action: "starting the process that binds threads".to_owned(),

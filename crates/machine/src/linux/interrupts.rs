@@ -52,7 +52,7 @@ fn read_below(root: &Path, topology: &mut Topology) {
         let interfaces = device.names.iter().flat_map(|interface| {
             let folder = root.join(format!("sys/class/net/{interface}/queues"));
             let queues = names(&folder).into_iter();
-            queues.filter_map(|name| Queue::named(interface, &name))
+            queues.filter_map(|name| Queue::from_name(interface, &name))
         });
         let queues = interfaces.filter_map(|queue| {
             // A card with one queue to send on has the file, but nothing in it.

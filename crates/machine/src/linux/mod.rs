@@ -169,7 +169,7 @@ impl LinuxMachine {
         let throttle = topology
             .quota
             .as_ref()
-            .and_then(|quota| Throttle::beside(&quota.source));
+            .and_then(|quota| Throttle::watch_beside(&quota.source));
         Ok(Self {
             topology,
             warnings,
@@ -276,7 +276,7 @@ impl LinuxMachine {
         let child = self.spawner.spawn(&plan);
         drop(held);
         let child = child.map_err(|(step, error)| match step {
-            Step::Scheduling => scheduling::refused(settings, &error),
+            Step::Scheduling => scheduling::explain_refusal(settings, &error),
             step => start_error(step, &error, command, cpus, memory),
         })?;
         let started = child.joined.unwrap_or(started);

@@ -57,7 +57,7 @@ impl LinuxMachine {
         let deserter = self.end_companions();
         let groups = std::mem::take(&mut self.groups);
         let throttled = groups.iter().filter_map(JoinedGroup::throttling);
-        let throttled = throttled.reduce(Throttling::nested);
+        let throttled = throttled.reduce(Throttling::merge_nested);
         let outcomes = match &mut self.ledger {
             Some(ledger) => ledger.undo_all(),
             None => Vec::new(),
@@ -72,7 +72,7 @@ impl LinuxMachine {
                 .throttled
                 .into_iter()
                 .chain(throttled)
-                .reduce(Throttling::nested),
+                .reduce(Throttling::merge_nested),
             ..run
         })
     }

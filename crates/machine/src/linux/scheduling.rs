@@ -95,7 +95,7 @@ fn of_policy(policy: SchedulingPolicy) -> SchedulingAttributes {
 }
 
 /// Why the kernel did not take them.
-pub(super) fn refused(settings: &[RunSetting], error: &io::Error) -> MachineError {
+pub(super) fn explain_refusal(settings: &[RunSetting], error: &io::Error) -> MachineError {
     let is_of_scheduler =
         |setting: &&RunSetting| matches!(setting, RunSetting::Policy(_) | RunSetting::Nice(_));
     let wanted = settings

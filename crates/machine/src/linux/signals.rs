@@ -55,7 +55,7 @@ impl Signals {
         // pointers are valid; the new descriptor is ours alone.
         let (descriptor, before) = unsafe {
             libc::sigemptyset(taken.as_mut_ptr());
-            for &signal in wanted.iter().chain(&[asked()]) {
+            for &signal in wanted.iter().chain(&[detach_signal()]) {
                 libc::sigaddset(taken.as_mut_ptr(), signal);
             }
             check(libc::sigprocmask(
@@ -114,7 +114,7 @@ impl Signals {
         };
         let signal = libc::c_int::try_from(info.ssi_signo).unwrap_or(0);
         // The handler says which one it was called for.
-        let signal = if signal == asked() {
+        let signal = if signal == detach_signal() {
             WHICH.load(Ordering::SeqCst)
         } else {
             signal
@@ -186,7 +186,7 @@ fn is_ignored(signal: libc::c_int) -> bool {
 }
 
 /// The signal by which the handler passes on the descriptor.
-fn asked() -> libc::c_int {
+fn detach_signal() -> libc::c_int {
     libc::SIGRTMAX()
 }
 
@@ -246,7 +246,7 @@ extern "C" fn on_ending(signal: libc::c_int) {
             Ok(_) => {
                 WHICH.store(signal, Ordering::SeqCst);
                 let taker = TAKER.load(Ordering::SeqCst);
-                libc::syscall(libc::SYS_tgkill, libc::getpid(), taker, asked());
+                libc::syscall(libc::SYS_tgkill, libc::getpid(), taker, detach_signal());
             }
         }
         *errno = before;

@@ -265,7 +265,7 @@ pub(super) fn start_error(
             action: format!("starting '{command}' in its folder"),
             reason,
         },
-        Step::Trace => refusal::refused(error, command),
+        Step::Trace => refusal::explain_refusal(error, command),
         Step::Group => MachineError::Refused {
             what: "a cgroup of the command's own".to_owned(),
             reason,

@@ -120,7 +120,7 @@ impl LinuxMachine {
         while self.show_and_reap(&mut watch, attendant) {
             let now = sys::monotonic();
             if watch.is_overdue(now) && attendant.leaves_daemons() {
-                let left = tree::own_children(&self.spared());
+                let left = tree::own_children(&self.spared_children());
                 watch.total.left = tree::describe(&left);
                 self.left.extend(left);
                 break;
@@ -195,7 +195,7 @@ impl LinuxMachine {
                     }
                 }
                 Ok(None) if self.helpers.is_empty() && self.left.is_empty() => return true,
-                Ok(None) => return !tree::own_children(&self.spared()).is_empty(),
+                Ok(None) => return !tree::own_children(&self.spared_children()).is_empty(),
                 Err(_) => return false,
             }
         }
@@ -231,7 +231,7 @@ impl LinuxMachine {
             if watch.status.is_none() && deadline.is_some_and(|deadline| now >= deadline) {
                 watch.cause = Some(Cause::TimedOut);
             } else if watch.is_overdue(now) {
-                let left = tree::own_children(&self.spared());
+                let left = tree::own_children(&self.spared_children());
                 watch.cause = Some(Cause::LeftBehind(tree::describe(&left)));
             }
         }
@@ -242,18 +242,18 @@ impl LinuxMachine {
             watch.kill_until = now + tree::ENDING;
         }
         if now > watch.kill_until {
-            let left = tree::describe(&tree::own_children(&self.spared()));
+            let left = tree::describe(&tree::own_children(&self.spared_children()));
             return Err(MachineError::System {
                 action: "ending the command's processes".to_owned(),
                 reason: format!("{} did not end", left.join(", ")),
             });
         }
-        tree::kill_tree(watch.pid, &self.spared());
+        tree::kill_tree(watch.pid, &self.spared_children());
         Ok(())
     }
 
     /// Children that are no part of the command now running.
-    fn spared(&self) -> BTreeSet<libc::pid_t> {
+    fn spared_children(&self) -> BTreeSet<libc::pid_t> {
         self.helpers.union(&self.left).copied().collect()
     }
 

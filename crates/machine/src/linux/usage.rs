@@ -239,12 +239,12 @@ pub(super) struct Throttle {
 
 impl Throttle {
     /// Watches the `cpu.stat` beside the file that sets the quota.
-    pub(super) fn beside(quota_file: &str) -> Option<Self> {
-        Self::in_folder(Path::new(quota_file).parent()?, None)
+    pub(super) fn watch_beside(quota_file: &str) -> Option<Self> {
+        Self::watch_folder(Path::new(quota_file).parent()?, None)
     }
 
     /// Watches a cgroup from when it had taken so much on; `None`: from now on.
-    pub(super) fn in_folder(folder: &Path, before: Option<Throttling>) -> Option<Self> {
+    pub(super) fn watch_folder(folder: &Path, before: Option<Throttling>) -> Option<Self> {
         let mut file = Watched::open(&folder.join("cpu.stat"))?;
         let now = parse_throttling(file.read()?)?;
         let last = before.unwrap_or(now);

@@ -149,7 +149,7 @@ impl Space {
         let even = self.even(threads);
         even.iter()
             .map(|spread| Shaped {
-                placement: self.named(&spread.occupancy, &even),
+                placement: self.name_even(&spread.occupancy, &even),
                 occupancy: spread.occupancy.clone(),
             })
             .collect()
@@ -244,11 +244,11 @@ impl Space {
     /// units of each level, else `tree:…`.
     #[must_use]
     pub fn placement(&self, occupancy: &Occupancy) -> Placement {
-        self.named(occupancy, &self.even(occupancy.threads))
+        self.name_even(occupancy, &self.even(occupancy.threads))
     }
 
     /// Units of each level that a placement uses.
-    fn used(&self, occupancy: &Occupancy) -> [usize; Level::ALL.len()] {
+    fn count_used_units(&self, occupancy: &Occupancy) -> [usize; Level::ALL.len()] {
         let mut used = [0; Level::ALL.len()];
         self.count_units(self.classes.root.class, 1, occupancy, &mut used);
         used

@@ -35,10 +35,10 @@ impl Space {
     /// The CPUs of a `tree:`.
     pub(crate) fn realise(&self, branches: &Branches) -> Result<CpuSet, Lacking> {
         let root = self.classes.root.class;
-        Ok(self.choose(&self.resolved(root, &branches.0, "this machine")?))
+        Ok(self.choose(&self.resolve_shape(root, &branches.0, "this machine")?))
     }
 
-    fn resolved(
+    fn resolve_shape(
         &self,
         class: usize,
         branches: &[Branch],
@@ -62,7 +62,7 @@ impl Space {
             parts.push(Part {
                 class: group.class,
                 units: branch.units,
-                below: self.resolved(group.class, &branch.below, &inside)?,
+                below: self.resolve_shape(group.class, &branch.below, &inside)?,
             });
         }
         Ok(Occupancy::from_parts(parts))
@@ -134,7 +134,7 @@ impl Space {
     }
 
     /// A name, with the even placements of as many threads at hand.
-    pub(super) fn named(&self, occupancy: &Occupancy, even: &[Even]) -> Placement {
+    pub(super) fn name_even(&self, occupancy: &Occupancy, even: &[Even]) -> Placement {
         let own = even.iter().find(|even| even.occupancy == *occupancy);
         let alone =
             own.filter(|own| even.iter().filter(|other| other.used == own.used).count() == 1);

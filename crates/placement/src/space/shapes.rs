@@ -75,7 +75,7 @@ impl Space {
                 };
                 let laid = spread.lay(self.classes.root.class, threads);
                 if let Some(occupancy) = laid.filter(|laid| seen.insert(laid.clone())) {
-                    let used = self.used(&occupancy);
+                    let used = self.count_used_units(&occupancy);
                     found.push(Even { used, occupancy });
                 }
             }
@@ -84,7 +84,7 @@ impl Space {
             }
         }
         found.sort_by_key(|even| even.used);
-        thinned(found)
+        thin_evenly(found)
     }
 
     /// The orders and kinds that shapes are made in, most important first.
@@ -163,7 +163,7 @@ fn numbers(most: usize, all: bool) -> Vec<usize> {
 }
 
 /// At most [`MAX_SHAPES`] of them, evenly from the first to the last.
-fn thinned(found: Vec<Even>) -> Vec<Even> {
+fn thin_evenly(found: Vec<Even>) -> Vec<Even> {
     let last = found.len().saturating_sub(1);
     if last < MAX_SHAPES {
         return found;

@@ -200,7 +200,7 @@ fn brute_force(topology: &Topology) {
             let other = space.choose_beside(occupancy, &chosen);
             assert_eq!(space.occupancy(&other).as_ref(), Some(occupancy));
             if threads > 0 {
-                let name = space.named(occupancy, &even).to_string();
+                let name = space.name_even(occupancy, &even).to_string();
                 let parsed: Placement = name.parse().unwrap();
                 assert_eq!(parsed.to_string(), name);
                 let realised = parsed.realise(topology).unwrap();

@@ -242,7 +242,7 @@ impl Analysis {
 
     /// Records of a CPU are missing since its last event: nobody knows what
     /// it did, nor what became of those it ran and those queued on it.
-    pub(super) fn lost(&mut self, cpu: u32, records: u64) {
+    pub(super) fn mark_lost(&mut self, cpu: u32, records: u64) {
         let now_ns = self.now_ns;
         let last_ns = self.cpu_state(cpu).last_event_ns;
         let counts = &mut self.counts;

@@ -168,7 +168,7 @@ impl Analysis {
             EventKind::Follow { thread } => self.follow(*thread),
             EventKind::Name { thread, name } => self.name(*thread, name),
             EventKind::Mask { thread, cpus } => self.mask(*thread, cpus),
-            EventKind::Lost { records } => self.lost(cpu, *records),
+            EventKind::Lost { records } => self.mark_lost(cpu, *records),
             EventKind::Sample(sample) => self.sample(sample),
             EventKind::Usage { busy_ns } => self.usage(cpu, *busy_ns),
         }

@@ -292,8 +292,8 @@ impl Cores {
             }
             let core = &self.cores[at];
             let mut spared = [0; 3];
-            spared[if core.own == core.busy { 0 } else { 2 }] = relieved(core, 0, taken);
-            spared[1] = relieved(core, taken, more);
+            spared[if core.own == core.busy { 0 } else { 2 }] = count_relieved(core, 0, taken);
+            spared[1] = count_relieved(core, taken, more);
             for (rate, threads) in rates[1..].iter_mut().zip(spared) {
                 *rate += u64::from(threads);
             }
@@ -331,7 +331,7 @@ const fn is_idle(core: &Core) -> bool {
 
 /// Followed threads that share no more when the idle cores taken go from one
 /// number to another.
-fn relieved(core: &Core, before: u32, after: u32) -> u32 {
+fn count_relieved(core: &Core, before: u32, after: u32) -> u32 {
     let by = |taken: u32| {
         let all_gone = taken + 1 >= core.busy && taken > 0;
         if all_gone { core.busy } else { taken }

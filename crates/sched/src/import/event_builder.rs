@@ -204,7 +204,7 @@ impl<'a> EventBuilder<'a> {
             },
         );
         if left == Left::Ended {
-            self.gone(raw, prev.thread);
+            self.handle_exit(raw, prev.thread);
         }
     }
 
@@ -280,7 +280,7 @@ impl<'a> EventBuilder<'a> {
     fn reuse(&mut self, raw: &RawEvent, thread: Tid) {
         let known = self.threads.get(&thread);
         if known.is_some_and(|info| info.process.is_some() || !info.name.is_empty()) {
-            self.gone(raw, thread);
+            self.handle_exit(raw, thread);
         }
     }
 
@@ -296,10 +296,10 @@ impl<'a> EventBuilder<'a> {
         if self.thread_mut(thread).is_on_cpu {
             self.out(raw, thread, Left::Ended);
         }
-        self.gone(raw, thread);
+        self.handle_exit(raw, thread);
     }
 
-    fn gone(&mut self, raw: &RawEvent, thread: Tid) {
+    fn handle_exit(&mut self, raw: &RawEvent, thread: Tid) {
         self.threads.remove(&thread);
         self.push(raw, EventKind::Exit { thread });
     }

@@ -72,7 +72,7 @@ impl Tally {
 
 impl Thread {
     /// Counts the time queued so far.
-    pub(super) fn still_queued(&mut self, now_ns: u64) {
+    pub(super) fn count_queued_time(&mut self, now_ns: u64) {
         self.tally.queued_until(self.state, now_ns);
         if let State::Queued { since_ns } = &mut self.state {
             *since_ns = now_ns.max(*since_ns);
@@ -81,7 +81,7 @@ impl Thread {
 
     /// Counts what happened since the thread was last polled; returns the
     /// moves between CPUs, as far as they are known.
-    pub(super) fn seen(&mut self, at: u64, sample: &Sample) -> u64 {
+    pub(super) fn count_since_poll(&mut self, at: u64, sample: &Sample) -> u64 {
         let before = self.last.replace((at, sample.clone()));
         let Some((before_ns, before)) = before else {
             return 0;

@@ -118,7 +118,7 @@ impl Keys {
         ];
         for (key, value) in positive {
             if let Some(value) = value {
-                within(checker, key, value, SMALLEST, LARGEST)?;
+                check_range(checker, key, value, SMALLEST, LARGEST)?;
             }
         }
         for (key, value, low, high) in [
@@ -139,13 +139,13 @@ impl Keys {
                 1000.0,
             ),
         ] {
-            within(checker, key, value, low, high)?;
+            check_range(checker, key, value, low, high)?;
         }
         for (key, value) in [
             ("cache_sharpness", self.cache_sharpness),
             ("saturation_sharpness", self.saturation_sharpness),
         ] {
-            within(checker, key, f64::from(value), 1.0, f64::from(SHARPEST))?;
+            check_range(checker, key, f64::from(value), 1.0, f64::from(SHARPEST))?;
         }
         self.check_sizes(checker)
     }
@@ -180,12 +180,12 @@ impl Keys {
     }
 }
 
-fn within(
+fn check_range(
     checker: &Checker<'_>,
     key: &str,
     value: f64,
     low: f64,
     high: f64,
 ) -> Result<(), DescriptionError> {
-    checker.within(&format!("performance.{key}"), value, low, high)
+    checker.check_range(&format!("performance.{key}"), value, low, high)
 }

@@ -24,7 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use super::checker::Checker;
 use super::demand::{Demand, Split};
 use super::noise::gaussian;
-use super::shape::listed;
+use super::shape::parse_cpu_list;
 use super::wiring::Wiring;
 use super::workload::SimWorkload;
 use super::{DescriptionError, LONGEST_RUN_S};
@@ -123,7 +123,7 @@ impl Performance {
         keys.check(checker)?;
         let present = topology.cpus.iter().map(|cpu| cpu.id).collect();
         let key = "performance.slow_cpus";
-        let slow = listed(checker, key, keys.slow_cpus.as_deref(), &present)?;
+        let slow = parse_cpu_list(checker, key, keys.slow_cpus.as_deref(), &present)?;
         let mut table = CpuTable::new(wiring.true_topology(), topology, speeds, &keys);
         table.slow_down(&slow.unwrap_or_default(), keys.slow_speed);
         Ok(Self {
@@ -214,7 +214,7 @@ impl<'a> Scene<'a> {
                 demand,
             },
             weights: weights(order.threads(), demand),
-            unexplained: unexplained(layout, order.threads(), demand),
+            unexplained: unexplained_factor(layout, order.threads(), demand),
             order,
             layout,
         }
@@ -336,7 +336,7 @@ fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
 }
 
 /// The factor that a placement has for no reason that can be known.
-fn unexplained(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
+fn unexplained_factor(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
     if demand.unexplained_sd <= 0.0 {
         return 1.0;
     }

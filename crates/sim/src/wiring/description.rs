@@ -239,32 +239,32 @@ impl Figures {
         }
         if let Some(mode) = &self.pause_modes {
             figure(checker, "pause_modes.ns", mode.ns)?;
-            in_range(checker, "pause_modes.share", mode.share, 0.0, 1.0)?;
+            check_range(checker, "pause_modes.share", mode.share, 0.0, 1.0)?;
         }
-        in_range(
+        check_range(
             checker,
             "home_penalty_ns",
             self.home_penalty_ns,
             0.0,
             LARGEST,
         )?;
-        in_range(checker, "gradient", self.gradient, 0.0, 10.0)
+        check_range(checker, "gradient", self.gradient, 0.0, 10.0)
     }
 
     fn check_noise(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
-        in_range(checker, "pair_sd", self.pair_sd, 0.0, 2.0)?;
-        in_range(checker, "noise_sd", self.noise_sd, 0.0, 2.0)?;
+        check_range(checker, "pair_sd", self.pair_sd, 0.0, 2.0)?;
+        check_range(checker, "noise_sd", self.noise_sd, 0.0, 2.0)?;
         if let Some(wander) = &self.wander {
-            in_range(checker, "wander.sd", wander.sd, 0.0, 2.0)?;
+            check_range(checker, "wander.sd", wander.sd, 0.0, 2.0)?;
             figure(checker, "wander.time_s", wander.time_s)?;
         }
         if let Some(outliers) = &self.outliers {
-            in_range(checker, "outliers.share", outliers.share, 0.0, 1.0)?;
+            check_range(checker, "outliers.share", outliers.share, 0.0, 1.0)?;
             figure(checker, "outliers.factor", outliers.factor)?;
         }
-        in_range(checker, "switched", self.switched, 0.0, LARGEST_LOST_SHARE)?;
+        check_range(checker, "switched", self.switched, 0.0, LARGEST_LOST_SHARE)?;
         let left = LARGEST_LOST_SHARE - self.switched;
-        in_range(checker, "stolen", self.stolen, 0.0, left)
+        check_range(checker, "stolen", self.stolen, 0.0, left)
     }
 
     fn check_memory(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
@@ -286,14 +286,14 @@ impl Figures {
         ] {
             figure(checker, key, value)?;
         }
-        in_range(
+        check_range(
             checker,
             "remote_memory_ns",
             self.remote_memory_ns,
             0.0,
             LARGEST,
         )?;
-        in_range(checker, "loaded_factor", self.loaded_factor, 1.0, 1000.0)
+        check_range(checker, "loaded_factor", self.loaded_factor, 1.0, 1000.0)
     }
 
     fn check_lacks(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
@@ -400,7 +400,7 @@ fn figure(checker: &Checker<'_>, key: &str, value: f64) -> Result<(), Descriptio
     Err(bad(checker, key, &reason))
 }
 
-fn in_range(
+fn check_range(
     checker: &Checker<'_>,
     key: &str,
     value: f64,

@@ -164,7 +164,7 @@ pub fn chip(name: &str) -> Result<&'static Chip, UnknownChip> {
 /// The chips of a CPU's identity: none, one, or the kinds of core of a hybrid.
 /// Several, too, where the stepping is unknown and matters.
 #[must_use]
-pub fn identified(
+pub fn find_chips(
     vendor: &str,
     family: u32,
     model: u32,

@@ -3,7 +3,7 @@ use super::*;
 #[track_caller]
 fn check(vendor: &str, identity: (u32, u32, Option<u32>), expected: &[&str]) {
     let (family, model, stepping) = identity;
-    let found = identified(vendor, family, model, stepping);
+    let found = find_chips(vendor, family, model, stepping);
     let ids: Vec<&str> = found.iter().map(|chip| chip.id).collect();
     assert_eq!(ids, expected);
 }

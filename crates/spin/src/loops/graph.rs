@@ -1,9 +1,8 @@
 //! The instructions that an address leads to, and the loops that lead back.
 //!
-//! Everything in a loop around an address can be reached from it, so code is
-//! decoded along its flow from there: no start has to be guessed, and loops
-//! whose cold parts lie elsewhere come out whole. It does not follow calls and
-//! computed jumps.
+//! Everything in a loop around an address can be reached from it, so code is decoded along its flow
+//! from there: no start has to be guessed, and loops with distant cold parts are complete. Calls
+//! and computed jumps are not followed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,14 +10,14 @@ use pinwise_code::{Code, Flow, Operation, Question, Registers, operation_at};
 
 /// Bytes before and after the address that are looked at.
 const REACH: u64 = 4096;
-/// Instructions that are followed at most.
+/// Limits the instructions that are followed.
 const MAX_INSTRUCTIONS: usize = 2000;
 /// Instructions of the largest loop that could still be a wait.
 pub(super) const LARGEST: usize = 300;
 /// Edges that are tried as the one that closes a loop.
 const MAX_EDGES: usize = 400;
 
-/// Instructions and who follows whom, by index; ordered by address.
+/// Instructions and their successors, by index; ordered by address.
 #[derive(Debug)]
 pub(super) struct Graph {
     /// What the instructions do.
@@ -46,10 +45,12 @@ impl Graph {
             next.extend(followers(&operation));
             found.insert(at, operation);
         }
-        found.contains_key(&address).then(|| Self::joined(found))
+        found
+            .contains_key(&address)
+            .then(|| Self::link_edges(found))
     }
 
-    fn joined(found: BTreeMap<u64, Operation>) -> Self {
+    fn link_edges(found: BTreeMap<u64, Operation>) -> Self {
         let indices: BTreeMap<u64, usize> = found.keys().copied().zip(0..).collect();
         let mut before = vec![Vec::new(); found.len()];
         let mut after = vec![Vec::new(); found.len()];
@@ -117,9 +118,9 @@ impl Graph {
         found
     }
 
-    /// The loop and those within it, by taking away the edges that lead back to
-    /// its first instruction, and so on within what is left (Steensgaard 1993;
-    /// it does not mind loops that are entered in their middle).
+    /// Finds the loop and the loops within it, by removing the edges back to its first instruction,
+    /// and so on within the rest (Steensgaard 1993; loops that are entered in their middle are
+    /// fine).
     fn divide(&self, around: usize, whole: Members, found: &mut Vec<Members>) {
         let mut next = vec![whole];
         while let Some(members) = next.pop() {
@@ -138,15 +139,15 @@ impl Graph {
         }
     }
 
-    /// Instructions that lead to one and come from it, all within some, without
-    /// going to a header; `None` where it does not lead back to itself.
+    /// Instructions that both lead to one and come from it, within `within` and avoiding a header;
+    /// `None` if it does not lead back to itself.
     fn cycle(&self, of: usize, within: &Members, header: Option<usize>) -> Option<Members> {
         if Some(of) == header {
             return None;
         }
         let without = |index: usize| Some(index) != header && holds(within, index);
-        let back = reached(of, &self.before, without);
-        let ahead = reached(of, &self.after, without);
+        let back = find_reachable(of, &self.before, without);
+        let ahead = find_reachable(of, &self.after, without);
         let members: Members = back.into_iter().filter(|one| holds(&ahead, *one)).collect();
         let leads_to_itself = self.before[of].contains(&of);
         (members.len() > 1 || leads_to_itself).then_some(members)
@@ -178,10 +179,9 @@ impl Graph {
         found
     }
 
-    /// Loops around an instruction that one backward edge closes and that lie
-    /// between its ends, wherever they are entered. Compilers enter a loop at its
-    /// question, and what follows a success may lead back to the same place: none
-    /// of that is passed while it goes round.
+    /// Loops around an instruction that one backward edge closes and that lie between its ends,
+    /// wherever they are entered. Compilers enter a loop at its condition, and the code after a
+    /// success may lead back to the same place, but is not executed while the loop waits.
     pub(super) fn between_ends(&self, around: usize) -> Vec<Members> {
         let mut found: Vec<Members> = Vec::new();
         for header in around.saturating_sub(LARGEST)..=around {
@@ -190,8 +190,8 @@ impl Graph {
                     continue;
                 }
                 let is_between = |index: usize| (header..=from).contains(&index);
-                let ahead = reached(header, &self.after, is_between);
-                let back = reached(from, &self.before, is_between);
+                let ahead = find_reachable(header, &self.after, is_between);
+                let back = find_reachable(from, &self.before, is_between);
                 let members: Members = back.into_iter().filter(|one| holds(&ahead, *one)).collect();
                 if holds(&members, around) {
                     found.push(members);
@@ -201,8 +201,8 @@ impl Graph {
         found
     }
 
-    /// What lies between the ends of each edge that leads back in a loop, but not to its
-    /// first instruction.
+    /// The instructions between the ends of each backward edge in a loop, except edges to its first
+    /// instruction.
     pub(super) fn within(&self, members: &Members) -> Vec<Members> {
         let mut found: Vec<Members> = Vec::new();
         for &header in members.iter().skip(1) {
@@ -230,8 +230,8 @@ impl Graph {
         ways_in.all(|from| holds(members, *from) || !holds(whole, *from))
     }
 
-    /// Instructions that lead to one without passing the header, both among
-    /// them; `None` where that is more than a wait.
+    /// Instructions that lead to one without passing the header, both included; `None` if they are
+    /// too many for a wait.
     fn leading_to(&self, to: usize, header: usize) -> Option<Members> {
         let mut is_in = vec![false; self.operations.len()];
         is_in[header] = true;
@@ -257,7 +257,7 @@ fn holds(members: &Members, index: usize) -> bool {
 }
 
 /// All that edges lead to from an instruction, itself among them.
-fn reached(from: usize, edges: &[Vec<usize>], may: impl Fn(usize) -> bool) -> Members {
+fn find_reachable(from: usize, edges: &[Vec<usize>], may: impl Fn(usize) -> bool) -> Members {
     let mut is_in = vec![false; edges.len()];
     is_in[from] = true;
     let mut next = vec![from];
@@ -290,7 +290,7 @@ fn repeats_exclusive(found: &BTreeMap<u64, Operation>, branch: &Operation) -> bo
     })
 }
 
-/// Where an instruction leads, calls taken as returning.
+/// The successors of an instruction; calls are assumed to return.
 fn followers(operation: &Operation) -> impl Iterator<Item = u64> {
     let end = operation.end();
     let (first, second) = match operation.flow {

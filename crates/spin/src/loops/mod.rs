@@ -220,7 +220,7 @@ impl Described<'_> {
             .map(|one| one.address)
             .collect();
         let has_deadline = operations.iter().any(|one| self.has_deadline(one));
-        let mut calls: Vec<u64> = self.called().collect();
+        let mut calls: Vec<u64> = self.call_targets().collect();
         calls.sort_unstable();
         calls.dedup();
         let computed = operations.iter().filter(|one| one.flow == Flow::Call(None));
@@ -330,7 +330,7 @@ impl Described<'_> {
         }
     }
 
-    fn called(&self) -> impl Iterator<Item = u64> {
+    fn call_targets(&self) -> impl Iterator<Item = u64> {
         self.members.iter().filter_map(|&member| {
             let operation = &self.graph.operations[member];
             match operation.flow {

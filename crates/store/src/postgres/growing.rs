@@ -149,7 +149,7 @@ impl Postgres {
             return;
         };
         let link = &self.link;
-        let sent = link.hurried(HURRY, |link| growing.catch_up(link, &self.shelter));
+        let sent = link.with_patience(HURRY, |link| growing.catch_up(link, &self.shelter));
         if let Err(trouble) = sent {
             growing.fall_quiet();
             self.report_trouble(trouble);
@@ -292,7 +292,7 @@ impl Drop for Postgres {
         }
         // A server takes a moment to see that a session has ended.
         if let Some(growing) = &self.growing {
-            self.link.hurried(HURRY, |link| growing.release(link));
+            self.link.with_patience(HURRY, |link| growing.release(link));
         }
     }
 }

@@ -132,7 +132,7 @@ impl Link {
     }
 
     /// Changes how long answers may take, for what `work` asks.
-    pub(super) fn hurried<T>(&self, patience: Duration, work: impl FnOnce(&Self) -> T) -> T {
+    pub(super) fn with_patience<T>(&self, patience: Duration, work: impl FnOnce(&Self) -> T) -> T {
         let before = self.patience.replace(patience);
         let done = work(self);
         self.patience.set(before);
@@ -216,12 +216,12 @@ impl Link {
     }
 
     /// The database, as it may be shown.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn display_name(&self) -> String {
         self.server.to_string()
     }
 
     pub(super) fn explain(&self, trouble: Trouble) -> StoreError {
-        let store = self.shown();
+        let store = self.display_name();
         match trouble {
             Trouble::Away(reason) => StoreError::Unreachable { store, reason },
             Trouble::Locked | Trouble::Raced => StoreError::Locked { path: store },
@@ -260,7 +260,7 @@ impl Link {
     /// come to an end with TLS, with passwords or with the first settings.
     fn connect(&self) -> Result<Arc<Client>, Trouble> {
         let settings = self.settings.borrow().clone();
-        let client = self.hurried(self.connecting(), |link| {
+        let client = self.with_patience(self.connecting(), |link| {
             link.run(0, async {
                 let client = link.reach().await?;
                 client.batch_execute(&settings).await?;

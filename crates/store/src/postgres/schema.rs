@@ -139,7 +139,7 @@ fn has_tables(link: &Link) -> Result<bool, Trouble> {
         return Ok(true);
     }
     Err(Trouble::Store(StoreError::OtherVersion {
-        path: link.shown(),
+        path: link.display_name(),
         found,
         known: VERSION,
     }))

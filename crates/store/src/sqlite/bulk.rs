@@ -101,7 +101,7 @@ impl Sqlite {
             condition.page()
         );
         let mut statement = moment.prepare(&sql)?;
-        let mut rows = statement.query(params_from_iter(lines::paged(&condition, filter)))?;
+        let mut rows = statement.query(params_from_iter(lines::page_values(&condition, filter)))?;
         while let Some(row) = rows.next()? {
             let row: &Row<'_> = row;
             // What is no text is damage, which must not hide the others.

@@ -105,7 +105,7 @@ pub(super) fn condition(filter: &Filter, schemas: &[String]) -> Condition {
 }
 
 /// The values of a condition, and those of a limit and an offset after it.
-pub(super) fn paged(condition: &Condition, filter: &Filter) -> impl Iterator<Item = Value> {
+pub(super) fn page_values(condition: &Condition, filter: &Filter) -> impl Iterator<Item = Value> {
     let number = |count: usize| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
     let limit = filter.limit.map_or(Value::from(-1), number);
     let values = condition.values.iter().cloned().map(Value::from);
@@ -133,7 +133,7 @@ fn page(
     };
     connection
         .prepare_cached(&sql)?
-        .query_map(params_from_iter(paged(condition, filter)), listed)?
+        .query_map(params_from_iter(page_values(condition, filter)), listed)?
         .collect()
 }
 

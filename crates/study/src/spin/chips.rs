@@ -4,7 +4,7 @@
 //! It never corrects a measurement by the table.
 
 use pinwise_record::{ChipRecord, CpuPauseRecord};
-use pinwise_spin::chips::{Chip, identified, rank};
+use pinwise_spin::chips::{Chip, find_chips, rank};
 use pinwise_stats::describe::median;
 use pinwise_topology::{CpuSet, Identity, Topology};
 
@@ -36,7 +36,7 @@ pub(super) fn standing(topology: &Topology, cpus: &[CpuPauseRecord]) -> Vec<Chip
 fn candidates(identity: &Identity) -> Vec<&'static Chip> {
     match (&identity.vendor, identity.family, identity.model) {
         (Some(vendor), Some(family), Some(model)) => {
-            identified(vendor, family, model, identity.stepping)
+            find_chips(vendor, family, model, identity.stepping)
         }
         _ => Vec::new(),
     }

@@ -134,7 +134,7 @@ impl<F: Files> Reader<'_, F> {
     /// Number and level of the outermost cache that holds data.
     fn outermost(&mut self, folder: &str) -> Option<(usize, u8)> {
         let mut found: Option<(usize, u8)> = None;
-        for index in self.numbered(folder, "index") {
+        for index in self.list_numbered(folder, "index") {
             let Some(level) = self.level(folder, index) else {
                 continue;
             };

@@ -53,7 +53,7 @@ struct Sample {
 
 /// Plateaus in order of latency, each but the last with its knee.
 pub(super) fn fit(points: &[Point]) -> Vec<Step> {
-    let mut samples = thinned(usable(points));
+    let mut samples = thin(usable(points));
     let noise = noise(&samples);
     climb(&mut samples);
     let ladder = Samples::new(samples);
@@ -81,7 +81,7 @@ fn usable(points: &[Point]) -> Vec<Sample> {
         })
         .collect();
     samples.sort_by(|a, b| a.x.total_cmp(&b.x));
-    in_bins(&samples, 1e-9)
+    collect_bins(&samples, 1e-9)
 }
 
 /// Of a 95 % interval, in `ln`.
@@ -94,18 +94,18 @@ fn deviation((low, high): (f64, f64)) -> f64 {
     }
 }
 
-fn thinned(samples: Vec<Sample>) -> Vec<Sample> {
+fn thin(samples: Vec<Sample>) -> Vec<Sample> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return samples;
     };
     if samples.len() <= MAX_POINTS {
         return samples;
     }
-    in_bins(&samples, (last.x - first.x) / (MAX_POINTS - 1) as f64)
+    collect_bins(&samples, (last.x - first.x) / (MAX_POINTS - 1) as f64)
 }
 
 /// One sample, of medians, for all that lie within `width` of the first.
-fn in_bins(samples: &[Sample], width: f64) -> Vec<Sample> {
+fn collect_bins(samples: &[Sample], width: f64) -> Vec<Sample> {
     let mut bins = Vec::new();
     let mut rest = samples;
     while let Some(first) = rest.first() {

@@ -9,7 +9,7 @@ use super::picture::{Extent, MAX_BYTES, MIN_BYTES, make};
 use super::rotate::{by_angle, quarter};
 use crate::work::digest::Digest;
 use crate::work::isa::Version;
-use crate::work::{Group, Isa, Job, Kernel, KernelError, Setup, Size, Worker, Wrong, mixed};
+use crate::work::{Group, Isa, Job, Kernel, KernelError, Setup, Size, Worker, Wrong, bind_digest};
 
 const TURNS: &str = "the definition; a synthetic 4:3 photo";
 const BLURS: &str = "the definition of the Gaussian filter, as two passes; a synthetic photo";
@@ -249,7 +249,7 @@ impl Worker for Editor<'_> {
         if pixels != self.edit.expected {
             return Err("the pixels are not those of the baseline's loop");
         }
-        Ok(mixed(pixels, Digest::of(&self.stored)))
+        Ok(bind_digest(pixels, Digest::of(&self.stored)))
     }
 }
 

@@ -230,7 +230,7 @@ impl Job for Streams {
         (self.array_bytes * self.form.arrays) as u64
     }
 
-    fn chosen(&self) -> Option<String> {
+    fn describe_choice(&self) -> Option<String> {
         let chosen = self.chosen.lock().ok()?;
         let names: Vec<&str> = chosen.iter().copied().collect();
         Some(names.join("; "))

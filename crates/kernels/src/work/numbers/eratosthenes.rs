@@ -4,7 +4,7 @@
 //! that it lives in. The count is held against Legendre's formula, which finds
 //! it without a sieve. It is deliberately not segmented.
 
-use super::folded;
+use super::fold_digest;
 use crate::work::isa::{Version, versions};
 use crate::work::{Group, Job, Kernel, KernelError, Setup, Size, Worker, Wrong};
 
@@ -70,7 +70,7 @@ impl Worker for Sieve<'_> {
         if primes != self.job.primes {
             return Err("there are not so many primes");
         }
-        Ok(folded(folded(0, primes), sum))
+        Ok(fold_digest(fold_digest(0, primes), sum))
     }
 }
 

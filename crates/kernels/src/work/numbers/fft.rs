@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlannerAvx, FftPlannerNeon, FftPlannerScalar, FftPlannerSse};
 
-use super::folded;
+use super::fold_digest;
 use crate::work::isa::Version;
 use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Size, Worker, Wrong};
 
@@ -161,7 +161,7 @@ impl Worker for Correlator<'_> {
         for _ in 0..self.job.rounds {
             self.fill(&mut random);
             self.correlate();
-            digest = folded(digest, self.verify(&mut random)?);
+            digest = fold_digest(digest, self.verify(&mut random)?);
         }
         Ok(digest)
     }

@@ -9,7 +9,7 @@
 
 use std::hint::black_box;
 
-use super::folded;
+use super::fold_digest;
 use crate::work::isa::{Version, versions};
 use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Worker, Wrong};
 
@@ -163,7 +163,7 @@ impl State {
             u64::from(self.letter),
             u64::from(self.records[0].number),
         ];
-        numbers.chain(others).fold(0, folded)
+        numbers.chain(others).fold(0, fold_digest)
     }
 }
 

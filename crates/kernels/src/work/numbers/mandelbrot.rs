@@ -8,7 +8,7 @@
 //! picture must mirror itself at the real axis and have the area of the set.
 //! No fused multiplication: every instruction set counts the same.
 
-use super::folded;
+use super::fold_digest;
 use crate::work::isa::{Version, versions};
 use crate::work::{Group, Job, Kernel, KernelError, Setup, Size, Worker, Wrong};
 
@@ -91,7 +91,7 @@ impl Worker for Painter {
         Ok(self
             .rows
             .iter()
-            .fold(inside, |digest, &row| folded(digest, row)))
+            .fold(inside, |digest, &row| fold_digest(digest, row)))
     }
 }
 

@@ -6,7 +6,7 @@
 //! and exact: every instruction set finds the same bits. Mean and deviation are
 //! held against theory. It keeps no array; memory is not what it measures.
 
-use super::folded;
+use super::fold_digest;
 use crate::work::isa::{Version, versions};
 use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Size, Worker, Wrong};
 
@@ -65,8 +65,8 @@ impl Worker for MeanSd {
         let seed = Random::of_unit(unit).next();
         let moments = self.moments(seed);
         moments.check()?;
-        let digest = folded(0, moments.mean().to_bits());
-        Ok(folded(digest, moments.variance().sqrt().to_bits()))
+        let digest = fold_digest(0, moments.mean().to_bits());
+        Ok(fold_digest(digest, moments.variance().sqrt().to_bits()))
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) mod whetstone;
 
 /// Folds a value into a digest (the multiplier of FNV-1a, on whole words).
 #[inline]
-const fn folded(digest: u64, value: u64) -> u64 {
+const fn fold_digest(digest: u64, value: u64) -> u64 {
     (digest ^ value)
         .wrapping_mul(0x0000_0100_0000_01b3)
         .rotate_left(29)

@@ -5,7 +5,7 @@
 //! digits and those at known places are verified. It is not the fast way to
 //! many digits, and is not meant to be.
 
-use super::folded;
+use super::fold_digest;
 use crate::work::{Group, Job, Kernel, KernelError, Setup, Size, Worker, Wrong};
 
 pub(in crate::work) const NAPIERIAN: Kernel = Kernel {
@@ -100,7 +100,7 @@ impl Worker for Spigot {
             return Err("a known group of digits of e is another");
         }
         let groups = self.groups.iter();
-        Ok(groups.fold(0, |digest, &group| folded(digest, u64::from(group))))
+        Ok(groups.fold(0, |digest, &group| fold_digest(digest, u64::from(group))))
     }
 }
 

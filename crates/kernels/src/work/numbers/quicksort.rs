@@ -5,7 +5,7 @@
 //! their squares are taken: sorted and of the same sums is the same numbers.
 //! It does not use the standard library's sort, which is another algorithm.
 
-use super::folded;
+use super::fold_digest;
 use crate::work::isa::{Version, versions};
 use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Size, Worker, Wrong};
 
@@ -81,7 +81,7 @@ impl Worker for Sorter {
             running = running.wrapping_add(u64::from(number));
             sum.wrapping_add(running)
         });
-        Ok(folded(weighted, before.1))
+        Ok(fold_digest(weighted, before.1))
     }
 }
 

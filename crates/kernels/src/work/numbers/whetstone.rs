@@ -9,7 +9,7 @@
 
 use std::hint::black_box;
 
-use super::{folded, round};
+use super::{fold_digest, round};
 use crate::work::isa::{Version, versions};
 use crate::work::{Group, Job, Kernel, KernelError, Setup, Worker, Wrong};
 
@@ -115,7 +115,7 @@ impl Results {
 
     fn digest(&self, digest: u64) -> u64 {
         PRINTED.iter().fold(digest, |digest, (read, _)| {
-            folded(digest, round(read(self)))
+            fold_digest(digest, round(read(self)))
         })
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::work::{Group, Job, Kernel, KernelError, Setup, Worker, Wrong, mixed};
+use crate::work::{Group, Job, Kernel, KernelError, Setup, Worker, Wrong, bind_digest};
 
 pub(in crate::work) const SHARED_COUNTER: Kernel = Kernel {
     name: "shared-counter",
@@ -85,7 +85,7 @@ impl Worker for Adder<'_> {
     fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
         let mut sum = 0u64;
         for unit in units {
-            sum = sum.wrapping_add(mixed(unit, self.unit(unit)?));
+            sum = sum.wrapping_add(bind_digest(unit, self.unit(unit)?));
         }
         let returned = &self.counter.returned.0;
         returned.fetch_add(self.returned, Ordering::Relaxed);

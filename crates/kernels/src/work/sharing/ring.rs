@@ -9,7 +9,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Worker, Wrong, mixed};
+use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Worker, Wrong, bind_digest};
 
 pub(in crate::work) const PRODUCER_CONSUMER: Kernel = Kernel {
     name: "producer-consumer",
@@ -316,7 +316,7 @@ impl Worker for Consumer<'_> {
             for _ in 0..MESSAGES {
                 digest.add(&exit.take()?)?;
             }
-            sum = sum.wrapping_add(mixed(unit, digest.0));
+            sum = sum.wrapping_add(bind_digest(unit, digest.0));
         }
     }
 }

@@ -59,7 +59,7 @@ pub(in crate::linux) fn check_program(
 }
 
 /// The error of a trace that was refused, with what would allow it.
-pub(in crate::linux) fn refused(error: &io::Error, command: &Command) -> MachineError {
+pub(in crate::linux) fn explain_refusal(error: &io::Error, command: &Command) -> MachineError {
     MachineError::Refused {
         what: format!("to bind the threads of '{command}'"),
         reason: explain(error, &Status::own(), yama().as_deref()),

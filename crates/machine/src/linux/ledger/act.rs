@@ -131,7 +131,7 @@ impl System {
                 process: *process,
                 start: start(*process)?,
                 nodes: nodes.clone(),
-                before: memory::pieces(*process, nodes)?,
+                before: memory::find_pieces(*process, nodes)?,
             })),
             Change::Cpuset { file, cpus } => Ok(Entry::Cpuset {
                 file: file.clone(),
@@ -310,7 +310,7 @@ impl System {
     }
 
     /// What [`Self::restore`] would do.
-    pub(super) fn foresee(&self, entry: &Entry) -> UndoOutcome {
+    pub(super) fn predict_restore(&self, entry: &Entry) -> UndoOutcome {
         match self.standing(entry) {
             Standing::Ours => UndoOutcome::Restored,
             Standing::AsBefore => UndoOutcome::AsBefore,
@@ -321,7 +321,7 @@ impl System {
 
     /// Puts the old value back, if it is still as pinwise left it.
     pub(super) fn restore(&self, entry: &Entry) -> UndoOutcome {
-        match self.foresee(entry) {
+        match self.predict_restore(entry) {
             UndoOutcome::Restored => {}
             other => return other,
         }

@@ -66,9 +66,9 @@ fn variable(name: &str) -> Option<PathBuf> {
 /// [`journal_folders`], or else one with a random name.
 pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     if !folders.is_empty() {
-        return first_of(folders);
+        return first_usable(folders);
     }
-    let found = first_of(&journal_folders());
+    let found = first_usable(&journal_folders());
     match variable("PINWISE_RUNTIME_DIR") {
         Some(_) => found,
         None => found.or_else(|error| make_spare(&temporary()).map_err(|_| error)),
@@ -81,7 +81,7 @@ pub(super) fn make_spare(temporary: &Path) -> io::Result<PathBuf> {
     make(&folder).map(|()| folder)
 }
 
-fn first_of(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
+fn first_usable(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     let mut failure = None;
     for folder in folders {
         match make(folder) {

@@ -94,7 +94,7 @@ fn look(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
         let is_done = is_finished(&outcomes);
         (LeftoverState::Left(outcomes), is_done)
     } else {
-        (LeftoverState::Left(foresee_all(&journal, system)), false)
+        (LeftoverState::Left(predict_all(&journal, system)), false)
     };
     if undo && is_done {
         folder::remove(path);
@@ -102,15 +102,15 @@ fn look(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
     state
 }
 
-fn foresee_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
+fn predict_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
     let ids = journal.undoing().into_iter();
     ids.filter_map(|id| journal.entries.get(&id))
-        .map(|entry| (entry.clone(), system.foresee(entry)))
+        .map(|entry| (entry.clone(), system.predict_restore(entry)))
         .collect()
 }
 
 fn undo_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
-    let mut all = foresee_all(journal, system);
+    let mut all = predict_all(journal, system);
     // Who inherited from a process is found before any is changed.
     let held: Vec<Held> = journal.held().cloned().collect();
     if !held.is_empty() {

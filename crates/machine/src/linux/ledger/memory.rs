@@ -195,7 +195,7 @@ fn page_bytes() -> u64 {
 }
 
 /// Where pages of a process are that would be moved to these nodes.
-pub(super) fn pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRange>, LedgerError> {
+pub(super) fn find_pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRange>, LedgerError> {
     check(process, targets)?;
     let ends = ends(process);
     let Some(ranges) = ranges(process) else {
@@ -553,17 +553,17 @@ mod tests {
             eprintln!("SKIPPED own_pages_are_found: no /proc/self/numa_maps");
             return;
         }
-        let nowhere = pieces(own, &CpuSet::new()).unwrap();
+        let nowhere = find_pieces(own, &CpuSet::new()).unwrap();
         let bytes = moved(nowhere.clone(), CpuSet::new()).bytes();
         assert!(bytes > 1 << 20, "{nowhere:?}");
         let nodes = nowhere.iter().flat_map(|piece| piece.nodes.keys());
         let everywhere: CpuSet = nodes.copied().collect();
-        assert_eq!(pieces(own, &everywhere).unwrap(), []);
+        assert_eq!(find_pieces(own, &everywhere).unwrap(), []);
         assert!(moved(nowhere, everywhere.clone()).is_there());
         let beyond = CpuSet::single(CpuSet::MAX_CPU);
-        let error = pieces(own, &beyond).unwrap_err().to_string();
+        let error = find_pieces(own, &beyond).unwrap_err().to_string();
         assert!(error.contains("allows no memory of node"), "{error}");
-        let error = pieces(i32::MAX, &everywhere).unwrap_err();
+        let error = find_pieces(i32::MAX, &everywhere).unwrap_err();
         assert!(matches!(error, LedgerError::Gone(_)), "{error}");
     }
 }

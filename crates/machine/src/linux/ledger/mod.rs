@@ -222,12 +222,12 @@ impl Ledger {
             Change::Cpuset { file, .. } => self.save_masks(host::threads_in(file))?,
             _ => {}
         }
-        self.enter(self.widened(entry))
+        self.enter(self.widen_mask(entry))
     }
 
     /// A mask that only a cpuset of this ledger narrowed is restored to what it
     /// was before that.
-    fn widened(&self, mut entry: Entry) -> Entry {
+    fn widen_mask(&self, mut entry: Entry) -> Entry {
         if let Entry::Mask {
             thread,
             start,

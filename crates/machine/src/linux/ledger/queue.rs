@@ -29,7 +29,7 @@ impl SetQueue {
             return None;
         };
         Some(Self {
-            queue: Queue::named(interface, name)?,
+            queue: Queue::from_name(interface, name)?,
             before: cpus(before)?,
             asked: some_cpus(asked)?,
         })

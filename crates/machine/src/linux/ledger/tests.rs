@@ -211,7 +211,7 @@ fn moved<const N: usize>(interrupts: [(u32, &str); N]) -> RunSetting {
 #[test]
 fn queues_have_other_cpus_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = |name| Queue::named("eth0", name).unwrap();
+    let queue = |name| Queue::from_name("eth0", name).unwrap();
     let file = |name| System::at(folder.path()).queue_file(&queue(name));
     arrange(&file("rx-0"), "00000000,0000000c\n");
     arrange(&file("rx-1"), "00000001\n");

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::LiveError;
-use super::reading::{Source, received};
+use super::reading::{Source, first_lines};
 use super::service::{Returned, Service, Wish};
 use crate::linux::{LinuxMachine, UndoOutcome, check_undone, sys};
 use crate::{CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
@@ -181,7 +181,7 @@ impl LiveMachine {
             format!(
                 "{reason}; {} gave {}",
                 self.order.source.name(),
-                received(second)
+                first_lines(second)
             )
         })
     }
@@ -235,7 +235,7 @@ impl LiveMachine {
         // A rate is measured over the time between the beginnings of its readings.
         let left = (began + wanted).saturating_sub(self.host.now());
         if !self.pass(left)? {
-            return Ok(Err(self.gone()));
+            return Ok(Err(self.describe_gone()));
         }
         let between = self.host.now().saturating_sub(began);
         let reading = match self.order.source.read(&mut self.host)? {
@@ -253,7 +253,7 @@ impl LiveMachine {
         }))
     }
 
-    fn gone(&self) -> String {
+    fn describe_gone(&self) -> String {
         format!(
             "{} ended while it was measured",
             self.service.target().name()
@@ -263,7 +263,7 @@ impl LiveMachine {
     fn or_gone(&self, why: String) -> String {
         match self.is_there() {
             true => why,
-            false => self.gone(),
+            false => self.describe_gone(),
         }
     }
 
@@ -314,7 +314,7 @@ impl LiveMachine {
         self.service.place(&wish).map_err(machine_error)?;
         self.set_host(request.settings)?;
         if !self.pass(self.order.settle)? {
-            return Ok(lost(self.gone()));
+            return Ok(lost(self.describe_gone()));
         }
         let usage = self.host.usage();
         let ticks = self.service.cpu_ticks();

@@ -73,7 +73,7 @@ impl Source {
             End::LeftBehind(who) => format!("left processes running ({})", who.join(", ")),
             End::NoFigure(why) => why.clone(),
         };
-        let words = received(&run.output.unwrap_or_default());
+        let words = first_lines(&run.output.unwrap_or_default());
         Ok(Err(format!(
             "--metric-command '{}' {how}; it printed {words}",
             workload.command
@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// The first lines of what was received, for a message.
-pub(super) fn received(text: &[u8]) -> String {
+pub(super) fn first_lines(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let is_said = |line: &&str| !line.trim().is_empty();
     let lines: Vec<String> = text
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn first_lines_are_reported() {
-        assert_eq!(received(b""), "nothing");
-        assert_eq!(received(b"a\n\nb\n"), "'a', 'b'");
-        assert_eq!(received(b"1\n2\n3\n4\n"), "'1', '2', '3', … (4 lines)");
+        assert_eq!(first_lines(b""), "nothing");
+        assert_eq!(first_lines(b"a\n\nb\n"), "'a', 'b'");
+        assert_eq!(first_lines(b"1\n2\n3\n4\n"), "'1', '2', '3', … (4 lines)");
     }
 
     proptest! {

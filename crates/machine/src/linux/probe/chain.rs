@@ -101,7 +101,7 @@ impl Chase {
             let ns = clock.ns(clock.ticks().wrapping_sub(start));
             let to = Moment::now();
             let value = laps.median_ns(clock) / loads as f64;
-            let value = (!laps.stopped(clock)).then_some(value);
+            let value = (!laps.was_stopped(clock)).then_some(value);
             let read = match (&self.load, before) {
                 (Some(load), Some(before)) => load.read_since(&before),
                 _ => Some(0),

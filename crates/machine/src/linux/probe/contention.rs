@@ -1,9 +1,8 @@
 //! What two CPUs lose when both work: siblings of a core share its ports.
 //!
-//! Every batch has the work alone on one, alone on the other, and on both at
-//! once, so that a clock that changes meanwhile changes all three. While one
-//! works alone the other waits in pauses, its CPU kept from other programs,
-//! whose work would look like the partner's.
+//! Every batch runs the work alone on one, alone on the other, and on both at once, so that a
+//! changing clock changes all three. While one works alone the other waits in pauses and keeps
+//! other programs off its CPU, whose work would look like the partner's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,16 +13,16 @@ use crate::{Batches, Port};
 use pinwise_kernels::loops::laps::Laps;
 use pinwise_kernels::loops::spin;
 
-/// Laps of each part; one has 1 to 5 µs.
+/// Laps of each part, 1 to 5 µs each.
 const LAPS: usize = 9;
-/// Together, this many laps are done before those that count.
+/// Warm-up laps together before those that count.
 const RUN_UP: usize = 2;
 
-/// What a side found in a batch.
+/// A side's figures of a batch.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Side {
-    /// Time together over time alone, as bits; NaN where it stopped.
+    /// Time together over time alone, as bits; NaN if it stopped.
     ratio: AtomicU64,
     from: AtomicU64,
     to: AtomicU64,
@@ -31,25 +30,25 @@ struct Side {
     done: AtomicU64,
 }
 
-/// How a batch went for a side.
+/// The other side's presence in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Met {
-    /// The other did not come at all.
+    /// The other never came.
     Nobody,
-    /// It came, and was away at a later part.
+    /// It came, but missed a later part.
     InPart,
-    /// It was there throughout.
+    /// It stayed throughout.
     Whole,
 }
 
-/// What the two threads share.
+/// State shared by the two threads.
 pub(super) struct Contention {
     run: ProbeRun,
     cpus: [usize; 2],
     port: Port,
     meeting: Meeting,
     sides: [Side; 2],
-    /// The first side wants no more.
+    /// The first side needs no more batches.
     over: AtomicU64,
 }
 
@@ -126,7 +125,9 @@ impl Contention {
         }
         let together = self.together(side, &work);
         let ratio = match (alone, together) {
-            (Some(alone), Some(together)) if !alone.stopped(clock) && !together.stopped(clock) => {
+            (Some(alone), Some(together))
+                if !alone.was_stopped(clock) && !together.was_stopped(clock) =>
+            {
                 together.median_ns(clock) / alone.median_ns(clock)
             }
             _ => f64::NAN,
@@ -140,11 +141,11 @@ impl Contention {
         }
     }
 
-    /// The work while the other does it too: started before those laps that
-    /// count, and kept up until the other has counted its own.
+    /// Runs the work while the other does it too: starts before the counted laps, and continues
+    /// until the other has counted its own.
     #[inline(always)]
     fn together(&self, side: usize, work: &impl Fn()) -> Option<Laps<LAPS>> {
-        /// Of laps to keep up: a partner that takes longer was stopped.
+        /// Laps to keep up for: a partner that takes longer was stopped.
         const MAX_LAPS: usize = 20 * LAPS;
         let clock = &self.run.clock;
         let (own, other) = (&self.sides[side].done, &self.sides[1 - side].done);
@@ -184,13 +185,12 @@ impl Contention {
         tally.note(value, &self.spans());
     }
 
-    /// Batches that one side left: it was pushed off if that shows in either
-    /// side's count since it was last known.
+    /// Counts batches that one side left: preempted if either side's count shows it.
     fn note_lost(&self, tally: &mut Tally, lost: usize, known: [u64; 2]) {
         let mut spans = self.spans();
         for (span, known) in spans.iter_mut().zip(known) {
             span.to = span.from;
-            // The second side is not known before its first batch.
+            // The second side is unknown before its first batch.
             if known != 0 {
                 span.from = Moment::unpack(known);
             }

@@ -53,7 +53,7 @@ impl Pool {
     ) -> Result<(), MachineError> {
         let worker = match self.workers.entry((cpu, number)) {
             Entry::Occupied(hired) => hired.into_mut(),
-            Entry::Vacant(vacant) => vacant.insert(hire(cpu)?),
+            Entry::Vacant(vacant) => vacant.insert(start_worker(cpu)?),
         };
         if worker.jobs.send((run.clone(), job)).is_ok() {
             return Ok(());
@@ -87,7 +87,7 @@ impl Drop for Pool {
 }
 
 /// Starts a thread on a CPU.
-fn hire(cpu: usize) -> Result<Worker, MachineError> {
+fn start_worker(cpu: usize) -> Result<Worker, MachineError> {
     let (jobs, todo) = channel();
     let (ready, is_ready) = channel();
     let thread = std::thread::Builder::new()

@@ -151,7 +151,7 @@ pub(super) fn repeat<const N: usize>(
         let from = Moment::now();
         let (laps, value) = batch();
         let to = Moment::now();
-        let value = (!laps.stopped(&run.clock)).then_some(value);
+        let value = (!laps.was_stopped(&run.clock)).then_some(value);
         tally.note(value, &[Span { cpu, from, to }]);
     }
     tally.batches

@@ -44,7 +44,7 @@ pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
         let (pauses, chains) = (Laps::from_ticks(pauses), Laps::from_ticks(chains));
         let pause = pauses.median_ns(clock) / f64::from(spin::PAUSES);
         let cycle = chains.median_ns(clock) / f64::from(spin::CHAIN);
-        let laps = if chains.stopped(clock) {
+        let laps = if chains.was_stopped(clock) {
             chains
         } else {
             pauses

@@ -113,7 +113,7 @@ impl Transfer {
 
     fn note(&self, tally: &mut Tally, trips: Option<&Trips>, from: [Moment; 2], to: [Moment; 2]) {
         let clock = &self.run.clock;
-        let whole = trips.filter(|trips| !trips.stopped(clock));
+        let whole = trips.filter(|trips| !trips.was_stopped(clock));
         let value = whole.map(|trips| one_way_ns(trips, clock));
         let span = |side: usize, cpu: usize| Span {
             cpu,

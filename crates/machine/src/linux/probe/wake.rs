@@ -56,7 +56,7 @@ impl Switching {
             }
             let now = Moment::now();
             let value = laps.median_ns(clock) / (2 * TRIPS) as f64;
-            let value = (!laps.stopped(clock)).then_some(value);
+            let value = (!laps.was_stopped(clock)).then_some(value);
             let span = Span {
                 cpu: self.cpu,
                 from: now,

@@ -209,7 +209,7 @@ impl Quotas {
         }
         let made_since = self.has_all_before.then(Throttling::default);
         let before = self.before.get(&folder).copied().or(made_since);
-        if let Some(throttle) = Throttle::in_folder(&folder, before) {
+        if let Some(throttle) = Throttle::watch_folder(&folder, before) {
             let taken = Throttling::default();
             self.watched.insert(folder, Watched { throttle, taken });
         }
@@ -238,7 +238,7 @@ fn sum_of_tree(taken: &BTreeMap<&Path, Throttling>) -> Throttling {
     let mut sum = Throttling::default();
     // What lies within a folder comes after it.
     for (folder, own) in taken.iter().rev() {
-        let both = own.nested(within.remove(folder).unwrap_or_default());
+        let both = own.merge_nested(within.remove(folder).unwrap_or_default());
         let mut around = folder.ancestors().skip(1);
         let place = around.find(|path| taken.contains_key(path));
         let place = place.map_or(&mut sum, |path| within.entry(path).or_default());

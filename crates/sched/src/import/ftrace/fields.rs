@@ -61,7 +61,7 @@ impl<'a> Rest<'a> {
     fn switch(&mut self) -> Result<RawKind, String> {
         let prev = self.person("prev_comm=", " prev_pid=")?;
         self.value("prev_prio=")?;
-        let left = left(self.value("prev_state=")?)?;
+        let left = parse_left(self.value("prev_state=")?)?;
         // `trace-cmd report -R` leaves the arrow away.
         self.0 = self.0.strip_prefix(b"==> ").unwrap_or(self.0);
         let next = self.person("next_comm=", " next_pid=")?;
@@ -72,8 +72,8 @@ impl<'a> Rest<'a> {
     fn short_switch(&mut self) -> Result<RawKind, String> {
         let mut left_as = Left::Unreported;
         let prev = self.short_person("prev_pid", |rest| {
-            let (state, rest) = split(rest, b" ==> ")?;
-            left_as = left(state).ok()?;
+            let (state, rest) = split_at_word(rest, b" ==> ")?;
+            left_as = parse_left(state).ok()?;
             Some(rest)
         })?;
         let next = self.short_person("next_pid", |rest| rest.is_empty().then_some(rest))?;
@@ -178,7 +178,7 @@ impl<'a> Rest<'a> {
             let found = text[end..].strip_prefix(b":").and_then(number);
             let priority = found.and_then(|(thread, rest)| {
                 let rest = rest.strip_prefix(b" [")?;
-                let (_, rest) = split(rest, b"]")?;
+                let (_, rest) = split_at_word(rest, b"]")?;
                 Some((thread, check(rest.trim_ascii_start())?))
             });
             let Some((thread, rest)) = priority else {
@@ -244,13 +244,13 @@ fn wrong(key: &str, value: &[u8]) -> String {
     format!("field '{key}' is '{shown}', not a number")
 }
 
-fn split<'a>(text: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+fn split_at_word<'a>(text: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let place = text.windows(at.len()).position(|window| window == at)?;
     Some((&text[..place], &text[place + at.len()..]))
 }
 
 /// `S`, `R+`, `D|K`, `x`; a number where fields are printed raw.
-fn left(state: &[u8]) -> Result<Left, String> {
+fn parse_left(state: &[u8]) -> Result<Left, String> {
     let hex = state
         .strip_prefix(b"0x")
         .and_then(|hex| std::str::from_utf8(hex).ok());

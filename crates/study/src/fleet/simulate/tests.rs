@@ -80,7 +80,7 @@ fn every_node_has_its_figures_and_settings() {
 fn chips_and_shapes_are_known() {
     for kind in &GENERATIONS {
         assert!(kind.pause_cycles().is_finite(), "{}", kind.cpu);
-        let chip = chips::identified(kind.vendor, kind.family, kind.model, Some(kind.stepping));
+        let chip = chips::find_chips(kind.vendor, kind.family, kind.model, Some(kind.stepping));
         assert!(
             chip.iter()
                 .any(|chip| (chip.pause_cycles.0 - kind.pause_cycles()).abs() < 1e-9),

@@ -11,7 +11,7 @@
 mod fixed;
 mod product;
 
-use super::folded;
+use super::fold_digest;
 use crate::work::{Group, Job, Kernel, KernelError, Setup, Size, Worker, Wrong};
 use fixed::{Goal, Scratch, add, distance, divide, leading_zeros, scale, subtract};
 use product::{LIMB_DIGITS, Multiplier, Transforms};
@@ -220,8 +220,8 @@ impl Circle<'_> {
         let partial = self.mean[whole + 1] / [10_000, 1000, 100, 10][left_over];
         let digest = self.mean[..=whole]
             .iter()
-            .fold(0, |digest, &limb| folded(digest, u64::from(limb)));
-        Ok(folded(digest, u64::from(partial)))
+            .fold(0, |digest, &limb| fold_digest(digest, u64::from(limb)));
+        Ok(fold_digest(digest, u64::from(partial)))
     }
 }
 

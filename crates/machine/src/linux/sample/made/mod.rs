@@ -145,7 +145,7 @@ impl Maker {
     fn from_process(pid: i32) -> Option<Self> {
         let status = read_file(Path::new(&format!("/proc/{pid}/status")))?;
         let status = String::from_utf8_lossy(&status);
-        let own = last_of(&status, "NStgid:").map_or_else(|| pid.to_string(), str::to_owned);
+        let own = last_field(&status, "NStgid:").map_or_else(|| pid.to_string(), str::to_owned);
         let user = fields(&status, "Uid:")?.nth(1)?.parse().ok()?;
         let root = OpenOptions::new()
             .read(true)
@@ -181,7 +181,7 @@ fn fields<'a>(status: &'a str, name: &str) -> Option<impl Iterator<Item = &'a st
     Some(line.split_ascii_whitespace())
 }
 
-fn last_of<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+fn last_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     fields(status, name)?.last()
 }
 

@@ -13,7 +13,7 @@ use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 
 use super::super::{Opened, Source};
-use super::permission::{Standing, refused};
+use super::permission::{Standing, explain_refusal};
 use super::rings::{CURSOR_WORDS, Reader, Ring, SLOT_WORDS};
 use crate::linux::sys;
 use pinwise_sched::{Event, EventKind};
@@ -60,7 +60,7 @@ pub(in super::super) fn open() -> Opened {
     }
     match Live::load(MAX_SLOTS_LOG2) {
         Ok(live) => Ok(Box::new(live)),
-        Err(error) => Err(refused(&error)),
+        Err(error) => Err(explain_refusal(&error)),
     }
 }
 
@@ -143,7 +143,7 @@ impl Live {
 
     /// Calls that the kernel left out because the same program was running on
     /// that CPU already: a wake-up by an interrupt in the midst of one.
-    fn missed(&self) -> u64 {
+    fn count_missed(&self) -> u64 {
         let programs = self.loaded.iter().flat_map(Ebpf::programs);
         programs
             .filter_map(|(_, program)| program.fd().ok())
@@ -164,7 +164,7 @@ impl Source for Live {
     }
 
     fn finish(&mut self, events: &mut Vec<Event>) {
-        let records = self.missed();
+        let records = self.count_missed();
         self.loaded = None;
         // A record that was begun ends within microseconds, unless a
         // hypervisor stopped that CPU.

@@ -74,7 +74,7 @@ impl Standing {
 }
 
 /// What is said where the kernel refuses though nothing stood in the way.
-pub(super) fn refused(error: &(dyn std::error::Error + 'static)) -> Refusal {
+pub(super) fn explain_refusal(error: &(dyn std::error::Error + 'static)) -> Refusal {
     let mut words = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_kernel_is_quoted_without_the_log_of_its_verifier() {
         let error = std::io::Error::from_raw_os_error(libc::EPERM);
-        let refusal = refused(&error);
+        let refusal = explain_refusal(&error);
         assert!(refusal.reason.contains("lockdown"), "{}", refusal.reason);
         assert!(!refusal.reason.contains('\n'));
     }

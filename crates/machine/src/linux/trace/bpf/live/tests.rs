@@ -14,7 +14,7 @@ fn recorder(slots_log2: u32) -> Option<Live> {
     match Live::load(slots_log2) {
         Ok(live) => Some(live),
         Err(error) => {
-            let refusal = refused(&error);
+            let refusal = explain_refusal(&error);
             assert!(refusal.reason.contains("os error 1)"), "{}", refusal.reason);
             skipped(&refusal.reason);
             None
