@@ -1,39 +1,36 @@
 //! How many threads a run kept busy, from its CPU time.
 //!
-//! Live threads do not show it: `gcc -c` is a driver that waits for the
-//! compiler, and a JVM starts a dozen threads that hardly ever run. CPU time
-//! over wall-clock time counts what ran. What others kept from running was ready and
-//! had no CPU, which the kernel counts; without that a busy machine makes a
-//! program that computes look like one that waits.
+//! The number of live threads does not show it: `gcc -c` is a driver that waits for the compiler,
+//! and a JVM starts a dozen threads that hardly ever run. CPU time over wall-clock time counts what
+//! ran. Time spent ready but without a CPU is added, which the kernel counts: otherwise, on a busy
+//! machine, a program that computes would look like one that waits.
 
 use super::Run;
 use pinwise_format::count;
 
-/// Where this share of the threads that were alive was busy on average, all of
-/// them work and the rest is waiting at barriers and serial stretches: 16
-/// threads of an `OpenMP` loop keep 14 CPUs busy.
+/// If this share of the live threads was busy on average, all of them work and the rest is waiting
+/// at barriers and serial stretches: 16 threads of an `OpenMP` loop keep 14 CPUs busy.
 const ALL_AT_WORK: f64 = 0.75;
 /// A program that uses less of one CPU than this keeps none busy.
 const MOSTLY_WAITING: f64 = 0.5;
 
-/// From this share of what a program wants on, others are worth a word.
+/// Queuing above this share of the wanted CPU time is reported.
 const MUCH_QUEUED: f64 = 0.2;
 
-/// What a run says of its threads.
+/// The threads' figures of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Busy {
     /// CPU time of the whole tree over wall-clock time.
     pub cpus: f64,
-    /// The time for which its threads were ready and had no CPU, likewise; `None` where
-    /// that is not known.
+    /// Time its threads were ready but had no CPU, likewise; `None` if unknown.
     pub queued: Option<f64>,
-    /// Largest number of threads seen at once, over the whole tree; `None`
-    /// where the run was too short to look.
+    /// Largest number of threads seen at once, over the whole tree; `None` if the run was too short
+    /// to look.
     pub alive: Option<u32>,
 }
 
 impl Busy {
-    /// What this run says; `None` where its CPU time is not known.
+    /// The figures of a run; `None` if its CPU time is unknown.
     #[must_use]
     pub fn from_run(run: &Run) -> Option<Self> {
         let cpu = run.user?.checked_add(run.system?)?;
@@ -49,13 +46,12 @@ impl Busy {
         })
     }
 
-    /// CPUs that it would have used had all been its own.
+    /// CPUs it would have used on an idle machine.
     fn wanted(&self) -> f64 {
         self.cpus + self.queued.unwrap_or(0.0)
     }
 
-    /// The nearest whole number, at least 1; where nearly all that were alive
-    /// were busy, all.
+    /// The nearest whole number, at least 1; if nearly all live threads were busy, all of them.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,

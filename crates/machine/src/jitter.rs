@@ -1,5 +1,5 @@
-//! The seam for jitter: threads that only read the clock, how long they were kept
-//! from it, and by what.
+//! The seam for jitter: threads that only read the clock, how long they were interrupted, and by
+//! what.
 
 use std::time::Duration;
 
@@ -8,15 +8,14 @@ use pinwise_sched::Refusal;
 use pinwise_sched::jitter::ExplainedGap;
 use pinwise_topology::CpuSet;
 
-/// A machine on which jitter can be looked for.
+/// A machine that can be watched for jitter.
 pub trait GapWatcher: Host {
-    /// Finds out for how long threads that only read the clock are kept from it,
-    /// and by what.
+    /// Measures how long threads that only read the clock are interrupted, and by what.
     ///
     /// # Errors
-    /// [`MachineError`] where threads cannot be started or placed, a CPU does not
-    /// run its thread, or code is not executed (a simulated machine). A user who
-    /// interrupts ends it without an error: see [`WatchedCpus::was_interrupted`].
+    /// [`MachineError`] if threads cannot be started or placed, a CPU does not run its thread, or
+    /// code is not executed (a simulated machine). A user who interrupts ends it without an error:
+    /// see [`WatchedCpus::was_interrupted`].
     fn watch_gaps(
         &mut self,
         order: &JitterOrder<'_>,
@@ -24,39 +23,39 @@ pub trait GapWatcher: Host {
     ) -> Result<WatchedCpus, MachineError>;
 }
 
-/// CPUs to be watched.
+/// CPUs to watch.
 #[derive(Debug, Clone, Copy)]
 pub struct JitterOrder<'a> {
-    /// Which, all at the same time.
+    /// The CPUs, all at the same time.
     pub cpus: &'a CpuSet,
-    /// For how long.
+    /// How long to watch.
     pub time: Duration,
-    /// What is longer than this between two readings of the clock is a gap.
+    /// A longer time between two readings of the clock is a gap.
     pub threshold: Duration,
 }
 
-/// Who listens to gaps as they are found.
+/// Receives gaps as they are found.
 pub trait GapListener {
     /// Gaps of a CPU, in order.
     fn take(&mut self, cpu: usize, gaps: &[ExplainedGap]);
 }
 
-/// How watching went.
+/// The result of watching.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WatchedCpus {
     /// Each CPU, in order.
     pub cpus: Vec<WatchedCpu>,
     /// When the first thread began, ns of the gaps' clock.
     pub from_ns: u64,
-    /// Why the kernel does not report what took the time; `None`: it does.
+    /// Why the kernel does not report causes; `None` if it does.
     pub unreported: Option<Refusal>,
-    /// The user wanted it to end before its time.
+    /// The user interrupted it.
     pub was_interrupted: bool,
-    /// What else should be known of it, as full sentences.
+    /// Further notes, as full sentences.
     pub notes: Vec<String>,
 }
 
-/// A CPU that was watched.
+/// A watched CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchedCpu {
     /// Which.
@@ -65,15 +64,13 @@ pub struct WatchedCpu {
     pub time: Duration,
     /// Readings of the clock.
     pub readings: u64,
-    /// What the way into the kernel and out of it usually takes; `None` where the
-    /// kernel reported too little.
+    /// The usual time to enter and leave the kernel; `None` if the kernel reported too little.
     pub entry: Option<Duration>,
     /// Gaps whose cause is unknown.
     pub unwritten: u64,
-    /// How long the thread was queued behind others; `None` where unknown.
+    /// How long the thread was queued behind others; `None` if unknown.
     pub queued: Option<Duration>,
-    /// What the hypervisor gave to others, in steps of a tick; `None` where
-    /// unknown.
+    /// Time the hypervisor gave to others, in steps of a tick; `None` if unknown.
     pub steal: Option<Duration>,
     /// Interrupts that the system counted meanwhile.
     pub interrupts: Vec<Counted>,
@@ -81,19 +78,19 @@ pub struct WatchedCpu {
     pub softirqs: Vec<Counted>,
 }
 
-/// Something that the system counts.
+/// A counter of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// A number of `/proc/irq`, or letters such as `LOC`.
+    /// A number in `/proc/irq`, or letters such as `LOC`.
     pub label: String,
     /// What it is.
     pub name: String,
-    /// How often it came.
+    /// Its count.
     pub count: u64,
 }
 
-/// How a system is set to keep CPUs free of interrupts and of other threads;
-/// `None` and empty where it says nothing.
+/// How a system is configured to keep CPUs free of interrupts and other threads; `None` and empty
+/// if not configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Isolation {
     /// CPUs on which the scheduler balances nothing (`isolcpus`).

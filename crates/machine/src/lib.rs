@@ -1,17 +1,15 @@
 //! The seam to the host: what can be asked of a machine, one trait for each
 //! kind of question.
 //!
-//! [`Host`] is a machine that can be discovered, and its clock. A
-//! [`CommandRunner`] runs commands on the CPUs that they are given, a [`Prober`]
-//! measures the machine itself, a [`Tracer`] and a [`Sampler`] watch what runs, a
-//! [`Replayer`] executes ways of waiting for a lock, a [`GapWatcher`] looks for
-//! jitter. Callers take the smallest trait that they need; [`Machine`] joins them
-//! for the command line, which opens one object for all.
+//! [`Host`] discovers a machine and has its clock. A [`CommandRunner`] runs commands on given CPUs,
+//! a [`Prober`] measures the machine itself, a [`Tracer`] and a [`Sampler`] watch what runs, a
+//! [`Replayer`] executes ways of waiting for a lock, a [`GapWatcher`] looks for jitter. Callers
+//! take the smallest trait that they need; [`Machine`] joins them for the command line, which opens
+//! one object for all.
 //!
-//! Everything above runs on a real Linux host ([`linux`]) and on a simulated
-//! machine (`pinwise-sim`) alike; the method is tested on known truth through the
-//! same code that users run. A service that runs already ([`linux::live`]) is a
-//! [`CommandRunner`] only, whose runs are samples of it.
+//! Everything above runs on a real Linux host ([`linux`]) and on a simulated machine
+//! (`pinwise-sim`) alike; the method is tested on known truth through the same code that users run.
+//! A running service ([`linux::live`]) is a [`CommandRunner`] only, whose runs are samples of it.
 //!
 //! ```no_run
 //! use pinwise_machine::linux::LinuxMachine;
@@ -62,12 +60,12 @@ use pinwise_placement::{Kind, MemoryBinding, Realised};
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Counts, Workload};
 
-/// A machine that can be looked at, and its clock.
+/// A machine that can be inspected, and its clock.
 pub trait Host {
-    /// `local`, or what stood behind `sim:`.
+    /// `local`, or the text after `sim:`.
     fn label(&self) -> String;
 
-    /// What only a simulation knows; `None` on a real machine.
+    /// The simulation's own interface; `None` on a real machine.
     fn simulation(&self) -> Option<&dyn Simulation> {
         None
     }
@@ -80,100 +78,96 @@ pub trait Host {
     /// The machine as its system reports it, with warnings.
     ///
     /// # Errors
-    /// [`MachineError`] where not even the CPUs can be found.
+    /// [`MachineError`] if not even the CPUs can be found.
     fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError>;
 
-    /// Time since some fixed moment; only differences mean something.
+    /// Time since some fixed moment; only differences are meaningful.
     fn now(&self) -> Duration;
 
-    /// Which file a workload's command is, as a word that is equal for equal
-    /// contents; `None` where that is unknown, as on a simulated machine.
+    /// Identifies the file of a workload's command by a word that is equal for equal contents;
+    /// `None` if unknown, as on a simulated machine.
     fn program(&self, _workload: &Workload) -> Option<String> {
         None
     }
 
-    /// CPU time used on the whole machine so far; `None` where unknown.
+    /// CPU time used on the whole machine so far; `None` if unknown.
     fn usage(&mut self) -> Option<Usage>;
 
-    /// Lets this much time pass.
+    /// Waits for this long.
     ///
     /// # Errors
-    /// [`MachineError::Interrupted`] where the user interrupts.
+    /// [`MachineError::Interrupted`] if the user interrupts.
     fn wait(&mut self, time: Duration) -> Result<(), MachineError>;
 }
 
-/// A simulated machine, whose true costs are known.
+/// A simulated machine with known true costs.
 pub trait Simulation {
-    /// What a run would cost without noise, on average over what its scheduler
-    /// may do, s of wall-clock time; `None` of what always fails.
-    /// Asking changes nothing: the runs to come are the same.
+    /// The mean cost of a run without noise, over all that its scheduler may do, s of wall-clock
+    /// time; `None` if it always fails. Asking does not change later runs.
     fn true_cost(&self, request: &Request<'_>) -> Option<f64>;
 }
 
 /// A machine that runs commands.
 pub trait CommandRunner: Host {
-    /// Runs a command to its end, where the request says.
+    /// Runs a command to its end, on the CPUs of the request.
     ///
     /// # Errors
-    /// [`MachineError`] where the run could not be started or was interrupted.
-    /// A command that fails is not an error here: see [`Run::end`].
+    /// [`MachineError`] if the run could not be started or was interrupted. A command that fails is
+    /// not an error here: see [`Run::end`].
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError>;
 
     /// Runs a preparation or clean-up command, unplaced and unmeasured.
     ///
     /// # Errors
-    /// [`MachineError`] where it could not be started, was interrupted, or
-    /// failed.
+    /// [`MachineError`] if it could not be started, was interrupted, or failed.
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
 }
 
-/// What the command line opens: the host, or a simulated machine, which refuses
-/// what only executed code can answer.
+/// The machine that the command line opens: the host, or a simulated machine, which refuses what
+/// requires executing code.
 pub trait Machine: Prober + Tracer + Sampler + Replayer + GapWatcher {}
 
 impl<M: Prober + Tracer + Sampler + Replayer + GapWatcher> Machine for M {}
 
-/// What becomes of the command's output.
+/// The destination of the command's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Output {
-    /// Standard output is thrown away; of standard error the end is kept, to
-    /// be shown if the run fails.
+    /// Standard output is discarded; the end of standard error is kept for error messages.
     #[default]
     Discard,
-    /// Both are kept in memory (bounded), for a metric to be read from.
+    /// Both are kept in memory (bounded), to read a metric from.
     Keep,
     /// Both go to files `STEM.stdout` and `STEM.stderr`.
     Files(PathBuf),
-    /// Both go where pinwise's own go.
+    /// Both go to pinwise's own.
     Inherit,
 }
 
-/// One run to be done.
+/// A run to do.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// What is run.
+    /// The workload.
     pub workload: &'a Workload,
     /// The mask that all threads start with.
     pub cpus: &'a CpuSet,
     /// Memory policy.
     pub memory: Option<&'a MemoryBinding>,
-    /// What becomes of the output.
+    /// The destination of the output.
     pub output: Output,
     /// Bytes by which the environment is padded: its size moves the stack and
     /// with it alignments (Mytkowicz et al. 2009), so every run of every arm
     /// draws it anew from the same law.
     pub environment_padding: usize,
-    /// Look often for the number of threads (costs the run a little).
+    /// Sample the number of threads often (costs the run a little).
     pub count_threads_closely: bool,
-    /// One CPU for each thread, in the order in which they begin, round and
-    /// round; `None`: all threads share the mask.
+    /// One CPU for each thread, in creation order, round robin; `None`: all threads share the mask.
     pub bound: Option<&'a Binding>,
-    /// What is set while it runs, and only then.
+    /// Settings in force only while it runs.
     pub settings: &'a [RunSetting],
 }
 
 impl<'a> Request<'a> {
-    /// A run on these CPUs whose output nobody reads, and nothing else asked for.
+    /// A run on these CPUs that discards its output and has no further options.
     #[must_use]
     pub const fn new(workload: &'a Workload, cpus: &'a CpuSet) -> Self {
         Self {
@@ -192,16 +186,14 @@ impl<'a> Request<'a> {
 /// How the threads of a command are bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
-    /// The CPU of each thread, in the order in which threads begin, round and
-    /// round. Never empty.
+    /// The CPU of each thread, in creation order, round robin. Never empty.
     pub order: Vec<usize>,
-    /// Threads that begin later than this after the command are not bound any
-    /// more; `None`: all are, to the end.
+    /// Later threads are not bound any more; `None`: all are.
     pub settle: Option<Duration>,
 }
 
 impl Binding {
-    /// What a placement asks for; `None` where it is confined.
+    /// The binding a placement asks for; `None` if it confines instead.
     #[must_use]
     pub fn for_place(place: &Realised, settle: Option<Duration>) -> Option<Self> {
         (place.placement.kind == Kind::Bound).then(|| Self {
@@ -211,19 +203,19 @@ impl Binding {
     }
 }
 
-/// What became of threads that were bound: threads that moved themselves count
-/// as moved from their first moment.
+/// How far bound threads stayed where they were bound. Threads that moved themselves count as moved
+/// from their first moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coverage {
-    /// Threads that were bound and whose end, or the end of binding, was seen.
+    /// Bound threads that were seen until their end, or until binding ended.
     pub threads: u64,
-    /// Of these, threads that had another mask by then.
+    /// Of these, threads whose mask had changed by then.
     pub moved: u64,
     /// CPU time of these threads.
     pub cpu: Duration,
-    /// CPU time of those that had not moved.
+    /// CPU time of threads that had not moved.
     pub where_asked: Duration,
-    /// Programs whose threads had moved; the first few.
+    /// The first few programs whose threads had moved.
     pub movers: Vec<Mover>,
 }
 
@@ -232,14 +224,14 @@ pub struct Coverage {
 pub struct Mover {
     /// Name of its executable file.
     pub program: String,
-    /// The setting by which it does so, where that is known.
+    /// The setting by which it does so, if known.
     pub knob: Option<String>,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// With an exit status.
+    /// With this exit status.
     Status(i32),
     /// By a signal.
     Signal(i32),
@@ -247,10 +239,9 @@ pub enum End {
     TimedOut,
     /// The user interrupted a trace or a profile of it, and it was killed.
     Interrupted,
-    /// Its main process ended and left others running, which were killed; who
-    /// they were.
+    /// Its main process ended and left others running, which were killed; their names.
     LeftBehind(Vec<String>),
-    /// A service that ran already could not be measured; why, in words.
+    /// A running service could not be measured; the reason as text.
     NoFigure(String),
 }
 
@@ -260,7 +251,7 @@ impl Default for End {
     }
 }
 
-/// What a run was and cost. What could not be measured is `None`, never 0.
+/// The result and cost of a run. Unmeasured values are `None`, never 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Run {
     /// Wall-clock time until the last process of the tree ended.
@@ -283,26 +274,26 @@ pub struct Run {
     pub counts: Counts,
     /// Largest number of threads seen at once, over the whole tree.
     pub threads: Option<u32>,
-    /// Time for which threads were ready to run and had no CPU, of the whole tree; `None`
-    /// where the kernel does not keep it, or too many threads ended before they were seen.
+    /// Time the threads of the whole tree were ready but had no CPU; `None` if the kernel does not
+    /// keep it, or too many threads ended unseen.
     pub queued: Option<Duration>,
-    /// The mask that the kernel really gave the command.
+    /// The mask that the kernel granted.
     pub granted: CpuSet,
-    /// What became of threads that were bound; `None` where none were.
+    /// How much ran where it was bound; `None` if no threads were bound.
     pub coverage: Option<Coverage>,
-    /// CPU seconds that all others used meanwhile.
+    /// CPU seconds that all other processes used meanwhile.
     pub foreign_cpu: Option<Duration>,
     /// CPU seconds that the hypervisor gave to others meanwhile.
     pub steal: Option<Duration>,
     /// What the cgroup's limit on CPU time held back meanwhile.
     pub throttled: Option<Throttling>,
-    /// The `sched_ext` scheduler that was in charge; `None`: none was.
+    /// The active `sched_ext` scheduler, if any.
     pub sched_ext: Option<String>,
-    /// Processes that the command left running, and that still run.
+    /// Processes that the command left running and that still run.
     pub left_running: Vec<String>,
     /// How it ended.
     pub end: End,
-    /// Standard output and standard error where they were kept.
+    /// Standard output and standard error, if kept.
     pub output: Option<Vec<u8>>,
     /// The end of standard error.
     pub stderr_tail: Vec<u8>,
@@ -323,11 +314,11 @@ impl Run {
 /// Cumulative CPU time of the whole machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// When it was read, as [`Host::now`].
+    /// When it was read, by [`Host::now`].
     pub at: Duration,
     /// Busy time per CPU, as (CPU, time).
     pub busy: Vec<(usize, Duration)>,
-    /// Time the hypervisor gave to others, all CPUs together.
+    /// Time the hypervisor gave to others, over all CPUs.
     pub steal: Duration,
 }
 
@@ -337,7 +328,7 @@ pub enum MachineError {
     /// The program does not exist.
     #[error("{program}: no such program{}", in_parentheses(.hint.as_deref()))]
     NotFound {
-        /// As it was written.
+        /// As the user wrote it.
         program: String,
         /// What to do.
         hint: Option<String>,
@@ -345,9 +336,9 @@ pub enum MachineError {
     /// The program exists but cannot be executed.
     #[error("{program}: cannot be executed: {reason}")]
     NotExecutable {
-        /// As it was written.
+        /// As the user wrote it.
         program: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
     /// The file for standard input cannot be opened.
@@ -355,15 +346,15 @@ pub enum MachineError {
     Input {
         /// The file.
         path: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
     /// The kernel refused the mask or the memory policy.
     #[error("the kernel refuses {what}: {reason}")]
     Refused {
-        /// What was asked for.
+        /// What was requested.
         what: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
     /// A tier of tracing is not available.
@@ -376,7 +367,7 @@ pub enum MachineError {
         /// The command that would permit it.
         remedy: Option<String>,
     },
-    /// What interrupts do cannot be read.
+    /// Interrupts cannot be read.
     #[error("--interrupts is not available here: {reason}{}", or_try(.remedy.as_deref()))]
     InterruptsUnseen {
         /// Why not.
@@ -384,7 +375,7 @@ pub enum MachineError {
         /// The command that would permit it.
         remedy: Option<String>,
     },
-    /// The process to be traced does not exist, or no longer.
+    /// The process to trace does not exist any more.
     #[error("process {pid}: {reason}")]
     Process {
         /// Its id.
@@ -399,18 +390,18 @@ pub enum MachineError {
         role: &'static str,
         /// The command.
         command: String,
-        /// How it ended, and its last words.
+        /// How it ended, and its last output.
         reason: String,
     },
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
-    /// Something else the system would not do.
+    /// Another error of the system.
     #[error("{action}: {reason}")]
     System {
-        /// What was tried.
+        /// The failed action.
         action: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
     /// A simulated machine's description is wrong.

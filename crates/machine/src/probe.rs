@@ -1,9 +1,8 @@
 //! Probes: measurements of the machine itself.
 //!
-//! A probe is asked for in batches; each batch gives one figure. Which figure
-//! is true of the machine (median, interval, when to stop) is decided above,
-//! in `study::probe`: a machine only measures, and says which batches it had
-//! to throw away.
+//! A probe is asked for in batches; each batch gives one figure. `study::probe` turns figures into
+//! a result (median, interval, when to stop): a machine only measures, and says which batches it
+//! had to discard.
 
 use std::time::Duration;
 
@@ -17,9 +16,8 @@ pub trait Prober: Host {
     /// has one entry per probe, in order.
     ///
     /// # Errors
-    /// [`MachineError`] where threads cannot be started or placed, or the user
-    /// interrupted. A probe that this machine cannot make is no error: see
-    /// [`Batches::unavailable`].
+    /// [`MachineError`] if threads cannot be started or placed, or the user interrupted. A probe
+    /// that this machine cannot make is not an error: see [`Batches::unavailable`].
     fn probe(
         &mut self,
         probes: &[Probe],
@@ -28,12 +26,12 @@ pub trait Prober: Host {
     ) -> Result<Vec<Batches>, MachineError>;
 }
 
-/// What two CPUs may compete for.
+/// What two CPUs compete for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Port {
     /// A spin loop, as MCTOP's SMT test (Chatzopoulos et al. 2017).
     Spin,
-    /// Integer arithmetic, as many operations at once as a core can do.
+    /// Integer arithmetic, with as much parallelism as a core allows.
     Integer,
     /// Floating-point multiply-adds, likewise.
     Float,
@@ -68,7 +66,7 @@ impl Stream {
     }
 }
 
-/// An instruction that says "I am waiting", beside the one that spin loops use.
+/// An instruction that says "I am waiting", other than the one that spin loops use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hint {
     /// arm64's YIELD.
@@ -94,7 +92,7 @@ impl Hint {
     }
 }
 
-/// One thing to measure; each variant names the unit of its figures.
+/// A thing to measure; each variant names the unit of its figures.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Probe {
     /// One-way time of a cache line between two CPUs that compare-and-swap it
@@ -104,8 +102,7 @@ pub enum Probe {
         a: usize,
         /// The other.
         b: usize,
-        /// NUMA node on which the line's memory is; `None` for wherever the
-        /// first CPU's allocation falls.
+        /// NUMA node of the line's memory; `None`: wherever the first CPU's allocation falls.
         home: Option<usize>,
     },
     /// Time of the same work on both CPUs at once over its time alone; a
@@ -118,71 +115,71 @@ pub enum Probe {
         /// What they compete for.
         port: Port,
     },
-    /// One PAUSE (YIELD or ISB on arm64, as spin loops there use it), ns.
+    /// One PAUSE (YIELD or ISB on arm64, as in spin loops there), ns.
     Pause {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
     },
     /// The same in core cycles, calibrated within the batch.
     PauseCycles {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
     },
-    /// The same in core cycles, as the CPU's own counter has them.
+    /// The same in core cycles, by the CPU's own counter.
     PauseCounted {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
     },
-    /// Another hint, at its least cost, ns.
+    /// Another hint, at its minimum cost, ns.
     Hint {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
         /// Which.
         hint: Hint,
     },
     /// One core cycle, ns: a chain of dependent additions.
     Cycle {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
     },
     /// One tick of the CPU's time-stamp counter, ns.
     Tick {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
     },
-    /// The smallest step of the clock that probes are timed with, ns.
+    /// The smallest step of the clock that times probes, ns.
     TimerStep {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
     },
-    /// One load of a chain of dependent ones through this many bytes, each line
-    /// once in random order, ns.
+    /// One load of a chain of dependent ones through this many bytes, each line once in random
+    /// order, ns.
     Chase {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
         /// Size of the working set.
         bytes: usize,
         /// NUMA node of the memory; `None` for the default policy.
         node: Option<usize>,
     },
-    /// Bandwidth of all these CPUs together, 1e9 bytes per second, counted as
-    /// STREAM does: bytes that the program names, without write-allocate.
+    /// Bandwidth of all these CPUs together, 1e9 bytes per second, counted as in STREAM: bytes
+    /// named by the program, without write-allocate.
     Bandwidth {
         /// One thread on each.
         cpus: CpuSet,
-        /// How memory is gone through.
+        /// The access pattern.
         stream: Stream,
         /// Bytes of each array of each thread.
         bytes: usize,
         /// NUMA node of the memory; `None`: each thread's own.
         node: Option<usize>,
     },
-    /// As [`Probe::Chase`], while `loaders` read memory; their bandwidth stands in
+    /// As [`Probe::Chase`], while `loaders` read memory; their bandwidth goes to
     /// [`Batches::background`].
     LoadedLatency {
         /// Where the chain runs.
         cpu: usize,
-        /// Who loads the memory; must not hold `cpu`.
+        /// The CPUs that load the memory; must not hold `cpu`.
         loaders: CpuSet,
         /// Size of the chain's working set.
         bytes: usize,
@@ -190,21 +187,21 @@ pub enum Probe {
     /// A switch from one thread to another on one CPU, ns: half a round trip
     /// through futexes.
     ContextSwitch {
-        /// Where.
+        /// Where it runs.
         cpu: usize,
     },
     /// From `FUTEX_WAKE` on one CPU until the woken thread runs on the other,
     /// ns; on one and the same CPU, until the kernel has switched to it.
     FutexWake {
-        /// Who wakes.
+        /// The CPU of the waking thread.
         waker: usize,
-        /// Who sleeps.
+        /// The CPU of the sleeping thread.
         sleeper: usize,
     },
 }
 
 impl Probe {
-    /// The CPUs that it has threads on.
+    /// The CPUs of its threads.
     #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
         match self {
@@ -226,7 +223,7 @@ impl Probe {
         }
     }
 
-    /// The NUMA node that its memory is asked for on.
+    /// The NUMA node requested for its memory.
     #[must_use]
     pub const fn node(&self) -> Option<usize> {
         match self {
@@ -238,28 +235,27 @@ impl Probe {
     }
 }
 
-/// What a probe gave.
+/// The result of a probe.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batches {
-    /// One figure a batch, in time order, those left out that had to be
-    /// thrown away.
+    /// One figure per batch, in time order, without discarded batches.
     pub values: Vec<f64>,
     /// For [`Probe::LoadedLatency`], the loaders' bandwidth meanwhile, 1e9
     /// bytes per second, per batch; empty otherwise.
     pub background: Vec<f64>,
-    /// Batches thrown away since a thread was pushed off its CPU meanwhile.
+    /// Batches discarded because a thread was preempted.
     pub switched: usize,
-    /// Batches thrown away since the hypervisor gave the CPU to others.
+    /// Batches discarded because the hypervisor gave the CPU to others.
     pub stolen: usize,
-    /// Did every thread run where it was pinned, as `getcpu` reported after every
-    /// batch? Some systems ignore affinity.
+    /// Did every thread run where it was pinned, according to `getcpu` after every batch? Some
+    /// systems ignore affinity.
     pub was_in_place: bool,
-    /// The probe cannot be made here, and why, as a full sentence.
+    /// Why the probe cannot be made here, as a full sentence.
     pub unavailable: Option<String>,
 }
 
 impl Batches {
-    /// Of a probe that this machine cannot make.
+    /// The answer to a probe that this machine cannot make.
     #[must_use]
     pub fn unavailable(reason: impl Into<String>) -> Self {
         Self {

@@ -1,10 +1,8 @@
-//! The seam for replays: waiting for a lock for real, by the parameters of an
-//! algorithm.
+//! The seam for replays: really waiting for a lock, by the parameters of an algorithm.
 //!
-//! A waiter's hints are executed by count and may have the length of another
-//! processor's. What it ought to take is said elsewhere
-//! ([`pinwise_spin::lateness`]): a machine only executes, and says what it had to
-//! leave out.
+//! A waiter's hints are executed by count and may have the length of another processor's. The
+//! expected result is computed elsewhere ([`pinwise_spin::lateness`]): a machine only executes, and
+//! says what it had to leave out.
 
 use std::time::Duration;
 
@@ -14,31 +12,29 @@ use pinwise_spin::lateness::{Ending, Seen};
 
 /// A machine that executes ways of waiting for a lock.
 pub trait Replayer: Host {
-    /// Hands a lock from a thread to one that waits for it, item after item,
-    /// until this many went undisturbed or time is over.
+    /// Hands a lock from one thread to a waiting one, item after item, until this many were
+    /// undisturbed or the time is over.
     ///
     /// # Errors
-    /// [`MachineError`] where threads cannot be started or placed, real-time
-    /// priority is not permitted, hints cannot have that length here, or the
-    /// user interrupts.
+    /// [`MachineError`] if threads cannot be started or placed, real-time priority is not
+    /// permitted, hints cannot have that length here, or the user interrupts.
     fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError>;
 
     /// Lets threads contend for a lock.
     ///
     /// # Errors
-    /// As [`Replayer::hand_over`]; and where code is not executed (a simulated
-    /// machine).
+    /// As [`Replayer::hand_over`], or if code is not executed (a simulated machine).
     fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError>;
 }
 
 /// How a waiter waits.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiter<'a> {
-    /// Its hints and looks.
+    /// Its hints and polls.
     pub wait: &'a Wait,
-    /// What follows.
+    /// What follows the hints.
     pub ending: Ending,
-    /// What a hint takes, ns; `None`: what it takes here.
+    /// Length of a hint, ns; `None`: as on this machine.
     pub hint_ns: Option<f64>,
 }
 
@@ -53,99 +49,99 @@ pub struct HandOverOrder<'a> {
     pub waiter_cpu: usize,
     /// How long the lock is held for an item, by the clock.
     pub hold: Duration,
-    /// How long after that began the waiter comes, by the clock.
+    /// From the start of holding until the waiter comes, by the clock.
     pub delay: Duration,
-    /// Good items wanted.
+    /// Number of good items wanted.
     pub items: usize,
-    /// For how long at most.
+    /// The longest time to spend.
     pub limit: Duration,
-    /// At real-time priority, so that other programs disturb less.
+    /// Run at real-time priority, so that other programs disturb less.
     pub is_realtime: bool,
 }
 
-/// An item that went undisturbed.
+/// An undisturbed item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HandOver {
-    /// From the holder's taking the lock until the waiter has it, ns.
+    /// From the holder taking the lock until the waiter has it, ns.
     pub item_ns: f64,
     /// From the release until the waiter has it, ns.
     pub late_ns: f64,
-    /// How the waiter learnt of it.
+    /// How the waiter noticed the release.
     pub seen: Seen,
-    /// Hints that it executed.
+    /// Number of executed hints.
     pub hints: u64,
     /// CPU time of its wait, ns.
     pub cpu_ns: f64,
 }
 
-/// What a hint was made of.
+/// How a hint was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HintMade {
     /// The processor's own.
     Own,
-    /// The processor's own and additions.
+    /// The processor's own plus additions.
     Stretched,
-    /// Additions alone.
+    /// Additions only.
     Shortened,
 }
 
 /// The hints of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HintFound {
-    /// What they were made of.
+    /// How they were made.
     pub made: HintMade,
-    /// What one took right before the waits, ns, interrupts counted in.
+    /// Length of one right before the waits, ns, including interrupts.
     pub before_ns: f64,
-    /// What one really took, ns: in the waits themselves, or where these are too
-    /// short right after them.
+    /// What one really took, ns: in the waits themselves, or right after them if they are too
+    /// short.
     pub achieved_ns: f64,
 }
 
-/// What came of handing over.
+/// The result of handing over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandedOver {
     /// Good items, in order.
     pub items: Vec<HandOver>,
-    /// Items left out because the waiter was pushed off its CPU.
+    /// Items left out because the waiter was preempted.
     pub switched: usize,
-    /// Items left out because something else took time from a thread: the
-    /// hypervisor, an interrupt, a release or a coming that was late.
+    /// Items left out because something else took time from a thread: the hypervisor, an interrupt,
+    /// a late release or arrival.
     pub stopped: usize,
-    /// Its hints; `None` where not even one item was begun.
+    /// Its hints; `None` if not even one item was begun.
     pub hint: Option<HintFound>,
-    /// A `sched_yield` on the waiter's CPU, ns, where the waiter ends with them.
+    /// A `sched_yield` on the waiter's CPU, ns, if the waiter ends with them.
     pub yield_ns: Option<f64>,
 }
 
-/// Threads that take a lock again and again.
+/// Threads that take a lock repeatedly.
 #[derive(Debug, Clone)]
 pub struct ContendOrder<'a> {
     /// How the lock is waited for.
     pub waiter: Waiter<'a>,
     /// Where each thread runs; several may share a CPU.
     pub cpus: Vec<usize>,
-    /// Core cycles of work under the lock, 512 at most.
+    /// Core cycles of work under the lock, up to 512.
     pub section_cycles: u32,
-    /// For how long.
+    /// How long.
     pub time: Duration,
 }
 
-/// What a thread did that contended.
+/// What a contending thread did.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Contender {
-    /// Times it had the lock.
+    /// How often it had the lock.
     pub operations: u64,
     /// CPU time, ns.
     pub cpu_ns: f64,
-    /// Hints that it executed.
+    /// Number of executed hints.
     pub hints: u64,
     /// Times it was parked.
     pub parks: u64,
-    /// The longest it waited for the lock, ns.
+    /// The longest wait for the lock, ns.
     pub longest_ns: f64,
 }
 
-/// What came of contending.
+/// The result of contending.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contended {
     /// All threads.

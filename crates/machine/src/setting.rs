@@ -1,29 +1,28 @@
-//! What is set while a command runs, and only then.
+//! Settings in force only while a command runs.
 
 use pinwise_placement::{CpuLimit, InterruptCpus};
 use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, SchedulingPolicy};
 
-/// What is set while a command runs, and only then.
+/// A setting in force only while a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunSetting {
     /// These CPUs of the host are switched off.
     Offline(CpuSet),
-    /// Interrupts are taken by these CPUs, and queues of network interfaces have
-    /// them.
+    /// Interrupts and network queues use these CPUs.
     Interrupts(InterruptCpus),
-    /// The command runs in a cgroup of its own.
+    /// The command runs in its own cgroup.
     Group(OwnGroup),
     /// Another command runs meanwhile.
     Companion(Companion),
-    /// The scheduler treats the command so.
+    /// The scheduling policy of the command.
     Policy(SchedulingPolicy),
-    /// The command has this niceness, -20 to 19.
+    /// The niceness of the command, -20 to 19.
     Nice(i32),
 }
 
 impl RunSetting {
-    /// What it does, as in "the kernel refuses …".
+    /// Its effect, as in "the kernel refuses …".
     #[must_use]
     pub fn action(&self) -> String {
         match self {
@@ -36,7 +35,7 @@ impl RunSetting {
         }
     }
 
-    /// The cgroup that it gives the command.
+    /// Its cgroup for the command, if any.
     #[must_use]
     pub const fn group(&self) -> Option<&OwnGroup> {
         match self {
@@ -45,7 +44,7 @@ impl RunSetting {
         }
     }
 
-    /// Is it a change of the host, or a cgroup, that has to be undone?
+    /// Is it a change of the host or a cgroup, which must be undone?
     #[must_use]
     pub const fn needs_ledger(&self) -> bool {
         match self {
@@ -55,26 +54,26 @@ impl RunSetting {
     }
 }
 
-/// A command that is kept running beside another.
+/// A command that keeps running during another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Companion {
     /// Its name.
     pub name: String,
     /// What runs.
     pub command: Command,
-    /// Succeeds once it is ready; `None`: it is as soon as it was started.
+    /// Succeeds once it is ready; `None`: ready at once.
     pub ready: Option<Command>,
 }
 
-/// A cgroup of a command's own. Without a limit and without CPUs, it only gives the
-/// command the same path as arms that have one.
+/// A command's own cgroup. Without a limit and without CPUs, it only gives the command the same
+/// start as arms that have one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnGroup {
     /// Its limit on CPU time.
     pub limit: Option<CpuLimit>,
-    /// The CPUs of a cpuset of its own.
+    /// The CPUs of its own cpuset.
     pub cpus: Option<CpuSet>,
-    /// Does the scheduler put no thread of others on them and move none between them?
+    /// Is the scheduler kept from placing other threads on them and moving any between them?
     /// Version 2 of cgroups can do that.
     pub is_isolated: bool,
 }

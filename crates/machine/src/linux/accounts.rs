@@ -1,4 +1,4 @@
-//! Users and groups by their numbers, wherever the system keeps them.
+//! Users and groups by number, wherever the system keeps them.
 
 #![expect(unsafe_code, reason = "the system's lists have no safe form")]
 
@@ -23,8 +23,8 @@ pub fn group_id(name: &str) -> Option<u32> {
     let mut entry = MaybeUninit::<libc::group>::zeroed();
     let mut found = std::ptr::null_mut();
     let mut buffer = vec![0 as libc::c_char; LONGEST_ENTRY];
-    // SAFETY: all pointers are valid for the call, the buffer is as long as
-    // said; the entry is read only where the call says that it found one.
+    // SAFETY: all pointers are valid for the call, the buffer is as long as said; the entry is read
+    // only if the call says that it found one.
     unsafe {
         let result = libc::getgrnam_r(
             name.as_ptr(),

@@ -1,9 +1,8 @@
 //! Fills a [`Capture`] from a running system or from a folder that holds a
 //! copy of its `/sys` and `/proc`.
 //!
-//! Only known paths are opened, none deeper than the kernel's own; links that
-//! loop, pipes and devices in a folder given by the user are passed over. No
-//! file is read beyond 64 KiB.
+//! Only known paths are opened, none deeper than the kernel's own; in a folder that the user gives,
+//! looping links, pipes and devices are skipped. At most 64 KiB of a file are read.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -14,7 +13,7 @@ use super::{hypervisor, sys};
 use pinwise_topology::devices::{self, CLASS_DIRS, DEVICE_FILES, NVIDIA_DIR, PCI_DIR};
 use pinwise_topology::{Capture, Mount, Topology, wanted_cgroup_files};
 
-/// How many folders may stand around a captured system.
+/// How many folders may enclose a captured system.
 const DEEPEST_ROOT: usize = 4;
 /// Longest file read.
 const LONGEST: u64 = 64 * 1024;
@@ -74,7 +73,7 @@ const CACHE_FILES: [&str; 6] = [
     "shared_cpu_list",
 ];
 
-/// Why a folder holds no machine.
+/// Why a folder does not contain a machine.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {reason}")]
 pub struct CaptureReadError {
@@ -84,11 +83,11 @@ pub struct CaptureReadError {
     pub reason: String,
 }
 
-/// Captures the system at hand, with what only a running process knows:
-/// its affinity mask, the architecture, the hypervisor's signature.
+/// Captures this system, including what only a running process knows: its affinity mask, the
+/// architecture, the hypervisor's signature.
 ///
 /// # Errors
-/// [`CaptureReadError`] where not even the affinity mask can be read.
+/// [`CaptureReadError`] if not even the affinity mask can be read.
 pub fn capture_host() -> Result<Capture, CaptureReadError> {
     let mut reader = Reader::of_host();
     reader.read_devices();
@@ -100,23 +99,23 @@ pub(super) fn capture_cpus() -> Result<Capture, CaptureReadError> {
     Reader::of_host().finish()
 }
 
-/// Captures the devices of the system at hand, and nothing else.
+/// Captures only the devices of this system.
 pub(super) fn capture_devices() -> Capture {
     let mut reader = Reader::of_host();
     reader.read_devices();
     reader.capture
 }
 
-/// Where distributions keep the list of PCI ids.
+/// Where distributions install the list of PCI ids.
 const PCI_IDS: [&str; 2] = ["/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"];
 
-/// Names the models of a machine's devices where this system has a list of them.
+/// Names the models of a machine's devices if this system has a list of them.
 pub fn name_models(topology: &mut Topology) {
     if topology.devices.is_empty() {
         return;
     }
     if let Some(list) = PCI_IDS.iter().find_map(|path| open_file(Path::new(path))) {
-        // What cannot be read stays a number.
+        // Unknown ids stay numbers.
         let _ = topology.name_models(list);
     }
 }
@@ -125,7 +124,7 @@ pub fn name_models(topology: &mut Topology) {
 /// `fsroot`, or in its only subfolder.
 ///
 /// # Errors
-/// [`CaptureReadError`] where no such folder.
+/// [`CaptureReadError`] if there is no such folder.
 pub fn capture_folder(folder: &Path) -> Result<Capture, CaptureReadError> {
     let root = find_root(folder).ok_or_else(|| CaptureReadError {
         path: folder.display().to_string(),
@@ -144,8 +143,7 @@ pub fn capture_folder(folder: &Path) -> Result<Capture, CaptureReadError> {
     Ok(reader.capture)
 }
 
-/// The folder itself, its `fsroot` (as hwloc's archives have it), or the same
-/// of its only subfolder.
+/// The folder itself, its `fsroot` (as in hwloc's archives), or the same of its only subfolder.
 fn find_root(folder: &Path) -> Option<PathBuf> {
     let mut folder = folder.to_owned();
     for _ in 0..DEEPEST_ROOT {
@@ -177,7 +175,7 @@ impl Reader {
         }
     }
 
-    /// Reads the rest of the system at hand.
+    /// Reads the rest of this system.
     fn finish(mut self) -> Result<Capture, CaptureReadError> {
         let affinity = sys::affinity().map_err(|error| CaptureReadError {
             path: "sched_getaffinity".to_owned(),
@@ -195,7 +193,7 @@ impl Reader {
         Ok(capture)
     }
 
-    /// Everything but devices.
+    /// Everything except devices.
     fn read_machine(&mut self) {
         for file in FILES {
             self.read(file);
@@ -209,8 +207,8 @@ impl Reader {
         }
     }
 
-    /// Folders of devices are reached by links, which say where a device is: they
-    /// are kept as they are.
+    /// Folders of devices are reached by links, which say where a device is: the links are
+    /// captured.
     fn read_devices(&mut self) {
         self.read_folders(NVIDIA_DIR, &["information"]);
         for address in names(&self.root.join(PCI_DIR)) {
@@ -235,7 +233,7 @@ impl Reader {
         }
     }
 
-    /// Keeps where a link leads to; false where there is none.
+    /// Captures the target of a link; false if there is none.
     fn read_link(&mut self, path: &str, link: &str) -> bool {
         let target = std::fs::read_link(self.root.join(link));
         let Some(target) = target
@@ -289,9 +287,8 @@ impl Reader {
         }
     }
 
-    /// Reads a file unless the same fact is already there in a better form:
-    /// the new name before the old, the mask (which all kernels have) before
-    /// the list.
+    /// Reads a file unless the fact is already known from a better one: new names come before old,
+    /// masks (which all kernels have) before lists.
     fn read_wanted(&mut self, dir: &str, file: &str) {
         let better: &[&str] = match file {
             "topology/core_cpus_list" | "topology/thread_siblings" => &["topology/core_cpus"],
@@ -328,9 +325,8 @@ impl Reader {
     }
 }
 
-/// What of a file says something of the CPUs. Captures are passed on: other
-/// mounts would reveal network shares and homes, drivers serial numbers, and the
-/// rest of `meminfo` differs from one moment to the next.
+/// The CPU-related part of a file. Captures are shared: other mounts would reveal network shares
+/// and homes, drivers serial numbers, and the rest of `meminfo` changes all the time.
 fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
     let is_wanted: fn(&str) -> bool = if path == "proc/mounts" {
         |line| {
@@ -351,19 +347,18 @@ fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Content of a regular file, at most [`LONGEST`] bytes; opened so that a
-/// pipe cannot block.
+/// Content of a regular file, up to [`LONGEST`] bytes; opened so that a pipe cannot block.
 pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
     read_at_most(path, LONGEST)
 }
 
-/// The same as text, without the space around it.
+/// The same as text, trimmed.
 pub(super) fn read_text(path: &Path) -> Option<String> {
     let content = read_file(path)?;
     Some(String::from_utf8_lossy(&content).trim().to_owned())
 }
 
-/// A regular file, opened without waiting for what is none.
+/// Opens a regular file, without blocking on a pipe or device.
 fn open_file(path: &Path) -> Option<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -380,13 +375,13 @@ fn read_at_most(path: &Path, longest: u64) -> Option<Vec<u8>> {
     Some(content)
 }
 
-/// The file systems of cgroups that are mounted.
+/// The mounted cgroup file systems.
 pub(super) fn mounts() -> Vec<Mount> {
     let table = read_file(Path::new("/proc/mounts")).unwrap_or_default();
     pinwise_topology::mounts(&String::from_utf8_lossy(&table)).collect()
 }
 
-/// Names in a folder; none where it cannot be listed.
+/// Names in a folder; empty if it cannot be listed.
 pub(super) fn names(folder: &Path) -> Vec<String> {
     #[expect(
         clippy::disallowed_methods,

@@ -1,8 +1,8 @@
-//! Commands that are kept running beside a measured one.
+//! Commands that keep running during a measured one.
 //!
-//! Its processes must not be taken for those of the measured command. So a companion
-//! is a subreaper itself: what it leaves behind stays below it. It carries a mark of its
-//! own below this machine's, by which it is ended, by the guardian as well.
+//! A companion's processes must not be taken for those of the measured command. So it is a
+//! subreaper itself, and its orphans stay below it. It carries its own mark below this machine's
+//! mark; pinwise and the guardian end it by that mark.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use super::guardian::{self, MARK};
 use super::{LinuxMachine, Role, sys, tree};
 use crate::{CommandRunner, Companion, Host, MachineError, RunSetting};
 
-/// It has to be ready within this time …
+/// It must be ready within this time …
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// … and is asked so often.
+/// … at this interval.
 const ASKED_EVERY: Duration = Duration::from_millis(50);
-/// What is asked to end may take so long for it: a scheduler unloads itself.
+/// Time to end after SIGTERM: a scheduler unloads itself.
 const GRACE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A companion that was started.
+/// A running companion.
 #[derive(Debug)]
 pub(super) struct RunningCompanion {
     pid: libc::pid_t,
@@ -27,8 +27,8 @@ pub(super) struct RunningCompanion {
 }
 
 impl LinuxMachine {
-    /// Starts the companions of a run, one after the other, and waits until each is
-    /// ready. Whether or not it succeeds, [`Self::end_companions`] ends them.
+    /// Starts the companions of a run, one after the other, and waits until each is ready.
+    /// [`Self::end_companions`] ends them even after a failure.
     pub(super) fn start_companions(&mut self, settings: &[RunSetting]) -> Result<(), MachineError> {
         for setting in settings {
             if let RunSetting::Companion(companion) = setting {
@@ -79,8 +79,8 @@ impl LinuxMachine {
         }
     }
 
-    /// Ends all companions with everything that they started. Returns the name of one
-    /// that had ended by itself.
+    /// Ends all companions with everything they started. Returns the name of one that had ended
+    /// early.
     pub(super) fn end_companions(&mut self) -> Option<String> {
         let mut ended = None;
         self.reap_spared();
@@ -115,7 +115,7 @@ impl LinuxMachine {
         }
     }
 
-    /// Takes whoever has ended while no command runs.
+    /// Reaps processes that end while no command runs.
     fn reap_spared(&mut self) {
         while let Ok(Some(reaped)) = sys::reap() {
             self.left.remove(&reaped.pid);

@@ -1,14 +1,12 @@
 //! Kernel counters of a whole process tree, where permitted and cheap.
 //!
-//! Each counter is opened once on pinwise itself, switched off, to be
-//! inherited: a child's copy switches on when the child executes, its
-//! children inherit it, and every ended process adds to the total that pinwise
-//! reads. Nothing is opened or attached per run.
+//! Each counter is opened once on pinwise itself, disabled and inheritable: a child's copy switches
+//! on when the child executes, its children inherit it, and every ended process adds to the total
+//! that pinwise reads. Nothing is opened or attached per run.
 //!
-//! Hardware counters of a task cost up to half a millisecond per context
-//! switch in virtual machines (measured: 63, 235 and 518 µs for 1, 2 and 4
-//! counters). They are probed first and left alone unless cheap or asked for.
-//! Even the cheapest counter costs 15 to 30 µs per process, for which the
+//! Hardware counters of a task cost up to half a millisecond per context switch in virtual machines
+//! (measured: 63, 235 and 518 µs for 1, 2 and 4 counters). They are probed first and used only if
+//! cheap or requested. Even the cheapest counter costs 15 to 30 µs per process, for which the
 //! kernel makes a copy: commands shorter than [`SHORT`] are not counted.
 
 #![expect(unsafe_code, reason = "perf_event_open and fork have no safe form")]
@@ -47,13 +45,12 @@ pub(super) struct Counters {
     migrations: Option<OwnedFd>,
     cycles: Option<OwnedFd>,
     instructions: Option<OwnedFd>,
-    /// Asked for, whatever they cost.
+    /// Requested, whatever they cost.
     are_wanted: bool,
 }
 
 impl Counters {
-    /// Opens what is permitted; hardware counters only if cheap, or if
-    /// `insist`.
+    /// Opens the permitted counters; hardware counters only if cheap or if `insist`.
     pub(super) fn open(insist: bool) -> Self {
         let mut counters = Self {
             migrations: open(Counted::Migrations).ok(),
@@ -68,15 +65,15 @@ impl Counters {
         counters
     }
 
-    /// Stops counting, unless it was asked for.
+    /// Stops counting, unless requested.
     pub(super) fn give_up(&mut self) {
         if !self.are_wanted {
             *self = Self::default();
         }
     }
 
-    /// Closes all counters, so that what is started from now on has none;
-    /// returns which there were.
+    /// Closes all counters, so that commands started from now on have none; returns which were
+    /// open.
     pub(super) fn set_aside(&mut self) -> Vec<Counted> {
         let taken = [
             (Counted::Migrations, self.migrations.take()),
@@ -107,8 +104,7 @@ impl Counters {
         }
     }
 
-    /// Do context switches with the hardware counters on take about as long
-    /// as without?
+    /// Do context switches take about the same time with the hardware counters on?
     fn are_cheap(&self) -> bool {
         let hardware: Vec<&OwnedFd> = self.cycles.iter().chain(&self.instructions).collect();
         let Ok(without) = time_switches() else {
@@ -121,8 +117,8 @@ impl Counters {
     }
 }
 
-/// Why what needs no hardware cannot be counted, which is tried: settings do not know
-/// of filters. `None` where it can.
+/// Why software events cannot be counted; `None` if they can. It is tried, because settings do not
+/// reveal seccomp filters.
 #[must_use]
 pub fn perf_refusal() -> Option<Refusal> {
     let error = open(Counted::Migrations).err()?;
@@ -132,7 +128,7 @@ pub fn perf_refusal() -> Option<Refusal> {
 fn open(counted: Counted) -> io::Result<OwnedFd> {
     match (open_as(counted, false), counted) {
         (Ok(fd), _) => Ok(fd),
-        // Without the kernel this counter reads 0 for ever: not available.
+        // Without kernel counting this one always reads 0: not available.
         (Err(error), Counted::Migrations) => Err(error),
         (Err(_), _) => open_as(counted, true),
     }

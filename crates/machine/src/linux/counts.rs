@@ -1,4 +1,4 @@
-//! What the system counts of interrupts, softirqs and stolen time, CPU by CPU.
+//! The system's counts of interrupts, softirqs and stolen time, per CPU.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::jitter::Counted;
 use pinwise_sched::jitter::{Cause, CounterFile};
 use pinwise_topology::interrupts::{self, Line};
 
-/// One look at all counters.
+/// A snapshot of all counters.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     interrupts: Vec<Line>,
@@ -37,18 +37,18 @@ impl Counts {
         }
     }
 
-    /// Interrupts of a CPU since an earlier look.
+    /// Interrupts of a CPU since an earlier snapshot.
     pub(super) fn interrupts_since(&self, before: &Self, cpu: usize) -> Vec<Counted> {
         since(&self.interrupts, &before.interrupts, cpu)
     }
 
-    /// Softirqs of a CPU since an earlier look.
+    /// Softirqs of a CPU since an earlier snapshot.
     pub(super) fn softirqs_since(&self, before: &Self, cpu: usize) -> Vec<Counted> {
         since(&self.softirqs, &before.softirqs, cpu)
     }
 
-    /// How often this came to all CPUs since an earlier look; `None` where the kernel
-    /// does not count it.
+    /// How often this happened on all CPUs since an earlier snapshot; `None` if the kernel does not
+    /// count it.
     pub(super) fn of_since(&self, before: &Self, cause: &Cause) -> Option<u64> {
         let (file, label) = cause.counter()?;
         let total = |counts: &Self| -> Option<u64> {
@@ -62,14 +62,14 @@ impl Counts {
         Some(total(self)?.saturating_sub(total(before)?))
     }
 
-    /// Stolen time of a CPU since an earlier look.
+    /// Stolen time of a CPU since an earlier snapshot.
     pub(super) fn steal_since(&self, before: &Self, cpu: usize) -> Option<Duration> {
         let now = self.steal.get(&cpu)?;
         Some(now.saturating_sub(*before.steal.get(&cpu)?))
     }
 }
 
-/// A file of the kernel's; nothing where it cannot be read.
+/// A file of the kernel; empty if it cannot be read.
 fn text(path: &str) -> String {
     let file = Watched::open(Path::new(path));
     file.and_then(|mut file| file.read().map(str::to_owned))

@@ -1,9 +1,8 @@
-//! Processes beside pinwise that clean up when it has ended, however it ended.
+//! Processes that outlive pinwise and clean up, however it ended.
 //!
-//! Such a process sleeps on a pipe that only pinwise holds open: SIGKILL closes
-//! it, too. It is nobody's child, so that it outlives pinwise and is not taken
-//! for a process of a command; it ignores the signals by which terminals and
-//! users end programs, and holds nothing of pinwise's open.
+//! Such a process sleeps on a pipe that only pinwise holds open: SIGKILL closes it, too. It has no
+//! living parent, so it outlives pinwise and is not mistaken for a process of a command. It ignores
+//! the signals by which terminals and users end programs, and keeps none of pinwise's files open.
 
 #![expect(unsafe_code, reason = "fork has no safe form")]
 
@@ -17,13 +16,13 @@ use std::path::Path;
 use super::capture::read_file;
 use super::sys;
 
-/// What they are called.
+/// Their names.
 pub(super) const GUARD: &CStr = c"pinwise-guard";
 pub(super) const LEDGER: &CStr = c"pinwise-ledger";
 pub(super) const DRAIN: &CStr = c"pinwise-drain";
 
-/// Is a process one of these? One that is started late is given to pinwise, as orphans of
-/// a command are.
+/// Is a process one of these? One that starts late becomes pinwise's child, like orphans of a
+/// command.
 pub(super) fn is_one(pid: libc::pid_t) -> bool {
     let name = read_file(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
     let name = name.trim_ascii_end();
@@ -32,15 +31,14 @@ pub(super) fn is_one(pid: libc::pid_t) -> bool {
         .any(|one| one.to_bytes() == name)
 }
 
-/// Starts such a process: `life` is what it does, and standard input its end of
-/// the pipe. Closing what is returned, by any means, ends that input. `held`: a
-/// file whose lock it keeps as long as it lives.
+/// Starts such a process: it runs `life`, with the read end of the pipe as standard input. Closing
+/// the returned end, by any means, ends that input. `held`: a file whose lock it keeps while it
+/// lives.
 ///
-/// Call while this process has a single thread, and before it becomes the
-/// parent of orphans.
+/// Call while this process has a single thread, and before it becomes the parent of orphans.
 ///
 /// # Errors
-/// Where the system has no pipe or process for it.
+/// If the system has no pipe or process for it.
 pub(super) fn start(
     name: &'static CStr,
     held: Option<&File>,
@@ -52,7 +50,7 @@ pub(super) fn start(
     unsafe {
         let middle = sys::check(libc::fork())?;
         if middle == 0 {
-            // Before the other is there: it never has another name.
+            // Set before the fork, so that the daemon never has another name.
             libc::prctl(libc::PR_SET_NAME, name.as_ptr(), 0, 0, 0);
             match libc::fork() {
                 0 => {
@@ -73,8 +71,8 @@ pub(super) fn start(
     Ok(write)
 }
 
-/// Holds nothing of pinwise's but the pipe, as standard input, and what is to be
-/// held: a reader of pinwise's output must not wait for this process.
+/// Keeps only the pipe, as standard input, and the held file: a reader of pinwise's output must not
+/// wait for this process.
 fn stand_aside(death_pipe: &OwnedFd, held: Option<&File>) {
     // SAFETY: plain integers, and a name that is NUL-terminated; descriptors
     // closed here are copies that only this process holds.
@@ -84,7 +82,7 @@ fn stand_aside(death_pipe: &OwnedFd, held: Option<&File>) {
             libc::signal(signal, libc::SIG_IGN);
         }
         let held = held.map_or(death_pipe.as_raw_fd(), AsRawFd::as_raw_fd);
-        // Out of the way of the numbers that they get.
+        // Moves it out of the range of standard descriptors.
         let death_pipe = libc::fcntl(death_pipe.as_raw_fd(), libc::F_DUPFD, 3);
         let held = libc::fcntl(held, libc::F_DUPFD, 3);
         libc::dup2(death_pipe, 0);
@@ -93,7 +91,7 @@ fn stand_aside(death_pipe: &OwnedFd, held: Option<&File>) {
     }
 }
 
-/// Reads what is held to its end, and throws it away.
+/// Reads the held file to its end and discards it.
 pub(super) fn empty_held() {
     let mut bytes = [0u8; 4096];
     loop {
@@ -116,7 +114,7 @@ pub(super) fn empty_held() {
     }
 }
 
-/// Sleeps until the pipe closes; what was written into it.
+/// Sleeps until the pipe closes; returns what was written to it.
 pub(super) fn sleep() -> Vec<u8> {
     let mut received = Vec::new();
     let mut bytes = [0u8; 64];
@@ -132,10 +130,10 @@ pub(super) fn sleep() -> Vec<u8> {
     }
 }
 
-/// Sleeps until the pipe closes, and hands on each whole line that is written
-/// into it. One that was cut off is none.
+/// Passes on each whole line written to the pipe until it closes. An incomplete last line is
+/// dropped.
 pub(super) fn listen(mut take: impl FnMut(&str)) {
-    // SAFETY: standard input is the pipe, and nobody else here reads or closes it.
+    // SAFETY: standard input is the pipe, and nothing else here reads or closes it.
     let mut pipe = BufReader::new(unsafe { File::from_raw_fd(0) });
     let mut line = Vec::new();
     while pipe.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {

@@ -1,11 +1,10 @@
-//! `pinwise run` with a bound placement: the command takes this process's place
-//! as without, and a process beside it binds its threads.
+//! `pinwise run` with a bound placement: the command replaces this process as usual, and a process
+//! beside it binds its threads.
 //!
-//! So process id, parent, terminal, job control, signals and exit status are the
-//! command's own, and who kills the process beside it ends the binding and
-//! nothing else. It is no child of the command, sleeps while no thread begins
-//! or ends, and ends with the last thread of the tree, or when the settling
-//! time is over.
+//! So process id, parent, terminal, job control, signals and exit status are the command's own;
+//! killing the binder ends the binding and nothing else. The binder is no child of the command,
+//! sleeps while no thread begins or ends, and ends with the last thread of the tree or after the
+//! settling time.
 
 #![expect(unsafe_code, reason = "fork has no safe form")]
 
@@ -24,7 +23,7 @@ use pinwise_placement::MemoryBinding;
 use pinwise_topology::CpuSet;
 use pinwise_workload::Command;
 
-/// Where a command runs whose threads are bound.
+/// The CPUs and binding of a command that is executed.
 #[derive(Debug, Clone, Copy)]
 pub struct BoundPlace<'a> {
     /// All its CPUs.
@@ -37,10 +36,10 @@ pub struct BoundPlace<'a> {
     pub variables: &'a [(String, String)],
 }
 
-/// Replaces this process by a command and binds its threads, from a process
-/// beside it. That calls `on_coverage` when the command has ended, before anybody who
-/// waits for it learns so, unless the settling time was over before. `granted`:
-/// as for [`execute`](super::execute). Returns only errors.
+/// Replaces this process by a command and binds its threads, from a process beside it. The latter
+/// calls `on_coverage` when the command has ended, before anyone waiting for it learns so, unless
+/// the settling time ended earlier. `granted`: as for [`execute`](super::execute). Returns only
+/// errors.
 ///
 /// # Errors
 /// [`MachineError`] says what the kernel refused.
@@ -66,7 +65,7 @@ pub fn execute_bound(
     }
 }
 
-/// Everything before the command takes this process's place.
+/// Everything before the command replaces this process.
 fn prepare(
     command: &Command,
     place: &BoundPlace<'_>,
@@ -75,7 +74,7 @@ fn prepare(
 ) -> Result<CString, MachineError> {
     let program = locate(None, command, &search_path())?;
     refusal::check_program(&program, command)?;
-    // Before this process is placed: the one beside it must not be.
+    // Before this process is placed, so that the binder is not placed with it.
     match start_binder(place.binding, on_coverage) {
         Ok(()) => {}
         Err(NotStarted::Refused(error)) => return Err(refusal::explain_refusal(&error, command)),
@@ -90,7 +89,7 @@ fn prepare(
     Ok(program)
 }
 
-/// Why nobody binds.
+/// Why the binder did not start.
 enum NotStarted {
     /// It may not trace this process.
     Refused(io::Error),
@@ -103,7 +102,7 @@ impl From<io::Error> for NotStarted {
     }
 }
 
-/// Starts the process beside this one and waits until it traces it.
+/// Starts the binder and waits until it traces this process.
 fn start_binder(binding: &Binding, on_coverage: impl FnOnce(&Coverage)) -> Result<(), NotStarted> {
     let (read, write) = sys::pipe(0)?;
     calls::permit_tracer(true);
@@ -114,8 +113,7 @@ fn start_binder(binding: &Binding, on_coverage: impl FnOnce(&Coverage)) -> Resul
         let command = libc::getpid();
         let middle = sys::check(libc::fork())?;
         if middle == 0 {
-            // An orphan, so that the command has no child that it did not
-            // start.
+            // Forked twice, so that the command has no child that it did not start.
             if libc::fork() == 0 {
                 drop(read);
                 follow(command, binding, started, write, on_coverage);
@@ -134,7 +132,7 @@ fn start_binder(binding: &Binding, on_coverage: impl FnOnce(&Coverage)) -> Resul
     }
 }
 
-/// The life of the process beside.
+/// The life of the binder.
 fn follow(
     command: libc::pid_t,
     binding: &Binding,
@@ -157,8 +155,7 @@ fn follow(
     unsafe { libc::_exit(0) }
 }
 
-/// Holds nothing of pinwise's but standard error and the descriptor, and gets
-/// none of the terminal's signals.
+/// Keeps only standard error and the descriptor, and gets none of the terminal's signals.
 fn stand_aside(answer: &OwnedFd) {
     // SAFETY: plain integers; the descriptors that are closed are copies which
     // only this process holds.
@@ -171,8 +168,8 @@ fn stand_aside(answer: &OwnedFd) {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
-    // A thread that begins waits for this process, which has a moment's work:
-    // where it is permitted, that does not queue behind busy threads.
+    // A new thread waits for this process, which has only a moment's work: if permitted, real-time
+    // priority saves it from queuing behind busy threads.
     let _ = sys::become_realtime(1);
     calls::silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO]);
     calls::close_others(answer.as_raw_fd());
@@ -182,13 +179,13 @@ fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, on_coverage: impl F
     let mut on_coverage = Some(on_coverage);
     let signals = Signals::take(&[libc::SIGCHLD]).ok();
     loop {
-        // Without a moment to wait for, waiting for threads is all there is.
+        // Without a deadline there is nothing else to wait for.
         let sleeps = binder.wake() == Duration::MAX || signals.is_none();
         match binder.step(sleeps) {
             Err(_) => return report_once(&binder, &mut on_coverage),
             Ok(Next::Stop(_)) => {}
             Ok(Next::End(pid)) => {
-                // Who waits for the command learns of its end when it is taken.
+                // Whoever waits for the command learns of its end when it is reaped.
                 if pid == command {
                     report_once(&binder, &mut on_coverage);
                 }
@@ -205,8 +202,7 @@ fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, on_coverage: impl F
     }
 }
 
-/// Reports once what became of the threads, and then holds nobody's standard
-/// error open.
+/// Reports the coverage once, and then closes standard error, which others may wait for.
 fn report_once(binder: &Binder, on_coverage: &mut Option<impl FnOnce(&Coverage)>) {
     let Some(on_coverage) = on_coverage.take() else {
         return;

@@ -5,9 +5,9 @@
     reason = "signals and limits have no safe form; each block says why it is sound"
 )]
 
-/// A file that reaches `ulimit -f` would end pinwise by SIGXFSZ; now the write fails
-/// and is reported, as on a full disk. A handler does it, since commands would inherit
-/// an ignored signal; one that is ignored already stays so.
+/// A file that reaches `ulimit -f` would end pinwise by SIGXFSZ; with this the write fails and is
+/// reported, as on a full disk. A handler is needed, since commands would inherit an ignored
+/// signal; an already ignored one stays so.
 pub fn fail_writes_beyond_file_limit() {
     extern "C" fn do_nothing(_: libc::c_int) {}
     let handler: extern "C" fn(libc::c_int) = do_nothing;
@@ -19,8 +19,7 @@ pub fn fail_writes_beyond_file_limit() {
     }
 }
 
-/// No file can be written any more, as on a full disk: for tests of what happens
-/// then.
+/// Makes all writes to files fail, as on a full disk, for tests.
 #[cfg(debug_assertions)]
 pub(super) fn forbid_files_to_grow() {
     let none = libc::rlimit {

@@ -20,13 +20,13 @@ use super::{daemon, sys};
 pub(super) const MARK: &str = "PINWISE_RUN";
 /// Names of processes that clean up after a pinwise.
 const GUARDIANS: [&[u8]; 2] = [b"pinwise-guard", b"pinwise-ledger"];
-/// How often the marked processes are looked for until none is left.
+/// How many sweeps for marked processes are made until none is left.
 const SWEEPS: usize = 50;
 
-/// Longest mark that is carried on: that of a few runs within each other.
+/// Longest inherited mark: that of a few nested runs.
 const LONGEST_MARK: usize = 120;
 
-/// The guardian as pinwise sees it.
+/// pinwise's handle of the guardian.
 pub(super) struct Guardian {
     slot: *const AtomicI32,
     /// Closing this end, by any means, wakes the guardian.
@@ -50,29 +50,29 @@ impl Guardian {
         })
     }
 
-    /// Where the process group of the running command stands; 0 for none.
+    /// Holds the process group of the running command; 0 for none.
     pub(super) const fn slot(&self) -> &AtomicI32 {
         // SAFETY: the mapping lives until this process ends and holds an
         // AtomicI32 that was zeroed, a valid value.
         unsafe { &*self.slot }
     }
 
-    /// There is nobody to end any more.
+    /// The command has ended: nothing is left to kill.
     pub(super) fn command_ended(&self) {
         self.slot().store(0, Ordering::SeqCst);
     }
 }
 
 impl Drop for Guardian {
-    /// All is well: the guardian may go without looking.
+    /// Everything is done: the guardian ends without a check.
     fn drop(&mut self) {
         self.slot().store(-1, Ordering::SeqCst);
         self.death_pipe = None;
     }
 }
 
-/// The mark of this machine's commands. Where pinwise itself is a command of
-/// one, as on a node of a fleet, its own commands are that one's, too.
+/// The mark of this machine's commands. If pinwise itself runs under another one, as on a node of a
+/// fleet, that one's mark applies to its commands, too.
 pub(super) fn own_mark() -> String {
     let own = format!("{:016x}", sys::random_u64());
     let outer = super::whole_environment().find(|(name, _)| name == MARK);
@@ -120,7 +120,7 @@ fn guard(slot: &AtomicI32, mark: &str) {
     }
 }
 
-/// Ends every process that carries the mark, until a sweep finds none.
+/// Kills every process that carries the mark, until a sweep finds none.
 pub(super) fn end_marked(mark: &str) {
     for _ in 0..SWEEPS {
         let marked = marked_processes(mark);
@@ -141,8 +141,8 @@ fn marked_processes(mark: &str) -> Vec<libc::pid_t> {
             .split(|&byte| byte == 0)
             .any(|entry| is_marked(entry, mark))
     };
-    // Guardians of a pinwise among them have to end what it started, and to
-    // give back what it changed; they go when that is done.
+    // Guardians of an inner pinwise must end what it started and restore what it changed; they then
+    // end themselves.
     let is_guardian = |pid: &libc::pid_t| {
         let name = read_file(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
         GUARDIANS.contains(&name.trim_ascii())
@@ -155,7 +155,7 @@ fn marked_processes(mark: &str) -> Vec<libc::pid_t> {
         .collect()
 }
 
-/// Is this environment entry the mark, or that of a pinwise within the run?
+/// Is this environment entry the mark, or that of a pinwise inside the run?
 fn is_marked(entry: &[u8], mark: &str) -> bool {
     let rest = entry.strip_prefix(mark.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'.')

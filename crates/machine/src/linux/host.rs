@@ -1,7 +1,7 @@
-//! What the host's settings are, for `doctor`.
+//! The host's settings, for `doctor`.
 //!
-//! Reads only; every fact may be missing. The folder to read from is a
-//! parameter, so that tests describe hosts nobody owns.
+//! Only reads; every fact may be missing. The root folder is a parameter, so that tests can
+//! describe hosts that nobody owns.
 
 use std::path::Path;
 
@@ -12,18 +12,18 @@ use super::sys;
 use crate::jitter::Isolation;
 use pinwise_sched::Refusal;
 
-/// Settings and state of a host; `None` where the system does not report it.
+/// Settings and state of a host; `None` if the system does not report them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostFacts {
-    /// Runs as root?
+    /// Does it run as root?
     pub is_root: bool,
     /// `on`, `off`, `notsupported` … of SMT control.
     pub smt_control: Option<String>,
     /// Frequency governors in use, each once.
     pub governors: Vec<String>,
-    /// May the CPUs go beyond their nominal frequency?
+    /// May the CPUs exceed their nominal frequency?
     pub turbo: Option<bool>,
-    /// The chosen word of transparent huge pages.
+    /// The selected mode of transparent huge pages.
     pub huge_pages: Option<String>,
     /// Swap in use, bytes.
     pub swap_used_bytes: Option<u64>,
@@ -33,30 +33,30 @@ pub struct HostFacts {
     pub aslr: Option<u32>,
     /// `kernel.perf_event_paranoid`.
     pub perf_paranoid: Option<i32>,
-    /// Why perf events cannot be opened ([`perf_refusal`](super::perf_refusal), which
-    /// no file says); `None`: they can.
+    /// Why perf events cannot be opened ([`perf_refusal`](super::perf_refusal), which no file
+    /// shows); `None` if they can.
     pub perf_refusal: Option<Refusal>,
     /// Is automatic NUMA balancing on?
     pub numa_balancing: Option<bool>,
     /// Is this a pod of Kubernetes?
     pub is_pod: bool,
-    /// CPUs kept free of other threads, and how far.
+    /// How CPUs are kept free of other threads.
     pub isolation: Isolation,
     /// Names of running programs that move other programs' threads.
     pub tuners: Vec<String>,
-    /// The `sched_ext` scheduler in charge.
+    /// The active `sched_ext` scheduler.
     pub sched_ext: Option<String>,
     /// Thermal throttling events since boot, all CPUs together.
     pub thermal_throttles: Option<u64>,
     /// Is the machine on battery?
     pub on_battery: Option<bool>,
-    /// The clock that times are read from.
+    /// The kernel's clock source.
     pub clock_source: Option<String>,
     /// Share of the last minute in which some task waited for a CPU, from PSI.
     pub cpu_pressure: Option<f64>,
 }
 
-/// Daemons that move threads or memory of others.
+/// Daemons that move the threads or memory of other processes.
 const TUNERS: [&str; 8] = [
     "irqbalance",
     "numad",
@@ -110,7 +110,7 @@ pub fn read_tuners(root: &Path) -> Vec<String> {
     Host { root }.tuners()
 }
 
-/// Does the kernel move pages to who uses them? `None` where it cannot.
+/// Does the kernel move pages to the node that uses them? `None` if it cannot.
 pub(super) fn numa_balancing(root: &Path) -> Option<bool> {
     let mode = Host { root }.number::<u32>("proc/sys/kernel/numa_balancing");
     mode.map(|mode| mode > 0)
@@ -121,7 +121,7 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
-    /// A pod with a cgroup namespace does not see the kubelet's name of its cgroup, and one
+    /// A pod with a cgroup namespace does not show the kubelet's name of its cgroup, and one
     /// without a service account has no folder of secrets.
     fn is_pod(&self) -> bool {
         let cgroups = self.text("proc/self/cgroup").unwrap_or_default();

@@ -1,10 +1,9 @@
-//! Who the hypervisor says it is.
+//! The hypervisor's own name.
 //!
-//! x86 only: leaf `0x4000_0000` of CPUID, which bare metal does not have. A
-//! hypervisor may hide or lie; DMI and `/proc/cpuinfo` are asked as well.
+//! x86 only: leaf `0x4000_0000` of CPUID, which bare metal does not have. A hypervisor may hide or
+//! lie, so DMI and `/proc/cpuinfo` are read as well.
 
-/// The hypervisor's usual short name, `None` on bare metal or where it does
-/// not report it.
+/// The hypervisor's usual short name; `None` on bare metal or if not reported.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn signature() -> Option<String> {
     const HYPERVISOR_BIT: u32 = 1 << 31;

@@ -1,5 +1,4 @@
-//! Which CPUs take the interrupts of devices, and have the queues of network cards,
-//! as `/proc` and `/sys` say.
+//! The CPUs of devices' interrupts and of network queues, from `/proc` and `/sys`.
 
 use std::path::Path;
 
@@ -8,8 +7,8 @@ use pinwise_topology::devices::PCI_DIR;
 use pinwise_topology::interrupts::{Interrupt, Queue, totals};
 use pinwise_topology::{CpuSet, Topology};
 
-/// Fills in the interrupts and queues of this machine's devices. Servers have thousands of
-/// them, whose files take long to read: only who shows them asks.
+/// Adds the interrupts and queues of this machine's devices. Servers have thousands of them, whose
+/// files take long to read: call this only if they are needed.
 pub fn read_interrupts(topology: &mut Topology) {
     read_below(Path::new("/"), topology);
 }
@@ -25,7 +24,7 @@ fn read_below(root: &Path, topology: &mut Topology) {
             .filter_map(|name| name.parse().ok())
             .collect();
         if numbers.is_empty() {
-            // Devices without messages share a line; 0 is none.
+            // Devices without MSI share a line; 0 means none.
             let line = text(format!("{dir}/irq")).and_then(|text| text.parse::<u32>().ok());
             numbers.extend(line.filter(|&number| number != 0));
         }
@@ -38,8 +37,7 @@ fn read_below(root: &Path, topology: &mut Topology) {
             let settable = root.join(&dir).join("smp_affinity_list");
             Some(Interrupt {
                 number,
-                // Whoever is root may open the file all the same; writing then
-                // fails.
+                // Root may open the file anyway; writing then fails.
                 is_managed: std::fs::metadata(settable)
                     .is_ok_and(|file| file.permissions().readonly()),
                 cpus: CpuSet::parse_list(&list).ok()?,
@@ -55,7 +53,7 @@ fn read_below(root: &Path, topology: &mut Topology) {
             queues.filter_map(|name| Queue::from_name(interface, &name))
         });
         let queues = interfaces.filter_map(|queue| {
-            // A card with one queue to send on has the file, but nothing in it.
+            // A card with a single transmit queue has an empty file.
             let mask = text(queue.mask_file())?;
             Some((queue, CpuSet::parse_mask(&mask).ok()?))
         });

@@ -1,6 +1,6 @@
-//! How the kernel was set to keep CPUs free of interrupts and other threads.
+//! How the kernel is configured to keep CPUs free of interrupts and other threads.
 //!
-//! Reads only; the folder to read from is a parameter.
+//! Reads only; the root folder is a parameter.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub fn read_isolation(root: &Path) -> Isolation {
     let rcu_nocbs = match option("rcu_nocbs") {
         Some("all") => list(&format!("{cpu}/possible")),
         Some(cpus) => CpuSet::parse_list(cpus).ok(),
-        // CPUs of nohz_full have it without being named.
+        // CPUs of nohz_full imply it.
         None => None,
     };
     let nohz_full = nohz_full.unwrap_or_default();
@@ -38,8 +38,7 @@ pub fn read_isolation(root: &Path) -> Isolation {
     let mask = text(&format!("{irq}/default_smp_affinity"));
     let workers = text("sys/devices/virtual/workqueue/cpumask");
     let workers = workers.and_then(|mask| CpuSet::parse_mask(&mask).ok());
-    // Kernel threads have the mask of their parent; in a container, another process has
-    // its number.
+    // Kernel threads have their parent's mask; in a container, its number is another process's.
     let parent = text("proc/2/status").filter(|text| text.starts_with("Name:\tkthreadd\n"));
     let threads = parent.and_then(|text| {
         let mut lines = text.lines();

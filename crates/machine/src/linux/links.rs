@@ -1,4 +1,4 @@
-//! Links between GPUs, as `nvidia-smi` and AMD's driver know them.
+//! Links between GPUs, from `nvidia-smi` and AMD's driver.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,20 +10,20 @@ use super::capture::{names, read_file};
 use pinwise_topology::links::{KFD_DIR, NVIDIA_MATRIX};
 use pinwise_topology::{Capture, Topology, Warning};
 
-/// Lists NVIDIA's GPUs where its driver runs.
+/// Lists NVIDIA's GPUs if its driver runs.
 const NVIDIA_DIR: &str = "/proc/driver/nvidia/gpus";
-/// Without its daemon the driver wakes every GPU first, which takes seconds.
+/// Without its daemon the driver first wakes every GPU, which takes seconds.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
-/// Fills in the links between this machine's GPUs. `nvidia-smi` is started for it:
-/// only who shows them asks.
+/// Adds the links between this machine's GPUs. It starts `nvidia-smi`, so call it only if they are
+/// needed.
 pub fn read_links(topology: &mut Topology) -> Vec<Warning> {
     let mut capture = Capture::new();
     capture_links(&mut capture);
     topology.read_links(&capture)
 }
 
-/// Adds what this machine's drivers know of links to what was read of it.
+/// Adds links that this machine's drivers know to a capture of it.
 pub fn capture_links(capture: &mut Capture) {
     let keep = |capture: &mut Capture, folder: &str| {
         let path = format!("{folder}/properties");
@@ -40,7 +40,7 @@ pub fn capture_links(capture: &mut Capture) {
             keep(capture, &format!("{links}/{link}"));
         }
     }
-    // One alone has no links; the tool takes ten times as long as all the rest.
+    // A single one has no links; the tool takes ten times as long as everything else.
     if names(Path::new(NVIDIA_DIR)).len() > 1
         && let Some(text) = nvidia_matrix()
     {
@@ -48,8 +48,7 @@ pub fn capture_links(capture: &mut Capture) {
     }
 }
 
-/// What `nvidia-smi topo -m` prints; `None` where it is not installed or does not
-/// answer in time.
+/// The output of `nvidia-smi topo -m`; `None` if it is not installed or too slow.
 fn nvidia_matrix() -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
@@ -68,7 +67,7 @@ fn nvidia_matrix() -> Option<String> {
     std::thread::spawn(move || {
         let mut text = Vec::new();
         let read = output.read_to_end(&mut text);
-        // Nobody listens any more after the longest wait.
+        // The receiver is gone after the longest wait.
         let _ = sender.send(read.map(|_| text));
     });
     let text = printed.recv_timeout(LONGEST_WAIT);

@@ -123,18 +123,18 @@ pub struct LinuxMachine {
     disturbance: Option<usage::Disturbance>,
     /// Processes that `--prepare` left running on purpose.
     helpers: BTreeSet<libc::pid_t>,
-    /// Who runs on: children from before all commands, and what those left.
+    /// Children that keep running: from before all commands, and left by them.
     left: BTreeSet<libc::pid_t>,
     mark: String,
-    /// Who binds the threads of the command that runs.
+    /// Binds the threads of the running command.
     binder: Option<Binder>,
-    /// Threads that probe; gone before a command runs.
+    /// Probing threads; stopped before a command runs.
     probing: Option<probe::ProbeSession>,
-    /// Where what runs change of the host is written down.
+    /// Records the changes that runs make to the host.
     ledger: Option<Ledger>,
-    /// Cgroups of its own that the next command joins.
+    /// Own cgroups that the next command joins.
     groups: Vec<JoinedGroup>,
-    /// Commands that run beside the measured one.
+    /// Commands that run during the measured one.
     companions: Vec<RunningCompanion>,
 }
 
@@ -145,12 +145,12 @@ impl std::fmt::Debug for LinuxMachine {
 }
 
 impl LinuxMachine {
-    /// Makes the host ready to run commands: signals are taken by descriptor
-    /// until it is dropped, orphans become ours, and a guardian watches.
-    /// `insist_on_cycles`: count cycles even where that slows commands down.
+    /// Makes the host ready to run commands: signals are taken by descriptor until it is dropped,
+    /// orphans become ours, and a guardian watches. `insist_on_cycles`: count cycles even if that
+    /// slows commands down.
     ///
     /// # Errors
-    /// [`MachineError`] where the system refuses something needed.
+    /// [`MachineError`] if the system refuses something needed.
     pub fn open(insist_on_cycles: bool) -> Result<Self, MachineError> {
         let system = |action: &str| {
             let action = action.to_owned();
@@ -186,8 +186,8 @@ impl LinuxMachine {
             throttle,
             disturbance: None,
             helpers: BTreeSet::new(),
-            // Whoever started this process may have left it children, and as the
-            // first process of a container it is the guardian's parent.
+            // This process may have inherited children, and as the first process of a container it
+            // is the guardian's parent.
             left: tree::own_children(&BTreeSet::new()).into_iter().collect(),
             mark,
             binder: None,
@@ -198,16 +198,15 @@ impl LinuxMachine {
         })
     }
 
-    /// The same, with a ledger by which runs may change the host. It was opened before
-    /// the machine was.
+    /// Adds a ledger for changes of the host by runs. It was opened before the machine was.
     #[must_use]
     pub fn with_ledger(mut self, ledger: Ledger) -> Self {
         self.ledger = Some(ledger);
         self
     }
 
-    /// `NAME=VALUE` strings for a command: what pinwise itself inherited, the
-    /// workload's own, the mark and the padding.
+    /// `NAME=VALUE` strings for a command: the inherited ones, the workload's own, the mark and the
+    /// padding.
     fn environment_of(
         &self,
         workload: Option<&Workload>,
@@ -394,10 +393,10 @@ impl Drop for LinuxMachine {
     }
 }
 
-/// Reads the topology of the host; its devices when they are first looked at.
+/// Reads the topology of the host; its devices on first use.
 ///
 /// # Errors
-/// [`MachineError::System`] where not even the affinity mask can be read.
+/// [`MachineError::System`] if not even the affinity mask can be read.
 pub fn discover() -> Result<(Topology, Vec<Warning>), MachineError> {
     let capture = capture::capture_cpus().map_err(|error| MachineError::System {
         action: error.path,
@@ -419,22 +418,21 @@ pub fn time_of_day() -> String {
     humantime::format_rfc3339_seconds(now).to_string()
 }
 
-/// A number that nobody could have foreseen.
+/// An unpredictable number.
 #[must_use]
 pub fn random_seed() -> u64 {
     sys::random_u64()
 }
 
-/// Bytes that nobody can guess.
+/// Unguessable bytes.
 ///
 /// # Errors
-/// The system's words, where it has none to give.
+/// The system's error if it has none to give.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     sys::random_bytes()
 }
 
-/// The kernel's random name for the time since it booted; `None` where it is
-/// unknown.
+/// The kernel's random id of this boot; `None` if unknown.
 #[must_use]
 pub fn boot_id() -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
@@ -450,11 +448,10 @@ fn search_path() -> String {
     std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())
 }
 
-/// Where records are kept and the password to it: what is measured has no
-/// business with either.
+/// The store and its password: no business of measured commands.
 const STORE_VARIABLES: [&str; 2] = ["PINWISE_STORE", "PGPASSWORD"];
 
-/// What this process inherited, without what it adds for commands itself.
+/// The inherited environment, without what is added for commands.
 fn inherited_environment() -> BTreeMap<String, CString> {
     let all = whole_environment();
     all.filter(|(name, _)| ![MARK, PADDING].contains(&name.as_str()))
@@ -462,7 +459,7 @@ fn inherited_environment() -> BTreeMap<String, CString> {
         .collect()
 }
 
-/// Names and `NAME=VALUE` strings of what this process inherited.
+/// Names and `NAME=VALUE` strings of the inherited environment.
 fn whole_environment() -> impl Iterator<Item = (String, CString)> {
     use std::os::unix::ffi::OsStrExt;
     std::env::vars_os().filter_map(|(name, value)| {

@@ -1,10 +1,10 @@
-//! `/proc/PID/numa_maps`: on which NUMA nodes the pages of a process are.
+//! `/proc/PID/numa_maps`: the NUMA nodes of a process's pages.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
-/// Text of one process that is read at most.
+/// Limits the text read of one process.
 const LONGEST: u64 = 256 << 20;
 
 /// A range of addresses with its pages.
@@ -17,14 +17,14 @@ pub(super) struct Range {
     pub(super) is_huge: bool,
 }
 
-/// A file of a process; `None` where it has ended, belongs to somebody else, or the
+/// Opens a file of a process; `None` if the process has ended or belongs to someone else, or the
 /// kernel has no such file.
 pub(super) fn open(process: i32, name: &str) -> Option<File> {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
     File::open(format!("/proc/{process}/{name}")).ok()
 }
 
-/// The ranges of a process that have pages. One that ends meanwhile has no further.
+/// The ranges of a process that have pages; they end early if it exits.
 pub(super) fn ranges(process: i32) -> Option<impl Iterator<Item = Range>> {
     let file = open(process, "numa_maps")?.take(LONGEST);
     Some(parse(BufReader::new(file)))

@@ -1,8 +1,7 @@
-//! Where a command's output goes.
+//! A command's output.
 //!
-//! Pipes are made once and drained while the command runs. What is kept is
-//! bounded: a command that prints gigabytes costs its own time, not our
-//! memory.
+//! Pipes are made once and drained while the command runs. The kept output is bounded: a command
+//! that prints gigabytes costs its own time, not our memory.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,10 +11,10 @@ use std::path::{Path, PathBuf};
 use super::{daemon, sys};
 use crate::Output;
 
-/// Of each stream this much of the beginning and of the end is kept.
+/// Bytes kept of each stream, from its beginning and from its end.
 const KEPT_HEAD: usize = 8 * 1024 * 1024;
 const KEPT_TAIL: usize = 8 * 1024 * 1024;
-/// Of standard error only the end is kept where output is thrown away.
+/// If output is discarded, only the end of standard error is kept.
 const STDERR_TAIL: usize = 16 * 1024;
 /// Larger pipes stop a chatty command less often.
 const PIPE_BYTES: libc::c_int = 1024 * 1024;
@@ -99,7 +98,7 @@ pub(super) struct Streams {
     null: File,
 }
 
-/// Descriptors for one run; files stay open until it is dropped.
+/// Descriptors for one run; files stay open until this is dropped.
 #[derive(Debug)]
 pub(super) struct RunDescriptors {
     pub(super) numbers: [RawFd; 3],
@@ -119,8 +118,7 @@ impl Streams {
         })
     }
 
-    /// Prepares for a run. Errors name the file.
-    /// Descriptors of a command that reads nothing and whose output nobody reads.
+    /// Descriptors of a command that reads nothing and whose output is discarded.
     pub(super) fn closed(&self) -> [i32; 3] {
         [self.null.as_raw_fd(); 3]
     }
@@ -167,8 +165,7 @@ impl Streams {
         Ok(run)
     }
 
-    /// What the run printed: both streams where kept, and the end of standard
-    /// error.
+    /// The output of the run: both streams if kept, and the end of standard error.
     pub(super) fn collect(
         &mut self,
         output: &Output,
@@ -193,14 +190,14 @@ impl Streams {
         self.err.drain();
     }
 
-    /// Lets who still writes into the pipes do so after pinwise has ended: a
-    /// process empties them until the last writer is gone.
+    /// Keeps the pipes working after pinwise ends: a process empties them until the last writer is
+    /// gone.
     pub(super) fn outlive(&self) {
         for stream in [&self.out, &self.err] {
             let Ok(read) = stream.read.try_clone() else {
                 continue;
             };
-            // Where there is no process for it, writers get SIGPIPE.
+            // If no process can be made for it, writers get SIGPIPE.
             let _ = daemon::start(daemon::DRAIN, Some(&File::from(read)), daemon::empty_held);
         }
     }
@@ -245,7 +242,7 @@ fn set_nonblocking(descriptor: &OwnedFd) -> io::Result<()> {
     sys::check(set).map(|_| ())
 }
 
-/// A wish, not a need: unprivileged users have a limit.
+/// Optional: unprivileged users have a limit.
 #[expect(unsafe_code, reason = "fcntl has no safe form")]
 fn enlarge(descriptor: &OwnedFd) {
     // SAFETY: plain integers on a descriptor we own.

@@ -1,5 +1,5 @@
-//! Who of this machine is at the other end of a TCP connection: sockets of the
-//! Internet have no `SO_PEERCRED`, but the kernel lists each with its owner.
+//! Finds the local peer of a TCP connection: internet sockets have no `SO_PEERCRED`, but the kernel
+//! lists each with its owner.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,15 +10,14 @@ use super::sys;
 /// The lists of this network namespace (`proc_net(5)`).
 const LISTS: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
-/// The user that this process acts as.
+/// The effective user of this process.
 #[must_use]
 pub fn own_user() -> u32 {
     sys::effective_user()
 }
 
-/// The user whose socket has `peer` for its own address and `own` for its other
-/// end. `None` where no process of this machine holds one, such as one that has
-/// been closed meanwhile.
+/// The user whose socket has `peer` as its own address and `own` as its other end. `None` if no
+/// process of this machine holds one, for example because it was closed.
 #[must_use]
 pub fn owner_of_peer(peer: SocketAddr, own: SocketAddr) -> Option<u32> {
     LISTS.iter().find_map(|list| {
@@ -37,18 +36,17 @@ fn owner_in(lines: impl Iterator<Item = String>, peer: SocketAddr, own: SocketAd
         let is_ours = address(words.next()?)? == peer && address(words.next()?)? == own;
         // State, queues, timer, retransmits; user, timeout, inode.
         let (user, inode) = (words.nth(4)?, words.nth(1)?);
-        // A socket that no process holds any more has no inode, and root's number.
+        // A socket without a process has no inode, and root's user id.
         (is_ours && inode != "0").then(|| user.parse().ok())?
     })
 }
 
-/// An IPv4 address that an IPv6 socket shows is an IPv4 address.
+/// Turns an IPv4 address of an IPv6 socket into an IPv4 address.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// `0100007F:1F90`: words of 32 bits, each as this machine reads the bytes that
-/// go over the network.
+/// `0100007F:1F90`: 32-bit words, each with the network's bytes in this machine's order.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let word = |from: usize| {

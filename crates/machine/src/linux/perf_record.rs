@@ -1,5 +1,5 @@
-//! Numbers of perf's samples, in the machine's own byte order. Nothing of the
-//! bytes is believed that was not looked at.
+//! Numbers of perf's samples, in the machine's own byte order. Every byte is checked before it is
+//! believed.
 
 #[cfg(test)]
 pub(super) use pinwise_sched::perf::HEADER;

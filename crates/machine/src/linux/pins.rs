@@ -1,10 +1,8 @@
-//! Threads of others, pinned for as long as pinwise watches them.
+//! Pins threads of other processes while pinwise watches them.
 //!
-//! What is pinned is undone in the end, however pinwise ends: pins are changes
-//! of a [`Ledger`]. A thread is only touched if it still is the one that was
-//! pinned (its number may have come again) and still has the mask that it was
-//! given: who changed it since then meant it. Nothing is pinned while nobody
-//! is there to undo it.
+//! Pins are changes of a [`Ledger`], so they are undone however pinwise ends. A thread is only
+//! touched if it still is the one that was pinned (its id may have been reused) and still has the
+//! mask that it was given: otherwise someone else changed it. Nothing is pinned without a guardian.
 
 use std::io;
 
@@ -13,13 +11,13 @@ use super::sys;
 use crate::RunSetting;
 use pinwise_topology::CpuSet;
 
-/// Pins that were made, oldest first. They are undone when it is dropped.
+/// Pins, oldest first; undone on drop.
 #[derive(Debug)]
 pub struct Pins {
     ledger: Ledger,
     made: Vec<(i32, Id)>,
     moved: Vec<Id>,
-    /// What is set of the host.
+    /// Host settings.
     set: Vec<Id>,
 }
 
@@ -28,14 +26,13 @@ impl Pins {
     /// single thread, and before it becomes the parent of orphans.
     ///
     /// # Errors
-    /// Where there is no place for a journal, or the system has no pipe or
-    /// process for the guardian.
+    /// If there is no folder for a journal, or no pipe or process for the guardian.
     pub fn start() -> io::Result<Self> {
         let ledger = Ledger::open(LedgerOptions::default());
         Ok(Self::on(ledger.map_err(io::Error::other)?))
     }
 
-    /// Pins in a ledger that is open.
+    /// Pins in an open ledger.
     #[must_use]
     pub const fn on(ledger: Ledger) -> Self {
         Self {
@@ -46,13 +43,13 @@ impl Pins {
         }
     }
 
-    /// How many pins are in force.
+    /// Number of pins in force.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.made.len()
     }
 
-    /// Pins a thread; returns the CPUs that it was granted.
+    /// Pins a thread; returns the granted CPUs.
     ///
     /// # Errors
     /// [`LedgerError`]; then the thread is as it was.
@@ -70,9 +67,8 @@ impl Pins {
         Ok(granted.unwrap_or_else(|| cpus.clone()))
     }
 
-    /// Undoes the last pin; returns its thread and whether the thread has its
-    /// old mask again, which it has not where it ended or where someone else
-    /// changed the mask since. `None`: there is none.
+    /// Undoes the last pin; returns its thread and whether the old mask was restored, which fails
+    /// if the thread ended or someone else changed its mask. `None` if there is no pin.
     pub fn undo(&mut self) -> Option<(i32, bool)> {
         let (thread, id) = self.made.pop()?;
         let outcome = self.ledger.undo(id);
@@ -80,10 +76,10 @@ impl Pins {
         Some((thread, is_undone))
     }
 
-    /// Moves the pages that a process has to NUMA nodes.
+    /// Moves a process's pages to NUMA nodes.
     ///
     /// # Errors
-    /// [`LedgerError`]; then they are where they were.
+    /// [`LedgerError`]; the pages are then where they were.
     pub(super) fn move_memory(&mut self, process: i32, nodes: &CpuSet) -> Result<(), LedgerError> {
         let nodes = nodes.clone();
         let change = Change::Memory { process, nodes };
@@ -91,7 +87,7 @@ impl Pins {
         Ok(())
     }
 
-    /// Moves pages back; what came of it for each process, the last one first.
+    /// Moves pages back; returns the outcome for each process, the last one first.
     pub(super) fn move_back(&mut self) -> Vec<UndoOutcome> {
         let moved = std::mem::take(&mut self.moved).into_iter().rev();
         moved.filter_map(|id| self.ledger.undo(id)).collect()
@@ -107,37 +103,36 @@ impl Pins {
         Ok(())
     }
 
-    /// What is set of the host.
+    /// The host's changed settings.
     pub(super) fn host_changes(&self) -> impl Iterator<Item = &Entry> {
         self.set.iter().filter_map(|id| self.ledger.entry(*id))
     }
 
-    /// Undoes what was set of the host; what came of each change.
+    /// Undoes the host-wide changes; returns the outcome of each.
     pub(super) fn unset_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
         let set = std::mem::take(&mut self.set);
         self.ledger.undo_these(&set)
     }
 
-    /// Sends the guardian something that concerns no pin.
+    /// Sends the guardian a word that concerns no pin.
     pub(super) fn send_to_guardian(&mut self, line: &str) {
         self.ledger.send_to_guardian(line);
     }
 
-    /// Do pins stay when pinwise quits?
+    /// Should pins stay when pinwise quits?
     #[must_use]
     pub const fn are_kept(&self) -> bool {
         self.ledger.are_kept()
     }
 
-    /// Should pins stay when pinwise quits? Where that cannot be written down
-    /// they are undone, as [`Self::are_kept`] then says.
+    /// Should pins stay when pinwise quits? If that cannot be recorded they are undone, as
+    /// [`Self::are_kept`] then says.
     pub fn keep(&mut self, are_kept: bool) {
         let _ = self.ledger.keep(are_kept);
     }
 }
 
-/// The CPUs that a thread may use, and the word for its scheduling policy;
-/// `None` where it ended.
+/// The CPUs that a thread may use, and its scheduling policy; `None` if it ended.
 #[must_use]
 pub fn thread_settings(thread: i32) -> Option<(CpuSet, &'static str)> {
     if thread <= 0 {
@@ -145,7 +140,7 @@ pub fn thread_settings(thread: i32) -> Option<(CpuSet, &'static str)> {
     }
     let cpus = sys::affinity_of(thread).ok()?;
     let policy = sys::policy_of(thread).ok()?;
-    // The highest bit says only that children get the normal one.
+    // The highest bit only says that children get the normal policy.
     let word = match policy & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_OTHER => "other",
         libc::SCHED_FIFO => "fifo",

@@ -7,7 +7,7 @@ use std::io::Write;
 use super::*;
 use crate::linux::ledger::tests::unguarded;
 
-/// A thread that does nothing but be there, until it is dropped.
+/// A thread that sleeps until it is dropped.
 struct Sleeper(
     Option<std::thread::JoinHandle<()>>,
     std::sync::mpsc::Sender<()>,
@@ -69,7 +69,7 @@ fn what_someone_else_changed_and_who_ended_is_left_alone() {
     let tid = sleeper.2;
     let before = sys::affinity_of(tid).unwrap();
     if before.len() < 2 {
-        // Past the test harness, which takes only what the macros print.
+        // Bypasses the test harness, which captures only the macros' output.
         let line = "SKIPPED what_someone_else_changed: this needs two CPUs\n";
         let _ = io::stderr().write_all(line.as_bytes());
         return;

@@ -1,8 +1,8 @@
 //! Probes of the host: from a [`Probe`] to loops of `kernels` on pinned threads.
 //!
-//! All work at normal priority and without privilege, on machines where other
-//! programs run: nothing waits for long, what a scheduler or a hypervisor
-//! disturbed is thrown away and counted, and everything ends with the limit.
+//! All work at normal priority and without privilege, on machines where other programs run: nothing
+//! waits for long, batches that a scheduler or a hypervisor disturbed are discarded and counted,
+//! and everything ends with the limit.
 
 mod bandwidth;
 pub(super) mod calls;
@@ -39,20 +39,20 @@ use pinwise_kernels::loops::clock::Clock;
 use pinwise_kernels::loops::stream::Pattern;
 use pinwise_topology::CpuSet;
 
-/// How often the main thread looks for the user's wish to stop.
+/// How often the main thread checks for an interrupt by the user.
 const WATCH: Duration = Duration::from_millis(20);
-/// Threads may end this much later than the limit before they are asked to stop,
-/// and again before they are given up.
+/// Threads may end this much later than the limit before they are told to stop, and again before
+/// they are abandoned.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What is kept from one call to the next.
+/// State kept between calls.
 pub(super) struct ProbeSession {
     clock: Clock,
     pool: Pool,
     _lock: Lock,
 }
 
-/// A probe's place in the call, and what it gave.
+/// A probe's index in the call, and its result.
 type Answer = (usize, Batches);
 
 impl Prober for LinuxMachine {
@@ -76,10 +76,10 @@ impl Prober for LinuxMachine {
 }
 
 impl ProbeSession {
-    /// Makes ready to probe: waits until no other pinwise does.
+    /// Waits until no other pinwise probes.
     ///
     /// # Errors
-    /// [`MachineError`] where another one goes on probing.
+    /// [`MachineError`] if another one keeps probing.
     pub(super) fn new() -> Result<Self, MachineError> {
         Ok(Self {
             _lock: Lock::take()?,
@@ -88,11 +88,10 @@ impl ProbeSession {
         })
     }
 
-    /// Makes probes side by side; `is_interrupted` is asked now and then.
+    /// Makes probes side by side; polls `is_interrupted`.
     ///
     /// # Errors
-    /// [`MachineError`] where a thread cannot be started or placed, or the user
-    /// interrupted.
+    /// [`MachineError`] if a thread cannot be started or placed, or the user interrupted.
     pub(super) fn make(
         &mut self,
         probes: &[Probe],
@@ -137,7 +136,7 @@ impl ProbeSession {
     ) -> Result<(), MachineError> {
         let answer = answer.clone();
         let send = move |batches: Batches| {
-            // Nobody listens any more where the call was given up.
+            // The receiver is gone if the call was abandoned.
             let _ = answer.send((index, batches));
         };
         let jobs = match jobs_of(run, probe, send.clone()) {
@@ -157,7 +156,7 @@ impl ProbeSession {
 /// A job with its CPU and the number of its thread there.
 type Placed = (usize, usize, Job);
 
-/// A probe's jobs; why there are none, as a full sentence.
+/// A probe's jobs, or why there are none, as a full sentence.
 fn jobs_of(
     run: &ProbeRun,
     probe: &Probe,
@@ -239,7 +238,7 @@ fn jobs_of(
     }
 }
 
-/// Jobs of two threads, of which the first one answers.
+/// Jobs of two threads, of which the first answers.
 fn two<S: Send + Sync + 'static>(
     shared: Arc<S>,
     [a, b]: [usize; 2],
@@ -304,7 +303,7 @@ const fn pattern(stream: Stream) -> Pattern {
     }
 }
 
-/// Waits for all answers; `None` for those that never came.
+/// Waits for all answers; `None` for missing ones.
 fn collect(
     run: &ProbeRun,
     answers: &Receiver<Answer>,

@@ -1,20 +1,19 @@
-//! `/proc/PID/stat`: the line in which the kernel describes a process, or a thread by its
-//! own id.
+//! `/proc/PID/stat`: the kernel's line about a process, or about a thread by its id.
 
 use std::path::Path;
 use std::str::FromStr;
 
 use super::capture::read_file;
 
-/// A flag of Linux's `sched.h`: a thread of the kernel's.
+/// A flag of Linux's `sched.h`: a kernel thread.
 pub(super) const PF_KTHREAD: u64 = 0x0020_0000;
-/// A flag of Linux's `sched.h`: the thread is bound to its CPUs for good.
+/// A flag of Linux's `sched.h`: the thread's CPUs are fixed.
 pub(super) const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
-/// Fields of such a line, numbered as `proc_pid_stat(5)` does.
+/// The fields of such a line, numbered as in `proc_pid_stat(5)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessStat<'a> {
-    /// Field 2, as the kernel writes it: at most 15 bytes of a program's own.
+    /// Field 2 as the kernel writes it: up to 15 bytes chosen by the program.
     pub(super) name: &'a str,
     /// Fields from the third on.
     rest: &'a str,
@@ -28,7 +27,7 @@ impl<'a> ProcessStat<'a> {
         Some(Self { name, rest })
     }
 
-    /// The field of this number; `None` where it is missing or something else.
+    /// The field with this number; `None` if missing or malformed.
     fn field<T: FromStr>(&self, number: usize) -> Option<T> {
         let mut fields = self.rest.split_ascii_whitespace();
         fields.nth(number.checked_sub(3)?)?.parse().ok()
@@ -47,7 +46,7 @@ impl<'a> ProcessStat<'a> {
         self.field(4)
     }
 
-    /// Has the kernel set a flag for it?
+    /// Is a flag set?
     pub(super) fn has(&self, flag: u64) -> Option<bool> {
         self.field(9).map(|flags: u64| flags & flag != 0)
     }
@@ -57,23 +56,23 @@ impl<'a> ProcessStat<'a> {
         Some((self.field(14)?, self.field(15)?))
     }
 
-    /// When it was started, ticks since boot.
+    /// Its start time, ticks since boot.
     pub(super) fn start(&self) -> Option<u64> {
         self.field(22)
     }
 
-    /// The CPU that it last ran on.
+    /// Its last CPU.
     pub(super) fn cpu(&self) -> Option<u32> {
         self.field(39)
     }
 
-    /// How it is scheduled, as `sched_setscheduler` numbers it.
+    /// Its policy, as in `sched_setscheduler`.
     pub(super) fn policy(&self) -> Option<i32> {
         self.field(41)
     }
 }
 
-/// The line of a process or thread; `None` where there is none.
+/// The line of a process or thread; `None` if there is none.
 pub(super) fn line_of(id: i32) -> Option<String> {
     if id <= 0 {
         return None;

@@ -1,12 +1,11 @@
-//! Where programs are: in folders that a pattern names, or where a shell looks.
+//! Finds programs: in folders that a pattern names, or on the search path.
 
 use std::path::Path;
 
 use super::{search_path, spawn};
 
-/// The first of these programs that is there: in `folders`, in which a `*`
-/// stands for any name (the last in order is taken: of versions the newest),
-/// then where a shell looks. `None` where there is none.
+/// The first of these programs that exists: in `folders`, in which a `*` matches any name (the last
+/// match in natural order, hence the newest version, wins), then on the search path.
 #[must_use]
 pub fn find_program(names: &[String], folders: &[String]) -> Option<String> {
     let search = search_path();
@@ -19,8 +18,8 @@ pub fn find_program(names: &[String], folders: &[String]) -> Option<String> {
     found.into_string().ok()
 }
 
-/// Folders that a pattern such as `/usr/lib/postgresql/*/bin` stands for,
-/// the last in natural order first.
+/// Folders that match a pattern such as `/usr/lib/postgresql/*/bin`, the last in natural order
+/// first.
 fn matching(pattern: &str) -> Vec<String> {
     let Some((before, after)) = pattern.split_once('*') else {
         return vec![pattern.to_owned()];

@@ -17,23 +17,23 @@ use super::sys;
 pub struct RankCommand {
     /// The program with its arguments.
     pub argv: pinwise_workload::Command,
-    /// What it finds in its environment beside what this process has.
+    /// Variables to add to this process's environment.
     pub variables: Vec<(String, String)>,
 }
 
-/// Starts all commands and waits for them: 0 where all succeed, else the status of
-/// the first that did not, as shells have it. The others are then ended by SIGTERM;
-/// all get it, too, where this process ends before them, by any means.
+/// Starts all commands and waits for them: 0 if all succeed, else the status of the first that
+/// failed, as in shells. The others are then ended by SIGTERM; all get it, too, if this process
+/// ends first, by any means.
 ///
 /// # Errors
-/// Where one cannot be started; those that were are ended.
+/// If one cannot be started; those already started are ended.
 pub fn run_side_by_side(commands: Vec<RankCommand>) -> io::Result<u8> {
     let mut children: Vec<(Child, OwnedFd)> = Vec::new();
     for RankCommand { argv, variables } in commands {
         #[expect(clippy::disallowed_methods, reason = "the Edge starts processes")]
         let mut command = Command::new(argv.program());
         command.args(&argv.argv()[1..]).envs(variables);
-        // Input cannot be shared out: the first has it.
+        // Input cannot be shared: the first command gets it.
         if !children.is_empty() {
             command.stdin(Stdio::null());
         }
@@ -71,7 +71,7 @@ pub fn run_side_by_side(commands: Vec<RankCommand>) -> io::Result<u8> {
     Ok(0)
 }
 
-/// In the child: SIGTERM where the parent ends, at once if it has already.
+/// In the child: SIGTERM when the parent ends, at once if it already has.
 fn end_with_parent(parent: u32) -> io::Result<()> {
     // SAFETY: plain integers.
     unsafe {
@@ -96,9 +96,9 @@ fn wait_for_one(children: &mut [(Child, OwnedFd)]) -> io::Result<(usize, ExitSta
     }
 }
 
-/// A descriptor that becomes readable when the child has ended.
+/// A descriptor that becomes readable when the child ends.
 fn descriptor(child: &Child) -> io::Result<OwnedFd> {
-    // SAFETY: plain integers; the descriptor is new and nobody else's.
+    // SAFETY: plain integers; the descriptor is new and nothing else owns it.
     unsafe {
         let fd = sys::check_long(libc::syscall(libc::SYS_pidfd_open, child.id(), 0))?;
         Ok(OwnedFd::from_raw_fd(
@@ -115,7 +115,7 @@ fn end(children: &mut Vec<(Child, OwnedFd)>) {
         }
     }
     for (mut child, _) in children.drain(..) {
-        // One that is gone needs no waiting for.
+        // One that has ended needs no waiting.
         let _ = child.wait();
     }
 }

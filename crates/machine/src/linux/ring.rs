@@ -1,9 +1,8 @@
 //! Perf events' buffers, which the kernel writes records into.
 //!
-//! A buffer is memory shared with the kernel, one per CPU, a power of two of
-//! pages and one in front with the positions of writer and reader. What is
-//! read is copied out first, so that the kernel gets its room back before
-//! anything is made of it. Nothing here knows what records mean.
+//! A buffer is memory shared with the kernel, one per CPU, a power of two of pages and one in front
+//! with the positions of writer and reader. Data is copied out first, so that the kernel gets its
+//! room back before it is parsed. Records are not interpreted here.
 
 #![expect(
     unsafe_code,
@@ -31,7 +30,7 @@ pub(super) fn switch(event: &OwnedFd, on: bool) {
     }
 }
 
-/// The number by which the kernel names an event in its records.
+/// The kernel's id of an event in its records.
 pub(super) fn id(event: &OwnedFd) -> io::Result<u64> {
     let mut id = 0u64;
     // SAFETY: a perf descriptor and a request that writes one 64-bit number.
@@ -39,7 +38,7 @@ pub(super) fn id(event: &OwnedFd) -> io::Result<u64> {
     Ok(id)
 }
 
-/// No record of switches, lives and tracepoints is larger.
+/// No record of switches, lives or tracepoints is larger.
 const LARGEST_BYTES: usize = 512;
 
 /// A buffer and the event that holds it.
@@ -52,8 +51,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Gives an event a buffer of this many bytes, rounded down to a power of
-    /// two of pages.
+    /// Gives an event a buffer of this many bytes, rounded down to a power of two of pages.
     pub(super) fn new(event: OwnedFd, bytes: usize) -> io::Result<Self> {
         let page_bytes = sys::page_bytes();
         let pages = 1 << (bytes / page_bytes).max(1).ilog2();
@@ -81,7 +79,7 @@ impl Ring {
         })
     }
 
-    /// Bytes of records that it holds.
+    /// Its capacity for records, bytes.
     pub(super) const fn data_bytes(&self) -> usize {
         self.data_bytes
     }
@@ -102,9 +100,9 @@ impl Ring {
         sys::check(unsafe { ioctls::SET_OUTPUT(other.as_raw_fd(), self.descriptor()) }).map(|_| ())
     }
 
-    /// Moves everything written so far into `bytes`, which is emptied before.
-    /// Returns whether it was full: what came since is lost, which the kernel
-    /// reports with the next record, if there is one.
+    /// Moves everything written so far into `bytes`, which is emptied before. Returns whether the
+    /// buffer was full: later records are lost, which the kernel reports with the next record, if
+    /// any.
     pub(super) fn read(&mut self, bytes: &mut Vec<u8>) -> bool {
         bytes.clear();
         let page = self.memory.cast::<perf::perf_event_mmap_page>();
@@ -117,7 +115,7 @@ impl Ring {
                 AtomicU64::from_ptr(&raw mut (*page).data_tail),
             )
         };
-        // Acquire: what was written before the head moved is seen.
+        // Acquire: makes data written before the head moved visible.
         let end = head.load(Ordering::Acquire);
         let start = tail.load(Ordering::Relaxed);
         let length = usize::try_from(end.wrapping_sub(start)).unwrap_or(0);
@@ -126,9 +124,8 @@ impl Ring {
         let from = usize::try_from(start & mask).unwrap_or(0);
         let before_wrap = length.min(self.data_bytes - from);
         bytes.reserve(length);
-        // SAFETY: records stand in the pages after the first; both pieces lie
-        // within them, the kernel does not write there until the tail has
-        // moved, and `bytes` has room for both.
+        // SAFETY: records lie in the pages after the first; both pieces lie within them, the kernel
+        // does not write there until the tail has moved, and `bytes` has room for both.
         unsafe {
             let data = self.memory.cast::<u8>().add(self.page_bytes);
             ptr::copy_nonoverlapping(data.add(from), bytes.as_mut_ptr(), before_wrap);

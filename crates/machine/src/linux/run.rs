@@ -1,4 +1,4 @@
-//! One run of a command, from its input to what it cost.
+//! One run of a command, from its input to its cost.
 
 use std::fs::File;
 use std::io;
@@ -14,12 +14,12 @@ use super::{LinuxMachine, Role};
 use crate::{End, Host, MachineError, Request, Run, RunSetting, Throttling};
 use pinwise_workload::Workload;
 
-/// The kernel builds its scheduling domains anew after CPUs went or came; what
-/// else runs takes a moment to spread out again.
+/// The kernel rebuilds its scheduling domains after CPUs went or came; other threads take a moment
+/// to spread out again.
 const SETTLE: Duration = Duration::from_millis(100);
 
 impl LinuxMachine {
-    /// Runs a command with its settings. They are made outside of what is timed.
+    /// Runs a command with its settings, which are made outside the timed interval.
     pub(super) fn run_with_settings(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         let settings = request.settings;
         let refused = |error: LedgerError| MachineError::Refused {
@@ -77,8 +77,8 @@ impl LinuxMachine {
         })
     }
 
-    /// Runs a command to its end, for at most `limit`, while the attendant does
-    /// its own work in the pauses of the supervision.
+    /// Runs a command to its end or for `limit`; the attendant works in the pauses of the
+    /// supervision.
     pub(super) fn run_beside(
         &mut self,
         request: &Request<'_>,
@@ -99,7 +99,7 @@ impl LinuxMachine {
                     reason: error.to_string(),
                 })?;
         let sched_ext = SchedExt::read(Path::new("/"));
-        // What was held back between runs is no run's.
+        // Throttling between runs belongs to no run.
         let _between = self.throttled_around();
         let before = self.counters.totals();
         let (child, started) = self.start(
@@ -123,8 +123,7 @@ impl LinuxMachine {
             self.streams.outlive();
         }
         let counts = self.counters.totals().since(before);
-        // The first run decides for all: what is counted must not differ
-        // between the runs that are compared.
+        // The first run decides for all: compared runs must have the same counters.
         if !std::mem::replace(&mut self.has_run, true) && ended.wall < SHORT {
             self.counters.give_up();
         }
@@ -159,7 +158,7 @@ impl LinuxMachine {
         })
     }
 
-    /// What the limit of pinwise's own cgroup has held back since it was last asked.
+    /// What the limit of pinwise's own cgroup has throttled since the last call.
     fn throttled_around(&mut self) -> Option<Throttling> {
         match &mut self.throttle {
             Some(throttle) => throttle.since_last(),
@@ -168,7 +167,7 @@ impl LinuxMachine {
     }
 }
 
-/// What becomes of the bound threads that pinwise leaves.
+/// The fate of bound threads that pinwise leaves.
 fn orphans(attendant: &dyn Attendant) -> Orphans {
     if attendant.leaves_daemons() {
         Orphans::GoOn

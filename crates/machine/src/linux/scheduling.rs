@@ -1,5 +1,5 @@
-//! How the scheduler treats a command: its policy and niceness, set before its first
-//! instruction; and which `sched_ext` scheduler is in charge.
+//! A command's scheduling: its policy and niceness, set before its first instruction; and the
+//! active `sched_ext` scheduler.
 
 use std::io;
 use std::path::Path;
@@ -33,7 +33,7 @@ const RESET_ON_FORK: u64 = 1;
 const DEADLINE: u32 = 6;
 
 impl SchedulingAttributes {
-    /// The usual policy, with time slices of this length.
+    /// The default policy, with time slices of this length.
     pub(super) fn with_slice(nice: i32, slice: Duration) -> Self {
         Self {
             size: SIZE,
@@ -44,7 +44,7 @@ impl SchedulingAttributes {
     }
 }
 
-/// What the settings ask of the scheduler; `None`: nothing.
+/// The scheduling attributes in the settings; `None` if there are none.
 pub(super) fn attributes(settings: &[RunSetting]) -> Option<SchedulingAttributes> {
     let (mut policy, mut nice) = (None, None);
     for setting in settings {
@@ -94,7 +94,7 @@ fn of_policy(policy: SchedulingPolicy) -> SchedulingAttributes {
     }
 }
 
-/// Why the kernel did not take them.
+/// The error for settings that the kernel refused.
 pub(super) fn explain_refusal(settings: &[RunSetting], error: &io::Error) -> MachineError {
     let is_of_scheduler =
         |setting: &&RunSetting| matches!(setting, RunSetting::Policy(_) | RunSetting::Nice(_));
@@ -115,12 +115,12 @@ pub(super) fn explain_refusal(settings: &[RunSetting], error: &io::Error) -> Mac
     }
 }
 
-/// The `sched_ext` scheduler in charge.
+/// The active `sched_ext` scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SchedExt {
-    /// Its name; `None`: none is.
+    /// The name of the active one, if any.
     pub(super) scheduler: Option<String>,
-    /// How often one was loaded since boot.
+    /// Number of schedulers loaded since boot.
     loaded: Option<String>,
 }
 
@@ -138,7 +138,7 @@ impl SchedExt {
         }
     }
 
-    /// How a run ended that began in this state: it does not count where that changed.
+    /// The end of a run that began in this state: it does not count if the state changed.
     pub(super) fn end_of_run(&self, end: End) -> End {
         match self.change(&Self::read(Path::new("/"))) {
             Some(change) => End::NoFigure(change),
@@ -146,7 +146,7 @@ impl SchedExt {
         }
     }
 
-    /// What changed between two moments, in words; `None`: nothing.
+    /// The change between two moments as text; `None` if there is none.
     fn change(&self, later: &Self) -> Option<String> {
         let named = |state: &Self| state.scheduler.clone().unwrap_or_else(|| "none".to_owned());
         if self.scheduler != later.scheduler {

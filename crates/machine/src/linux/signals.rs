@@ -1,9 +1,8 @@
-//! Signals taken by descriptor: the first that asks pinwise to end is waited
-//! for like any other event, and ends it properly.
+//! Signals taken by descriptor: the first request to end is handled like any other event, and ends
+//! pinwise properly.
 //!
-//! A second one ends it wherever it is, as the system does with programs that
-//! take no signals: a file system that does not answer must not hold up whoever
-//! wants out. What pinwise leaves then is ended and undone by its guardians.
+//! A second one kills it at once, like programs that handle no signals: a file system that hangs
+//! must not keep the user waiting. Its guardians then end and undo what it leaves.
 
 #![expect(
     unsafe_code,
@@ -17,35 +16,35 @@ use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 use super::sys::check;
 
-/// Those that ask pinwise to end, where they are not ignored.
+/// Signals that ask pinwise to end, unless ignored.
 const ENDING: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
-/// Two that come together are one: a terminal and a shell, or `timeout`, send
-/// the same to a process and to its group.
+/// Two signals this close count as one: a terminal and a shell, or `timeout`, send the same to a
+/// process and to its group.
 const TOGETHER_NS: i64 = 200_000_000;
 
 /// When the first of them came, ns; 0: not yet.
 static ASKED: AtomicI64 = AtomicI64::new(0);
-/// Which it was.
+/// The signal received.
 static WHICH: AtomicI32 = AtomicI32::new(0);
-/// The thread that takes them: any other has not blocked [`asked`].
+/// The thread that takes them: no other has blocked [`detach_signal`].
 static TAKER: AtomicI32 = AtomicI32::new(0);
 
-/// Signals that are taken by descriptor as long as it is there.
+/// Signals that are taken by descriptor while this exists.
 #[derive(Debug)]
 pub(super) struct Signals {
     descriptor: OwnedFd,
     before: libc::sigset_t,
-    /// What was done on a signal before.
+    /// The replaced actions.
     replaced: Vec<(libc::c_int, libc::sigaction)>,
 }
 
 impl Signals {
-    /// Takes these signals of the calling thread and of threads that it starts. What
-    /// its parent had it ignore stays ignored (`nohup`), but for SIGINT: shells let all
-    /// that they start in the background ignore that, and `kill -INT` is to end it.
+    /// Takes these signals of the calling thread and of threads that it starts. A signal that its
+    /// parent ignores stays ignored (`nohup`), except SIGINT: shells let background commands ignore
+    /// it, and `kill -INT` must still end them.
     ///
     /// # Errors
-    /// Where the system has no descriptor for it.
+    /// If the system has no descriptor for it.
     pub(super) fn take(wanted: &[libc::c_int]) -> io::Result<Self> {
         let is_taken = |signal: &&libc::c_int| **signal == libc::SIGINT || !is_ignored(**signal);
         let wanted: Vec<libc::c_int> = wanted.iter().filter(is_taken).copied().collect();
@@ -80,13 +79,12 @@ impl Signals {
         })
     }
 
-    /// The mask from before, for commands.
+    /// The former mask, for commands.
     pub(super) const fn before(&self) -> &libc::sigset_t {
         &self.before
     }
 
-    /// Keeps the handler from being called until what is returned is dropped,
-    /// on the same thread.
+    /// Blocks the handler on this thread until the returned guard is dropped.
     pub(super) fn hold() -> Held {
         let mut ending = MaybeUninit::<libc::sigset_t>::zeroed();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -113,7 +111,7 @@ impl Signals {
             (read, info.assume_init())
         };
         let signal = libc::c_int::try_from(info.ssi_signo).unwrap_or(0);
-        // The handler says which one it was called for.
+        // The handler passes on the signal that it was called for.
         let signal = if signal == detach_signal() {
             WHICH.load(Ordering::SeqCst)
         } else {
@@ -143,7 +141,7 @@ impl Drop for Signals {
                 &raw const self.before,
                 std::ptr::null_mut(),
             );
-            // Nobody has taken them: they are for whoever is next.
+            // Not taken yet: they are for the next owner.
             for signal in late {
                 libc::raise(signal);
             }
@@ -151,7 +149,7 @@ impl Drop for Signals {
     }
 }
 
-/// Signals that wait.
+/// Blocked signals, let through on drop.
 pub(super) struct Held(libc::sigset_t);
 
 impl Drop for Held {
@@ -163,12 +161,11 @@ impl Drop for Held {
     }
 }
 
-/// In a child that shares memory with pinwise, before it may get signals: its
-/// own are none of pinwise's.
+/// In a child that shares memory with pinwise, before it may get signals: they are not pinwise's.
 pub(super) fn stop_listening() {
     for signal in ENDING {
         if !is_ignored(signal) {
-            // SAFETY: the default is no function.
+            // SAFETY: the default handler is no function.
             unsafe {
                 libc::signal(signal, libc::SIG_DFL);
             }
@@ -190,8 +187,8 @@ fn detach_signal() -> libc::c_int {
     libc::SIGRTMAX()
 }
 
-/// Has a signal handled; what was done on it before. `None` where it is ignored:
-/// it stays so for commands, and is taken as long as it is blocked.
+/// Installs the handler for a signal; returns the former action. `None` if the signal is ignored:
+/// it stays so for commands, and is taken while blocked.
 fn listen(signal: libc::c_int) -> Option<libc::sigaction> {
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
     let mut only = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -224,7 +221,7 @@ fn listen(signal: libc::c_int) -> Option<libc::sigaction> {
     }
 }
 
-/// The first is handed to the descriptor; a later one ends the process.
+/// The first signal goes to the descriptor; a later one ends the process.
 extern "C" fn on_ending(signal: libc::c_int) {
     // SAFETY: these functions may be called in a signal handler, and errno is
     // left as it was.

@@ -1,11 +1,10 @@
 //! Starts a program with its mask, memory policy, descriptors and process
 //! group in place before its first instruction.
 //!
-//! The child is made the way `posix_spawn` makes one: it borrows the parent's
-//! memory until it executes (`CLONE_VM | CLONE_VFORK`), so that starting costs
-//! the same whatever pinwise itself holds, and it can report back through that
-//! memory: the mask that the kernel granted, or which step failed and why. A
-//! traced child runs beside its parent (`CLONE_VM` alone), so that neither ever
+//! The child is made the way `posix_spawn` makes one: it borrows the parent's memory until it
+//! executes (`CLONE_VM | CLONE_VFORK`), so that starting costs the same whatever pinwise itself
+//! holds, and it reports back through that memory: the mask that the kernel granted, or which step
+//! failed and why. A traced child runs beside its parent (`CLONE_VM` alone), so that neither ever
 //! has more than a shared reference to what both use.
 
 #![expect(
@@ -30,9 +29,9 @@ use pinwise_topology::CpuSet;
 /// The borrowed child needs little stack: it only makes system calls.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// What the child should be.
+/// The parameters of a child.
 pub(super) struct ChildPlan<'a> {
-    /// Files of cgroups that take the child.
+    /// Files of cgroups that the child joins.
     pub(super) groups: &'a [RawFd],
     /// Path of the program.
     pub(super) program: &'a CString,
@@ -40,7 +39,7 @@ pub(super) struct ChildPlan<'a> {
     pub(super) arguments: &'a [CString],
     /// `NAME=VALUE` strings.
     pub(super) environment: &'a [CString],
-    /// Where it starts; `None`: where pinwise runs.
+    /// Its working folder; `None`: pinwise's own.
     pub(super) folder: Option<&'a CString>,
     /// Standard input, output and error.
     pub(super) descriptors: [RawFd; 3],
@@ -50,25 +49,24 @@ pub(super) struct ChildPlan<'a> {
     pub(super) memory: Option<(libc::c_int, &'a CpuSet)>,
     /// Signal mask to start with.
     pub(super) signals: &'a libc::sigset_t,
-    /// Where the child writes its process id before it executes, so that a
-    /// guardian in another process knows whom to end.
+    /// The child writes its process id here before it executes, so that a guardian in another
+    /// process knows what to kill.
     pub(super) slot: &'a AtomicI32,
-    /// Is it traced, with all that it starts? Then `spawn` returns while it is
-    /// stopped in front of the program's first instruction.
+    /// Is it traced, with its descendants? Then `spawn` returns while it is stopped before the
+    /// program's first instruction.
     pub(super) is_traced: bool,
-    /// Do orphans of what it starts become its children, and not pinwise's?
+    /// Do orphans of its descendants become its children, instead of pinwise's?
     pub(super) is_subreaper: bool,
-    /// How the scheduler is to treat it; `None`: as pinwise.
+    /// Its scheduling attributes; `None`: pinwise's own.
     pub(super) scheduling: Option<SchedulingAttributes>,
 }
 
-/// A child that is running, or stopped where it is traced.
+/// A running child, or a stopped one if traced.
 pub(super) struct Child {
     pub(super) pid: libc::pid_t,
-    /// What the kernel made of the mask.
+    /// The mask that the kernel granted.
     pub(super) granted: CpuSet,
-    /// When it was in its cgroups, which takes the kernel up to some ms; `None`
-    /// where it joined none.
+    /// When it had joined its cgroups, which can take the kernel some ms; `None` if it joined none.
     pub(super) joined: Option<Duration>,
 }
 
@@ -100,14 +98,14 @@ impl Step {
     ];
 }
 
-/// Everything the borrowed child may touch, made before it exists: it must
-/// not allocate. What it writes is atomic, since its parent may run meanwhile.
+/// Everything the borrowed child may touch, made in advance: it must not allocate. It writes only
+/// atomics, since its parent may run meanwhile.
 struct Shared<'a> {
     groups: &'a [RawFd],
     program: &'a CStr,
     arguments: Vec<*const libc::c_char>,
     environment: Vec<*const libc::c_char>,
-    /// Null where it stays where pinwise runs.
+    /// Null to stay in pinwise's folder.
     folder: *const libc::c_char,
     descriptors: [RawFd; 3],
     mask: Vec<u64>,
@@ -125,7 +123,7 @@ struct Shared<'a> {
     /// Place in [`Step::ALL`], or [`NONE`].
     failed_step: AtomicI32,
     failed_errno: AtomicI32,
-    /// May the child go on? It waits at the very beginning until it may.
+    /// May the child continue? It waits at the very beginning until it may.
     gate: AtomicI32,
 }
 
@@ -148,12 +146,12 @@ impl Shared<'_> {
     }
 }
 
-/// What the gate of a child says.
+/// States of a child's gate.
 const WAIT: i32 = 0;
 const GO_ON: i32 = 1;
 const GIVE_UP: i32 = 2;
 
-/// The memory on which borrowed children run, kept for the next one.
+/// The stack of borrowed children, reused.
 pub(super) struct Spawner {
     stack: *mut libc::c_void,
 }
@@ -209,7 +207,7 @@ impl Spawner {
             failed_errno: AtomicI32::new(0),
             gate: AtomicI32::new(if plan.is_traced { WAIT } else { GO_ON }),
         };
-        // A parent that sleeps cannot begin to trace.
+        // A sleeping parent cannot begin to trace.
         let sleeps = if plan.is_traced { 0 } else { libc::CLONE_VFORK };
         let flags = libc::CLONE_VM | sleeps | libc::SIGCHLD;
         let argument = (&raw const shared).cast_mut().cast();
@@ -251,8 +249,8 @@ impl Drop for Spawner {
     }
 }
 
-/// Begins to trace a child that waits at its gate, opens the gate, and waits
-/// until the child stops at the program's first instruction or has exited.
+/// Begins to trace a child that waits at its gate, opens the gate, and waits until the child stops
+/// at the program's first instruction or has exited.
 fn let_go(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
     let seized = ptrace::seize(pid, Orphans::Die);
     let word = if seized.is_ok() { GO_ON } else { GIVE_UP };
@@ -271,7 +269,7 @@ fn let_go(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
     }
 }
 
-/// Takes the child that exited without executing.
+/// Reaps the child that exited without executing.
 fn collect_failed(pid: libc::pid_t) {
     loop {
         let mut status = 0;
@@ -310,12 +308,12 @@ extern "C" fn child_main(argument: *mut libc::c_void) -> libc::c_int {
     unsafe { libc::_exit(127) }
 }
 
-/// Returns only where a step failed.
+/// Returns only if a step failed.
 fn prepare_and_execute(shared: &Shared<'_>) -> Step {
     // SAFETY: system calls on plain integers and on buffers of `shared` that
     // are as long as said; dup2 onto 0 to 2 affects the child's own table.
     unsafe {
-        // A group of its own, so that the whole tree can be signalled.
+        // Its own group, so that the whole tree can be signalled.
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
         if libc::getppid() != shared.parent {
@@ -387,10 +385,10 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
     Step::Execute
 }
 
-/// Has the child join its cgroups, and notes when it has. Called by the borrowed child.
+/// Joins the child's cgroups, and records when. Called by the borrowed child.
 fn join_groups(shared: &Shared<'_>) -> bool {
     for &group in shared.groups {
-        // SAFETY: the buffer has the byte; 0 stands for who writes.
+        // SAFETY: the buffer has the byte; 0 means the writing process.
         if unsafe { libc::write(group, c"0".as_ptr().cast(), 1) } < 0 {
             return false;
         }
@@ -402,8 +400,7 @@ fn join_groups(shared: &Shared<'_>) -> bool {
     true
 }
 
-/// Replaces this process by a program with this environment; returns only where
-/// that failed.
+/// Replaces this process by a program with this environment; returns only on failure.
 pub(super) fn replace(
     program: &CString,
     arguments: &[CString],
@@ -414,8 +411,8 @@ pub(super) fn replace(
         strings.iter().map(|s| s.as_ptr()).chain(end).collect()
     };
     let (arguments, environment) = (pointers(arguments), pointers(environment));
-    // SAFETY: the arrays of pointers end with null and outlive the call;
-    // resetting SIGPIPE affects only what is about to be replaced.
+    // SAFETY: the arrays of pointers end with null and outlive the call; resetting SIGPIPE affects
+    // only what is about to be replaced.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr());
@@ -423,14 +420,12 @@ pub(super) fn replace(
     io::Error::last_os_error()
 }
 
-/// The path of a program as the shell would find it, or what stands in the
-/// way.
+/// The path of a program as the shell would find it, or why there is none.
 pub(super) fn find_program(program: &str, search: &str) -> Result<CString, FindError> {
     find_program_in(None, program, search)
 }
 
-/// The same of a program that will start in `folder`: a relative path counts
-/// from there.
+/// The same for a program that will start in `folder`, the base of relative paths.
 pub(super) fn find_program_in(
     folder: Option<&Path>,
     program: &str,
@@ -449,7 +444,7 @@ pub(super) fn find_program_in(
         match executable(&path) {
             Ok(()) => return as_c(&path),
             Err(error) if Path::new(&path).exists() => refused = refused.or(Some(error)),
-            // A folder that may not be searched says nothing of the program.
+            // A folder that may not be searched does not rule the program out.
             Err(_) => {}
         }
     }
@@ -539,7 +534,7 @@ mod tests {
         until(|| sleeps(thread) || waiter.is_finished());
         child.kill().unwrap();
         waiter.join().unwrap();
-        // SAFETY: nothing is to be written.
+        // SAFETY: no status is written.
         let left = unsafe { libc::waitpid(pid, ptr::null_mut(), libc::WNOHANG) };
         assert_eq!(left, -1, "the child was left");
     }

@@ -1,5 +1,5 @@
-//! From a command to what the kernel is asked, and from what the kernel
-//! refuses to an error that a user understands.
+//! Translates a command into requests to the kernel, and the kernel's refusals into errors that a
+//! user understands.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
@@ -15,18 +15,17 @@ use pinwise_placement::{MemoryBinding, MemoryPolicy};
 use pinwise_topology::{CpuSet, fnv1a};
 use pinwise_workload::{Command, Workload};
 
-/// Larger programs are not read, bytes: an experiment begins at once.
+/// Larger programs are not read, bytes: an experiment should begin at once.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// What a command is started for.
+/// The purpose of a command.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role<'a> {
-    /// To be measured, with what is set for it, its environment longer by this
-    /// many bytes.
+    /// To be measured, with its settings and the number of bytes to add to its environment.
     Measured(&'a Workload, &'a [RunSetting], usize),
     /// To prepare or clean up.
     Helper,
-    /// To run beside a measured one, with a mark of its own.
+    /// To run during a measured one, with its own mark.
     Companion { mark: &'a str },
 }
 
@@ -40,10 +39,9 @@ impl<'a> Role<'a> {
     }
 }
 
-/// Replaces this process by a command on `cpus` with `variables` in its environment
-/// beside those of this process: what it prints, how it ends
-/// and which signals it gets are its own affair from then on. Returns what the
-/// kernel granted through `granted` before that, and otherwise only errors.
+/// Replaces this process by a command on `cpus` with `variables` added to its environment. Its
+/// output, exit and signals are its own from then on. Reports the granted mask through `granted`
+/// first; returns only errors.
 ///
 /// # Errors
 /// [`MachineError`] says what the kernel refused.
@@ -67,7 +65,7 @@ pub fn execute(
     }
 }
 
-/// Gives this process, and what takes its place, its CPUs and memory policy.
+/// Sets the CPUs and memory policy of this process and its successor.
 pub(super) fn place_self(
     command: &Command,
     cpus: &CpuSet,
@@ -86,7 +84,7 @@ pub(super) fn place_self(
     Ok(())
 }
 
-/// What this process inherited, with these in place of or beside it.
+/// The inherited environment, with these variables added or replaced.
 pub(super) fn environment_with(variables: &[(String, String)]) -> Vec<CString> {
     let is_replaced = |name: &String| variables.iter().any(|(other, _)| other == name);
     let inherited = whole_environment();
@@ -96,7 +94,7 @@ pub(super) fn environment_with(variables: &[(String, String)]) -> Vec<CString> {
     kept.map(|(_, entry)| entry).chain(own).collect()
 }
 
-/// Where programs that were started before are.
+/// The paths of programs that were started before.
 #[derive(Debug)]
 pub(super) struct Programs {
     search_path: String,
@@ -111,7 +109,7 @@ impl Programs {
         }
     }
 
-    /// The path of a command's program; a relative one counts from `folder`.
+    /// The path of a command's program, relative to `folder`.
     pub(super) fn path(
         &mut self,
         folder: Option<&Path>,
@@ -127,7 +125,7 @@ impl Programs {
         Ok(path)
     }
 
-    /// The contents of a workload's program as a word.
+    /// A digest of a workload's program as a word.
     #[expect(clippy::disallowed_methods, reason = "the Edge reads programs")]
     pub(super) fn contents(&self, workload: &Workload) -> Option<String> {
         let folder = workload.folder.as_deref();
@@ -141,7 +139,7 @@ impl Programs {
     }
 }
 
-/// The path of a command's program; a relative one counts from `folder`.
+/// The path of a command's program, relative to `folder`.
 pub(super) fn locate(
     folder: Option<&Path>,
     command: &Command,
@@ -185,7 +183,7 @@ pub(super) fn policy_mode<'a>(
     nodes: &'a CpuSet,
 ) -> (libc::c_int, &'a CpuSet) {
     const NO_NODES: &CpuSet = &CpuSet::new();
-    // Of linux/mempolicy.h; libc does not have them.
+    // From linux/mempolicy.h; libc does not have them.
     const MPOL_PREFERRED_MANY: libc::c_int = 5;
     const MPOL_WEIGHTED_INTERLEAVE: libc::c_int = 6;
     match memory.policy {
@@ -193,7 +191,7 @@ pub(super) fn policy_mode<'a>(
         MemoryPolicy::Bind => (libc::MPOL_BIND, nodes),
         MemoryPolicy::Interleave => (libc::MPOL_INTERLEAVE, nodes),
         MemoryPolicy::Weighted => (MPOL_WEIGHTED_INTERLEAVE, nodes),
-        // The kernel takes the first of several for the older one.
+        // With several nodes the kernel takes the first for the older policy.
         MemoryPolicy::Preferred if memory.nodes.len() > 1 => (MPOL_PREFERRED_MANY, nodes),
         MemoryPolicy::Preferred => (libc::MPOL_PREFERRED, nodes),
     }
@@ -202,7 +200,7 @@ pub(super) fn policy_mode<'a>(
 /// Would the kernel give a program of this process this memory policy?
 ///
 /// # Errors
-/// [`MachineError::Refused`] says why not, such as that it does not know it.
+/// [`MachineError::Refused`] with the reason, for example an unknown policy.
 pub fn check_memory_policy(memory: &MemoryBinding) -> Result<(), MachineError> {
     let nodes: CpuSet = memory.nodes.iter().copied().collect();
     let (mode, nodes) = policy_mode(memory, &nodes);

@@ -11,44 +11,44 @@ use super::tree::{self, ThreadSampler};
 use super::{LinuxMachine, sys};
 use crate::{End, MachineError};
 
-/// Processes that outlive the command may take this long to end by themselves.
+/// Processes that outlive the command get this long to end by themselves.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What woke the supervision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stir {
-    /// One of the attendant's descriptors can be read.
+    /// One of the attendant's descriptors is readable.
     pub(super) has_filled: bool,
-    /// A process has ended and is still to be taken off the list.
+    /// A process has ended and is not reaped yet.
     pub(super) has_ended: bool,
 }
 
-/// Who does work of its own in the pauses of the supervision.
+/// Works in the pauses of the supervision.
 pub(super) trait Attendant {
-    /// The command was started, at that moment.
+    /// The command was started at this moment.
     fn started(&mut self, pid: libc::pid_t, started: Duration);
 
-    /// Descriptors that it wants to be woken by.
+    /// Descriptors to wake for.
     fn descriptors(&self) -> Vec<RawFd>;
 
-    /// When it wants to be woken at the latest.
+    /// The latest time to wake it.
     fn next(&self) -> Duration;
 
-    /// May processes that outlive the command run on? Otherwise they are ended.
+    /// May processes that outlive the command continue? Otherwise they are ended.
     fn leaves_daemons(&self) -> bool {
         false
     }
 
-    /// Is what was gathered of use where the user interrupts? Otherwise that is an error.
+    /// Is the gathered data useful if the user interrupts? Otherwise that is an error.
     fn keeps_interrupted(&self) -> bool {
         false
     }
 
-    /// Does what is due; false: the command is to be ended as by its time-out.
+    /// Does the work that is due; false ends the command as by its time-out.
     fn attend(&mut self, now: Duration, stir: Stir) -> bool;
 }
 
-/// Nobody: the command is only waited for.
+/// No attendant: the command is only waited for.
 pub(super) struct Alone;
 
 impl Attendant for Alone {
@@ -78,14 +78,14 @@ pub(super) struct Ended {
     pub(super) voluntary_switches: u64,
     pub(super) involuntary_switches: u64,
     pub(super) threads: Option<u32>,
-    /// Seconds for which threads were ready to run and had no CPU, where it was looked at.
+    /// Seconds that threads were ready but had no CPU, if sampled.
     pub(super) queued_s: Option<f64>,
     pub(super) end: End,
-    /// Who was left running, by name.
+    /// Names of the processes left running.
     pub(super) left: Vec<String>,
 }
 
-/// What is known of a tree while it is waited for.
+/// The state of a tree that is waited for.
 struct Watch {
     pid: libc::pid_t,
     started: Duration,
@@ -93,7 +93,7 @@ struct Watch {
     status: Option<libc::c_int>,
     total: Ended,
     sampler: ThreadSampler,
-    /// Why it is being ended early.
+    /// The reason for ending it early.
     cause: Option<Cause>,
     kill_until: Duration,
 }
@@ -106,7 +106,7 @@ enum Cause {
 }
 
 impl LinuxMachine {
-    /// Waits until nothing of the command's tree is left.
+    /// Waits until the whole tree of the command has ended.
     pub(super) fn supervise(
         &mut self,
         pid: libc::pid_t,
@@ -147,8 +147,8 @@ impl LinuxMachine {
         Ok(watch.finish())
     }
 
-    /// Waits for a helper's own process only; what it leaves running (a
-    /// server for the command to talk to) is spared from then on.
+    /// Waits for a helper's own process only; processes that it leaves running (a server for the
+    /// command) are spared from then on.
     pub(super) fn supervise_helper(&mut self, pid: libc::pid_t) -> Result<End, MachineError> {
         let mut watch = Watch::new(pid, sys::monotonic(), false);
         while watch.status.is_none() {
@@ -169,7 +169,7 @@ impl LinuxMachine {
         Ok(decode(watch.status.unwrap_or(0)))
     }
 
-    /// Lets the attendant look at who has ended, and then takes them.
+    /// Shows ended processes to the attendant, then reaps them.
     fn show_and_reap(&mut self, watch: &mut Watch, attendant: &mut dyn Attendant) -> bool {
         if sys::ended_child().is_some() {
             let stir = Stir {
@@ -181,7 +181,7 @@ impl LinuxMachine {
         self.reap_all(watch)
     }
 
-    /// Takes all ended children; true while some of the tree are left.
+    /// Reaps all ended children; true while some of the tree are left.
     fn reap_all(&mut self, watch: &mut Watch) -> bool {
         loop {
             let is_own = |pid: &_| !self.helpers.contains(pid) && !self.left.contains(pid);
@@ -201,9 +201,8 @@ impl LinuxMachine {
         }
     }
 
-    /// Takes a process that has ended. Where threads are bound, their stops are
-    /// answered meanwhile, and threads and other people's children that ended
-    /// are none of it.
+    /// Reaps a process that has ended. If threads are bound, their stops are answered meanwhile;
+    /// ended threads and processes with another parent are not returned.
     fn next_ended(&mut self) -> io::Result<Option<Reaped>> {
         let Some(binder) = &mut self.binder else {
             return sys::reap();
@@ -220,7 +219,7 @@ impl LinuxMachine {
         Ok(None)
     }
 
-    /// Ends the tree where it is time to.
+    /// Ends the tree when its time is up.
     fn react(
         &self,
         watch: &mut Watch,
@@ -252,13 +251,13 @@ impl LinuxMachine {
         Ok(())
     }
 
-    /// Children that are no part of the command now running.
+    /// Children that do not belong to the running command.
     fn spared_children(&self) -> BTreeSet<libc::pid_t> {
         self.helpers.union(&self.left).copied().collect()
     }
 
-    /// Sleeps until something happens, at most until `wake`; says whether one of
-    /// `others`, somebody else's descriptors, can be read.
+    /// Sleeps until something happens or until `wake`; says whether one of the caller's
+    /// descriptors, `others`, is readable.
     fn wait_until(
         &mut self,
         wake: Duration,
@@ -326,14 +325,14 @@ impl Watch {
         }
     }
 
-    /// Has the command ended so long ago that what is left of it will stay?
+    /// Did the command end so long ago that the remaining processes will stay?
     fn is_overdue(&self, now: Duration) -> bool {
         self.cause.is_none() && self.status.is_some() && now >= self.last_exit + GRACE
     }
 
     fn next_wake(&self, deadline: Option<Duration>) -> Duration {
         if self.cause.is_some() {
-            // Ending: look again soon for processes that were just orphaned.
+            // Ending: check again soon for newly orphaned processes.
             return sys::monotonic() + Duration::from_millis(5);
         }
         if self.status.is_some() {

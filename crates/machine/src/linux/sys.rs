@@ -29,7 +29,7 @@ pub(super) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// The same of system calls that have no function of their own.
+/// The same for system calls without a wrapper.
 pub(super) fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -41,7 +41,7 @@ pub(super) fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
 /// Sets the calling thread's memory policy for future allocations.
 pub(super) fn set_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result<()> {
     let words = nodes.words();
-    // SAFETY: the kernel reads at most the given number of bits.
+    // SAFETY: the kernel reads only the given number of bits.
     check_long(unsafe {
         libc::syscall(
             libc::SYS_set_mempolicy,
@@ -53,14 +53,13 @@ pub(super) fn set_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result
     Ok(())
 }
 
-/// Gives a page of memory that nobody uses a policy, to see whether the kernel
-/// takes it.
+/// Sets a policy on an unused page, to see whether the kernel accepts it.
 pub(super) fn try_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result<()> {
     let words = nodes.words();
     let bytes = page_bytes();
     let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: the mapping is new and ours alone, and is never accessed; of the nodes
-    // the kernel reads at most the given number of bits.
+    // SAFETY: the mapping is new and ours alone, and is never accessed; the kernel reads only the
+    // given number of bits.
     unsafe {
         let page = libc::mmap(
             std::ptr::null_mut(),
@@ -87,8 +86,8 @@ pub(super) fn try_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result
     }
 }
 
-/// Asks on which node each of these pages of a process is; a negative number is an
-/// error of that page, such as that there is none.
+/// Asks for the node of each of these pages of a process; a negative number is that page's error,
+/// for example that it does not exist.
 pub(super) fn page_nodes(
     process: libc::pid_t,
     addresses: &[u64],
@@ -97,8 +96,7 @@ pub(super) fn page_nodes(
     pages(process, addresses, None, statuses)
 }
 
-/// Moves pages that the process alone uses to a node each. Some may stay, which is
-/// no error.
+/// Moves pages that only the process uses to one node each. Some may stay, which is no error.
 pub(super) fn move_pages(
     process: libc::pid_t,
     addresses: &[u64],
@@ -108,19 +106,19 @@ pub(super) fn move_pages(
     pages(process, addresses, Some(nodes), &mut statuses)
 }
 
-/// `move_pages(2)`, which only asks where no nodes are named.
+/// `move_pages(2)`, which only queries if no nodes are named.
 fn pages(
     process: libc::pid_t,
     addresses: &[u64],
     nodes: Option<&[libc::c_int]>,
     statuses: &mut [libc::c_int],
 ) -> io::Result<()> {
-    // Of linux/mempolicy.h; libc does not have it.
+    // From linux/mempolicy.h; libc does not have it.
     const MPOL_MF_MOVE: libc::c_int = 1 << 1;
     let named = nodes.map_or(addresses.len(), <[_]>::len);
     let count = addresses.len().min(statuses.len()).min(named);
-    // SAFETY: the kernel reads that many addresses, which are of the other process
-    // and not accessed, and nodes where there are any, and writes as many statuses.
+    // SAFETY: the kernel reads that many addresses, which belong to the other process and are not
+    // accessed, and nodes if any, and writes as many statuses.
     check_long(unsafe {
         libc::syscall(
             libc::SYS_move_pages,
@@ -140,8 +138,8 @@ pub(super) fn monotonic() -> Duration {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// Reads memory of a process; `None` where it does not exist or is not permitted.
-/// What lies behind the mapping is left out.
+/// Reads memory of a process; `None` if it does not exist or may not be read. Stops at the end of
+/// the mapping.
 pub(super) fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> Option<usize> {
     let local = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
@@ -158,7 +156,7 @@ pub(super) fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> 
     usize::try_from(length).ok().filter(|&length| length > 0)
 }
 
-/// Where the kernel put its code into this program; 0: nowhere.
+/// The address of the kernel's code in this program; 0: none.
 pub(super) fn vdso() -> u64 {
     // SAFETY: getauxval has no preconditions.
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) }
@@ -169,7 +167,7 @@ pub(super) fn thread_cpu_time() -> Duration {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// A clock that counts from any moment.
+/// A clock with an arbitrary start.
 pub(super) fn clock(id: libc::clockid_t) -> Duration {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: the pointer is valid for a timespec, of which all bit patterns
@@ -206,15 +204,14 @@ pub(super) fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Makes this process the one that orphans of its tree are given to.
+/// Makes this process the parent of orphans in its tree.
 pub(super) fn become_subreaper() -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
     Ok(())
 }
 
-/// Sends a signal to a process, or to a group where `pid` is negative.
-/// A target that is gone is no error.
+/// Signals a process, or a group if `pid` is negative. A missing target is no error.
 pub(super) fn kill(pid: libc::pid_t, signal: libc::c_int) {
     if pid == 0 || pid == -1 {
         return;
@@ -231,12 +228,12 @@ pub(super) struct Reaped {
     pub(super) usage: libc::rusage,
 }
 
-/// A child that has ended and is still to be taken: files of /proc describe it until then.
+/// An ended child that is not reaped yet: /proc describes it until then.
 pub(super) fn ended_child() -> Option<libc::pid_t> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the pointer is valid; the structure stays zero, of which all
-    // fields are valid, where no child has ended.
+    // SAFETY: the pointer is valid; if no child has ended, the structure stays zero, which is valid
+    // for all fields.
     let pid = unsafe {
         let result = libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options);
         check(result).ok()?;
@@ -245,7 +242,7 @@ pub(super) fn ended_child() -> Option<libc::pid_t> {
     (pid != 0).then_some(pid)
 }
 
-/// Takes one ended child if there is any. `Err` with `ECHILD`: no children.
+/// Reaps one ended child if there is any. `Err` with `ECHILD`: no children.
 pub(super) fn reap() -> io::Result<Option<Reaped>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -296,8 +293,7 @@ pub(super) fn pipe(flags: libc::c_int) -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Waits until one of the descriptors can be read, at most `timeout`; says
-/// which.
+/// Waits until one of the descriptors is readable or `timeout` is over; says which.
 pub(super) fn poll<const N: usize>(
     descriptors: [RawFd; N],
     timeout: Option<Duration>,
@@ -306,7 +302,7 @@ pub(super) fn poll<const N: usize>(
     std::array::from_fn(|index| ready[index])
 }
 
-/// The same for however many.
+/// The same for any number.
 pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<bool> {
     let entries = descriptors.iter().map(|&fd| libc::pollfd {
         fd,
@@ -332,8 +328,8 @@ pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<
     polled.iter().map(|entry| entry.revents != 0).collect()
 }
 
-/// Opens a perf event of a thread (0: the calling one; −1: any) on a CPU (−1:
-/// any); it closes on exec.
+/// Opens a perf event of a thread (0: the calling one; −1: any) on a CPU (−1: any); it closes on
+/// exec.
 pub(super) fn perf_event(
     attributes: &perf::perf_event_attr,
     thread: libc::pid_t,
@@ -367,7 +363,7 @@ pub(super) fn is_hung_up(descriptor: RawFd) -> bool {
     ready > 0 && polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
-/// Reads what a non-blocking descriptor has; 0 where nothing.
+/// Reads what a non-blocking descriptor has; 0 if nothing.
 pub(super) fn read_some(descriptor: &OwnedFd, buffer: &mut [u8]) -> usize {
     // SAFETY: the buffer is as long as said.
     let read = unsafe {
@@ -380,14 +376,14 @@ pub(super) fn read_some(descriptor: &OwnedFd, buffer: &mut [u8]) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
-/// Number of online CPUs times this many ticks make a second of `/proc/stat`.
+/// CPU time in `/proc/stat` has this many ticks per second and online CPU.
 pub(super) fn ticks_per_second() -> u64 {
     // SAFETY: the call has no preconditions.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).ok().filter(|&t| t > 0).unwrap_or(100)
 }
 
-/// Random bytes of the operating system as a number.
+/// A random number from the operating system.
 pub(super) fn random_u64() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is as long as said.
@@ -395,7 +391,7 @@ pub(super) fn random_u64() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// Random bytes of the operating system, fit for secrets.
+/// Random bytes from the operating system, fit for secrets.
 pub(super) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     const { assert!(N <= 256, "more may come in pieces") };
     let mut bytes = [0u8; N];
@@ -423,13 +419,13 @@ pub(super) fn page_bytes() -> usize {
         .unwrap_or(4096)
 }
 
-/// Descriptors that this process may have open.
+/// Limit on open descriptors of this process.
 pub(super) fn descriptor_limit() -> usize {
     usize::try_from(descriptor_limits().rlim_cur).unwrap_or(usize::MAX)
 }
 
-/// Permits this process, and what it starts from now on, as many descriptors
-/// as it may permit itself; returns how many.
+/// Raises this process's descriptor limit, and that of its children, as far as permitted; returns
+/// the limit.
 pub(super) fn raise_descriptor_limit() -> usize {
     let mut limits = descriptor_limits();
     limits.rlim_cur = limits.rlim_max;

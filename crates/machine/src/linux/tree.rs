@@ -1,8 +1,8 @@
 //! The process tree of a command: waiting for all of it, ending all of it,
 //! counting its threads.
 //!
-//! pinwise is the tree's subreaper, so whatever the command leaves behind,
-//! daemons included, becomes a child of pinwise and is waited for.
+//! pinwise is the tree's subreaper, so everything that the command leaves behind, including
+//! daemons, becomes a child of pinwise and is waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,9 +14,9 @@ use super::{daemon, sys};
 
 /// Deepest level of children whose threads are counted.
 const DEEPEST: usize = 6;
-/// The share of a tree's CPU time that says how the rest went.
+/// The share of a tree's CPU time from which the rest is extrapolated.
 const SEEN: f64 = 0.5;
-/// How long ending a tree may take before it is given up.
+/// Time allowed for ending a tree.
 pub(super) const ENDING: Duration = Duration::from_secs(5);
 
 /// Children of pinwise, without those in `spared`.
@@ -58,7 +58,7 @@ pub(super) fn kill_tree(group: libc::pid_t, spared: &BTreeSet<libc::pid_t>) {
     }
 }
 
-/// `name (pid)` of processes, for messages; helpers of pinwise's own are none of them.
+/// `name (pid)` of processes, for messages, without pinwise's own helpers.
 pub(super) fn describe(pids: &[libc::pid_t]) -> Vec<String> {
     pids.iter()
         .filter(|pid| !daemon::is_one(**pid))
@@ -66,14 +66,14 @@ pub(super) fn describe(pids: &[libc::pid_t]) -> Vec<String> {
         .collect()
 }
 
-/// The name (`comm`) of a process of this host; `None` where there is none.
+/// The name (`comm`) of a process of this host; `None` if it does not exist.
 #[must_use]
 pub fn process_name(pid: i32) -> Option<String> {
     let name = read_file(Path::new(&format!("/proc/{pid}/comm")))?;
     Some(String::from_utf8_lossy(&name).trim().to_owned())
 }
 
-/// When a thread was started, ticks since boot.
+/// A thread's start time, ticks since boot.
 pub(super) fn start_of(thread: i32) -> Option<u64> {
     ProcessStat::parse(&process_stat::line_of(thread)?)?.start()
 }
@@ -100,31 +100,31 @@ fn threads_below(pid: libc::pid_t, depth: usize, threads: &mut Vec<libc::pid_t>)
     threads.extend(own);
 }
 
-/// The time that a thread ran, and that it was ready to run and had no CPU, ns.
+/// The time that a thread ran, and that it was ready but had no CPU, ns.
 fn ran_and_queued(thread: libc::pid_t) -> Option<(u64, u64)> {
     let text = read_file(Path::new(&format!("/proc/{thread}/schedstat")))?;
     let text = String::from_utf8_lossy(&text);
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
     let (ran, queued) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    // A kernel that does not keep it writes zeros.
+    // A kernel without this figure writes zeros.
     (ran > 0).then_some((ran, queued))
 }
 
-/// When to look for threads: soon at first, then ever more rarely.
+/// Decides when to look for threads: soon at first, then ever more rarely.
 #[derive(Debug)]
 pub(super) struct ThreadSampler {
     next: Duration,
     step: Duration,
     growth: f64,
     most: u32,
-    /// What each thread had when it was last seen.
+    /// The figures of each thread when last seen.
     times: BTreeMap<libc::pid_t, (u64, u64)>,
 }
 
 impl ThreadSampler {
     const LONGEST_STEP: Duration = Duration::from_millis(500);
 
-    /// `closely`: every millisecond at first and often after.
+    /// `closely`: every millisecond at first, and often later.
     pub(super) fn new(start: Duration, closely: bool) -> Self {
         let step = Duration::from_millis(if closely { 1 } else { 4 });
         Self {
@@ -153,7 +153,7 @@ impl ThreadSampler {
         self.most = self.most.max(alive);
     }
 
-    /// Reads the times of a thread, which the kernel keeps until it is waited for.
+    /// Reads the times of a thread, which the kernel keeps until it is reaped.
     pub(super) fn time(&mut self, thread: libc::pid_t) {
         if let Some(times) = ran_and_queued(thread) {
             self.times.insert(thread, times);
@@ -164,8 +164,8 @@ impl ThreadSampler {
         (self.most > 0).then_some(self.most)
     }
 
-    /// Seconds for which a tree with this CPU time was ready to run and had no CPU, in
-    /// proportion to what was seen of its threads. `None` where too little was.
+    /// Seconds that a tree with this CPU time was ready but had no CPU, scaled up from the sampled
+    /// threads. `None` if too little was sampled.
     pub(super) fn queued_s(&self, cpu_s: f64) -> Option<f64> {
         let mut seen = [0.0; 2];
         for (ran, queued) in self.times.values() {

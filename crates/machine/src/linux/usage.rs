@@ -1,7 +1,7 @@
 //! CPU time of the whole machine and of the cgroup's quota.
 //!
-//! `/proc/stat` counts in ticks, usually 10 ms, and takes long to print on
-//! large machines: it is read at most every [`MIN_INTERVAL`].
+//! `/proc/stat` counts in ticks, usually 10 ms, and takes long to print on large machines, so reads
+//! are at least [`MIN_INTERVAL`] apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,10 +13,10 @@ use super::sys;
 use crate::{Throttling, Usage};
 use pinwise_topology::{Capture, wanted_cgroup_files};
 
-/// Shorter intervals say nothing at this resolution.
+/// Too short an interval means nothing at this resolution.
 pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A file of `/proc` or of a cgroup that is read again and again.
+/// A file of `/proc` or of a cgroup that is reread.
 #[derive(Debug)]
 pub(super) struct Watched {
     file: File,
@@ -81,8 +81,7 @@ pub(super) fn parse_stat(text: &str, at: Duration, ticks_per_second: u64) -> Usa
     usage
 }
 
-/// What the hypervisor gave to others so far, by CPU, of the `cpu` lines of
-/// `/proc/stat`.
+/// Stolen time so far, by CPU, from the `cpu` lines of `/proc/stat`.
 pub(super) fn parse_steal(text: &str, ticks_per_second: u64) -> BTreeMap<usize, Duration> {
     let steal = |line: &str| {
         let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
@@ -97,7 +96,7 @@ pub(super) fn parse_steal(text: &str, ticks_per_second: u64) -> BTreeMap<usize, 
     text.lines().skip(1).map_while(steal).collect()
 }
 
-/// Busy time of all CPUs that was added since `before`.
+/// Busy time of all CPUs since `before`.
 pub(super) fn busy_since(now: &Usage, before: &Usage) -> Duration {
     let total = |usage: &Usage| {
         let times = usage.busy.iter().map(|(_, time)| *time);
@@ -106,8 +105,7 @@ pub(super) fn busy_since(now: &Usage, before: &Usage) -> Duration {
     total(now).saturating_sub(total(before))
 }
 
-/// CPU time of the machine at the start and the end of a wait; `None` where it
-/// is unknown.
+/// CPU time of the machine at the start and the end of a wait; `None` if unknown.
 #[must_use]
 pub fn watch_usage(wait: Duration) -> Option<(Usage, Usage)> {
     let mut meter = Meter::new();
@@ -116,8 +114,8 @@ pub fn watch_usage(wait: Duration) -> Option<(Usage, Usage)> {
     Some((before, meter.usage()?))
 }
 
-/// What others used and the hypervisor took in the latest interval, as a
-/// share of wall-clock time.
+/// CPU time of other processes and of the hypervisor in the latest interval, as a share of
+/// wall-clock time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Disturbance {
     pub(super) foreign: f64,
@@ -130,7 +128,7 @@ pub(super) struct Meter {
     stat: Option<Watched>,
     ticks_per_second: u64,
     last: Option<Usage>,
-    /// CPU time of our own since `last`.
+    /// Our own CPU time since `last`.
     own: Duration,
     own_process: Duration,
 }
@@ -151,8 +149,8 @@ impl Meter {
         Some(parse_stat(text, sys::monotonic(), self.ticks_per_second))
     }
 
-    /// A run that used `cpu_time` is over: what disturbed it, where enough
-    /// time has passed to know.
+    /// Call after a run that used `cpu_time`: returns what disturbed it, if enough time has passed
+    /// to know.
     pub(super) fn after_run(&mut self, cpu_time: Duration) -> Option<Disturbance> {
         self.own += cpu_time;
         let now = sys::monotonic();
@@ -181,13 +179,13 @@ impl Meter {
 
 /// Separates a command's peak memory from pinwise's own.
 ///
-/// The kernel counts into a process's peak what it was before it executed. A
-/// command's peak is at least pinwise's, so that a smaller command cannot be
-/// separated from it. And what `getrusage` reports of pinwise is at least the peak of
-/// what started pinwise, which may be far larger than any command.
+/// The kernel counts the peak before execution into a process's peak. So a command's peak is at
+/// least pinwise's, and a smaller command's own peak is unknown. And `getrusage` reports for
+/// pinwise at least the peak of the program that started it, which may be far larger than any
+/// command.
 #[derive(Debug)]
 pub(super) struct OwnPeak {
-    /// Of pinwise alone, as last read; `None` where `getrusage` reports it.
+    /// Of pinwise alone, as last read; `None` if `getrusage` reports it.
     resident_bytes: Option<u64>,
 }
 
@@ -204,8 +202,7 @@ impl OwnPeak {
         if peak_bytes > sys::own_peak_bytes() {
             return Some(peak_bytes);
         }
-        // pinwise only grows: what is below the last reading need not be read
-        // again.
+        // pinwise only grows: a value below the last reading need not be read again.
         if exceeds(peak_bytes, self.resident_bytes?) {
             self.resident_bytes = resident_peak_bytes();
         }
@@ -213,13 +210,13 @@ impl OwnPeak {
     }
 }
 
-/// Peaks that are counted per CPU first are off by some pages.
+/// Peaks are counted per CPU first, so they are off by some pages.
 const fn exceeds(peak_bytes: u64, own_bytes: u64) -> bool {
     peak_bytes > own_bytes + own_bytes / 8
 }
 
-/// Largest resident size of pinwise since it was executed. Reading it takes
-/// many times as long as `getrusage`.
+/// Largest resident size of pinwise since it was executed. Reading it takes many times as long as
+/// `getrusage`.
 fn resident_peak_bytes() -> Option<u64> {
     let status = super::capture::read_file(Path::new("/proc/self/status"))?;
     let status = String::from_utf8_lossy(&status);
@@ -230,7 +227,7 @@ fn resident_peak_bytes() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Follows how often the cgroup's quota stopped its processes.
+/// Tracks throttling by the cgroup's quota.
 #[derive(Debug)]
 pub(super) struct Throttle {
     file: Watched,
@@ -238,12 +235,12 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    /// Watches the `cpu.stat` beside the file that sets the quota.
+    /// Watches the `cpu.stat` next to the file that sets the quota.
     pub(super) fn watch_beside(quota_file: &str) -> Option<Self> {
         Self::watch_folder(Path::new(quota_file).parent()?, None)
     }
 
-    /// Watches a cgroup from when it had taken so much on; `None`: from now on.
+    /// Watches a cgroup's throttling since `before`; `None`: from now on.
     pub(super) fn watch_folder(folder: &Path, before: Option<Throttling>) -> Option<Self> {
         let mut file = Watched::open(&folder.join("cpu.stat"))?;
         let now = parse_throttling(file.read()?)?;
@@ -251,7 +248,7 @@ impl Throttle {
         Some(Self { file, last })
     }
 
-    /// Since the last call.
+    /// The throttling since the last call.
     pub(super) fn since_last(&mut self) -> Option<Throttling> {
         let now = parse_throttling(self.file.read()?)?;
         let added = Throttling {
@@ -264,8 +261,8 @@ impl Throttle {
     }
 }
 
-/// The folders of all cgroups for CPU time that a process with these lines of
-/// `/proc/PID/cgroup` is in, where such file systems are mounted.
+/// The folders of all cgroups for CPU time that a process with these lines of `/proc/PID/cgroup` is
+/// in, if such file systems are mounted.
 pub(super) fn cpu_cgroups(mounts: &[u8], cgroups: &[u8]) -> BTreeSet<PathBuf> {
     let mut capture = Capture::new();
     capture.insert("proc/mounts", mounts.trim_ascii());
@@ -276,7 +273,7 @@ pub(super) fn cpu_cgroups(mounts: &[u8], cgroups: &[u8]) -> BTreeSet<PathBuf> {
     folders.collect()
 }
 
-/// What the quota of a cgroup has taken so far; `None` where it can have none.
+/// What the quota of a cgroup has throttled so far; `None` if it can have none.
 pub(super) fn read_throttling(folder: &Path) -> Option<Throttling> {
     let text = super::capture::read_file(&folder.join("cpu.stat"))?;
     parse_throttling(&String::from_utf8_lossy(&text))
@@ -336,7 +333,7 @@ mod tests {
 
     #[test]
     fn ticks_that_overflow_are_as_many_as_can_be() {
-        // Some kernels let steal and guest time wrap around below zero.
+        // Some kernels let steal and guest time wrap below zero.
         let most = u64::MAX;
         let text = format!("cpu 0 0 0 0 0 0 0 {most}\ncpu0 {most} 1 0\ncpu1 {most} 0 0\n");
         let usage = parse_stat(&text, Duration::ZERO, 100);

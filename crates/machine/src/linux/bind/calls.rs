@@ -1,5 +1,4 @@
-//! System calls that binding alone needs: what a program may become, and what a
-//! process beside another holds.
+//! System calls that only binding needs: a program's privileges, and what another process has open.
 
 #![expect(
     unsafe_code,
@@ -16,8 +15,8 @@ use std::time::Duration;
 
 use super::super::sys;
 
-/// CPU time of a process so far, those of its threads that have ended among it;
-/// also of one that has ended and was not taken. `None` where it is gone.
+/// CPU time of a process so far, including its ended threads; also of a process that has ended but
+/// was not reaped. `None` if it is gone.
 pub(super) fn process_cpu_time(pid: libc::pid_t) -> Option<Duration> {
     let mut id: libc::clockid_t = 0;
     // SAFETY: the pointer is valid.
@@ -31,7 +30,7 @@ pub(super) fn effective_group() -> libc::gid_t {
     unsafe { libc::getegid() }
 }
 
-/// Lies a file where setuid bits and capabilities of files count for nothing?
+/// Is the file on a mount that ignores setuid bits and file capabilities?
 pub(super) fn is_without_setuid(file: &Path) -> bool {
     let Ok(file) = CString::new(file.as_os_str().as_bytes()) else {
         return false;
@@ -45,7 +44,7 @@ pub(super) fn is_without_setuid(file: &Path) -> bool {
     }
 }
 
-/// Has a file this extended attribute?
+/// Does a file have this extended attribute?
 pub(super) fn has_attribute(file: &Path, name: &CStr) -> bool {
     let Ok(file) = CString::new(file.as_os_str().as_bytes()) else {
         return false;
@@ -55,8 +54,7 @@ pub(super) fn has_attribute(file: &Path, name: &CStr) -> bool {
     unsafe { libc::getxattr(file.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
-/// Permits every process of this user to trace this one, where only parents
-/// may (Yama), or no more.
+/// Permits every process of this user to trace this one under Yama, or withdraws that.
 pub(in crate::linux) fn permit_tracer(any: bool) {
     const PR_SET_PTRACER_ANY: libc::c_ulong = libc::c_ulong::MAX;
     let who = if any { PR_SET_PTRACER_ANY } else { 0 };
@@ -64,7 +62,7 @@ pub(in crate::linux) fn permit_tracer(any: bool) {
     unsafe { libc::prctl(libc::PR_SET_PTRACER, who, 0, 0, 0) };
 }
 
-/// A number that another process of ours writes into a pipe.
+/// Reads a number that another process of ours writes into a pipe.
 pub(in crate::linux) fn read_number(pipe: &OwnedFd) -> io::Result<libc::c_int> {
     let mut bytes = [0u8; size_of::<libc::c_int>()];
     loop {
@@ -83,7 +81,7 @@ pub(in crate::linux) fn read_number(pipe: &OwnedFd) -> io::Result<libc::c_int> {
     }
 }
 
-/// Puts nothing in place of these descriptors.
+/// Redirects these descriptors to nothing.
 pub(in crate::linux) fn silence(descriptors: &[RawFd]) {
     // SAFETY: the path is NUL-terminated; the descriptors are this process's
     // own, and what is opened is closed again.
@@ -102,13 +100,13 @@ pub(in crate::linux) fn silence(descriptors: &[RawFd]) {
     }
 }
 
-/// Closes all descriptors but the standard ones and this one. Only for a child
-/// that was forked off and uses none of them.
+/// Closes all descriptors except the standard ones and this one. Only for a forked child that uses
+/// none of them.
 pub(in crate::linux) fn close_others(kept: RawFd) {
     let Ok(kept) = libc::c_uint::try_from(kept) else {
         return;
     };
-    // SAFETY: plain integers; nobody in this process uses the descriptors.
+    // SAFETY: plain integers; nothing in this process uses the descriptors.
     unsafe {
         if kept > 3 {
             libc::syscall(libc::SYS_close_range, 3, kept - 1, 0);

@@ -1,9 +1,9 @@
-//! How much of the CPU time of bound threads ran where it was asked to: that of
-//! their processes, less that of threads whose mask is another at their end.
+//! How much of the CPU time of bound threads ran where it should: the time of their processes minus
+//! that of threads whose mask differs at their end.
 //!
-//! A thread that moved itself counts as moved from its first moment, so that
-//! the share is a lower bound. CPU time is asked for once per process and once
-//! per thread that moved: threads that stay cost one system call.
+//! A thread that moved itself counts as moved from its first moment, so the share is a lower bound.
+//! CPU time is asked for once per process and once per moved thread: threads that stay cost one
+//! system call.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::{Coverage, Mover};
 use pinwise_topology::CpuSet;
 use pinwise_workload::knobs::{self, Signs};
 
-/// Programs that are named at most.
+/// Limits the programs that are named.
 const MAX_MOVERS: usize = 8;
 
-/// What was seen of bound threads so far.
+/// Totals of bound threads so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     threads: u64,
@@ -27,18 +27,17 @@ pub(super) struct Tally {
     cpu: Duration,
     elsewhere: Duration,
     movers: BTreeSet<Mover>,
-    /// What the command had used before it was the program asked for.
+    /// CPU time of the command before it executed the program.
     before: Duration,
 }
 
 impl Tally {
-    /// Notes what a process used before it is looked at.
+    /// Records what a process used before it is watched.
     pub(super) fn begin(&mut self, process: libc::pid_t) {
         self.before = calls::process_cpu_time(process).unwrap_or_default();
     }
 
-    /// Looks at a thread that has ended and was not taken yet, or is to be left
-    /// alone.
+    /// Checks a thread that has ended but was not reaped, or is about to be released.
     pub(super) fn look(&mut self, thread: libc::pid_t, asked: usize, process: Option<libc::pid_t>) {
         let Ok(mask) = sys::affinity_of(thread) else {
             return;
@@ -52,15 +51,13 @@ impl Tally {
         }
         self.moved += 1;
         self.elsewhere += cpu_time(thread).unwrap_or_default();
-        // Of a process that has ended as a whole nothing can be read any more:
-        // that was done before.
+        // Nothing can be read of a process that has ended as a whole: it was read before.
         if let Some(process) = process {
             self.add_mover(process);
         }
     }
 
-    /// Looks at a process that is about to end: a program that moved any of its
-    /// threads is noted by its name.
+    /// Records the name of a process that is about to end, if it moved any of its threads.
     pub(super) fn name(
         &mut self,
         process: libc::pid_t,
@@ -92,7 +89,7 @@ impl Tally {
     }
 }
 
-/// CPU time of a thread so far: `schedstat` in ns, first of its figures.
+/// CPU time of a thread so far: the first figure of `schedstat`, in ns.
 fn cpu_time(thread: libc::pid_t) -> Option<Duration> {
     let text = read_file(Path::new(&format!("/proc/{thread}/schedstat")))?;
     let text = String::from_utf8(text).ok()?;
@@ -100,14 +97,13 @@ fn cpu_time(thread: libc::pid_t) -> Option<Duration> {
     first.parse().ok().map(Duration::from_nanos)
 }
 
-/// The setting by which a process's program places its own threads, where it is
-/// a known one.
+/// The setting by which a process's program places its own threads, if it is a known one.
 #[must_use]
 pub fn own_setting(process: i32) -> Option<String> {
     mover(process)?.knob
 }
 
-/// The program of a process, and the knob that it has; `None` where it has ended.
+/// The program of a process and its placement setting; `None` if it has ended.
 fn mover(thread: libc::pid_t) -> Option<Mover> {
     let path = std::fs::read_link(format!("/proc/{thread}/exe")).ok()?;
     let program = path.file_name()?.to_string_lossy().into_owned();

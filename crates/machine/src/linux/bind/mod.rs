@@ -7,10 +7,10 @@
 //! new thread         └─┤ stopped; sched_setaffinity ├── first instruction
 //! ```
 //!
-//! The whole tree is followed, through fork, vfork, clone and exec, static and
-//! Go programs included; no system call is traced, and a thread that runs is
-//! not touched. Threads get the CPUs of [`Binding::order`] in the order in which
-//! they are begun, round and round; the first is the command's own.
+//! The whole tree is followed, through fork, vfork, clone and exec, static and Go programs
+//! included; no system call is traced, and a thread that runs is not touched. Threads get the CPUs
+//! of [`Binding::order`] in the order of their creation, round robin; the first goes to the
+//! command's main thread.
 //!
 //! It does not poll: ptrace reports its stops by SIGCHLD. It must be used by the
 //! thread that seized the command.
@@ -34,19 +34,19 @@ use coverage::Tally;
 use pinwise_topology::CpuSet;
 use ptrace::{Next, Orphans, Stop};
 
-/// One thread that is traced.
+/// A traced thread.
 #[derive(Debug, Clone, Copy)]
 struct Thread {
-    /// The CPU that it was bound to; `None`: it began when no more were bound.
+    /// The CPU that it was bound to; `None` if binding had ended.
     cpu: Option<usize>,
     /// Has its creator reported it? Its own first stop can come before that.
     is_announced: bool,
-    /// Has it stopped in front of its first instruction?
+    /// Has it stopped before its first instruction?
     has_arrived: bool,
-    /// Has it started others?
+    /// Has it created other threads?
     is_creator: bool,
-    /// Its process, which is itself where it is the first; `None`: not known
-    /// before its creator reports it.
+    /// Its process, which is the thread itself if it is the first; `None` until its creator reports
+    /// it.
     process: Option<libc::pid_t>,
 }
 
@@ -66,8 +66,7 @@ pub(super) struct Gone {
     pub(super) pid: libc::pid_t,
     pub(super) status: libc::c_int,
     pub(super) usage: libc::rusage,
-    /// Is it a process of ours, rather than a thread, or a process whose own
-    /// parent will take it, too?
+    /// Is it a process that we must reap, rather than a thread or a process whose own parent will?
     pub(super) is_own: bool,
 }
 
@@ -89,8 +88,7 @@ pub(super) struct Binder {
 }
 
 impl Binder {
-    /// Takes over a command that was seized and has yet to execute. It began
-    /// at `started`.
+    /// Takes over a seized command that has yet to execute. It began at `started`.
     pub(super) fn new(
         binding: &Binding,
         first: libc::pid_t,
@@ -117,20 +115,20 @@ impl Binder {
         }
     }
 
-    /// Has the command become the program that was asked for?
+    /// Has the command executed its program?
     pub(super) const fn has_executed(&self) -> bool {
         self.has_executed
     }
 
-    /// When it wants to be woken at the latest.
+    /// The latest time to wake it.
     pub(super) fn wake(&self) -> Duration {
         self.until
             .filter(|_| !self.is_leaving)
             .unwrap_or(Duration::MAX)
     }
 
-    /// Takes one child that has ended; `None`: there is none for now. `sleeps`:
-    /// waits for one. An error where nobody is left.
+    /// Reaps one child that has ended; `None` if there is none now. `sleeps`: waits for one. An
+    /// error if no child is left.
     pub(super) fn next_gone(&mut self, sleeps: bool) -> io::Result<Option<Gone>> {
         loop {
             match self.step(sleeps)? {
@@ -145,7 +143,7 @@ impl Binder {
         }
     }
 
-    /// Does what is to be done next, but takes nobody who has ended.
+    /// Handles the next event, but reaps nothing.
     pub(super) fn step(&mut self, sleeps: bool) -> io::Result<Next> {
         if self.wake() != Duration::MAX && sys::monotonic() >= self.wake() {
             self.leave();
@@ -159,11 +157,11 @@ impl Binder {
         Ok(next)
     }
 
-    /// Takes a child that has ended.
+    /// Reaps a child that has ended.
     pub(super) fn bury(&mut self, pid: libc::pid_t) -> Option<Gone> {
         let ended = self.threads.get(&pid).copied();
-        // A traced process is reported twice, first to us and then to its own
-        // parent; where that is us as well, once.
+        // A traced process is reported twice, first to us and then to its own parent; once if we
+        // are the parent.
         let is_own = match ended.map(|thread| thread.process) {
             Some(Some(process)) if process != pid => false,
             Some(_) => is_child(pid),
@@ -190,7 +188,7 @@ impl Binder {
         }
     }
 
-    /// What became of the threads so far, those that still run among them.
+    /// The coverage so far, including running threads.
     pub(super) fn coverage(&self) -> Coverage {
         let mut tally = self.tally.clone();
         for (&id, thread) in &self.threads {
@@ -201,7 +199,7 @@ impl Binder {
         tally.coverage()
     }
 
-    /// Does what a stop is for, and lets the thread go on.
+    /// Handles a stop and resumes the thread.
     fn answer(&mut self, stop: Stop) {
         if !stop.is_traced {
             return;
@@ -235,7 +233,7 @@ impl Binder {
         ptrace::detach(thread, signal);
     }
 
-    /// A thread has created another, which is numbered now.
+    /// A thread has created another, which gets its number now.
     fn note_new_thread(&mut self, creator: libc::pid_t, is_thread: bool) {
         if let Some(new) = ptrace::message(creator) {
             self.announce(creator, new, is_thread);
@@ -259,7 +257,7 @@ impl Binder {
         thread.process = process;
     }
 
-    /// What is known of a thread; a new one is numbered.
+    /// The state of a thread; a new one is numbered.
     fn entry_of(&mut self, id: libc::pid_t) -> &mut Thread {
         let is_known = self.threads.contains_key(&id);
         let cpu = if is_known { None } else { self.next_cpu() };
@@ -269,17 +267,17 @@ impl Binder {
         })
     }
 
-    /// A thread has stopped, where it is new in front of its first instruction:
-    /// now it gets its CPU. While it sleeps that is cheap; one that ran would
-    /// have to be pushed off its creator's CPU.
+    /// A thread has stopped; a new one has not run its first instruction and now gets its CPU.
+    /// Binding it while it sleeps is cheap; a running thread would have to be pushed off its
+    /// creator's CPU.
     fn arrive(&mut self, id: libc::pid_t) {
         let thread = self.entry_of(id);
         if std::mem::replace(&mut thread.has_arrived, true) {
             return;
         }
         let thread = *thread;
-        // One that the kernel does not bind shows in the coverage. Where no
-        // more are bound, it has inherited the one CPU of its creator.
+        // A thread that the kernel does not bind shows in the coverage. If no more are bound, this
+        // one has inherited its creator's single CPU.
         let own = thread.cpu.map(CpuSet::single);
         let _ = sys::set_affinity_of(id, own.as_ref().unwrap_or(&self.all));
         if let Some(process) = thread.process {
@@ -287,7 +285,7 @@ impl Binder {
         }
     }
 
-    /// The CPU of the next thread; `None` where no more are bound.
+    /// The CPU of the next thread; `None` if no more are bound.
     fn next_cpu(&mut self) -> Option<usize> {
         if self.is_leaving || self.order.is_empty() {
             return None;
@@ -297,22 +295,22 @@ impl Binder {
         Some(cpu)
     }
 
-    /// A process is about to end, with all that can still be read of it.
+    /// A process is about to end: the last moment to read its figures.
     fn process_ends(&mut self, id: libc::pid_t) {
         let own = self.threads.iter().filter(|(_, t)| t.process == Some(id));
         let own = own.filter_map(|(&thread, known)| Some((thread, known.cpu?)));
         self.tally.name(id, own);
     }
 
-    /// Looks at a thread for the last time.
+    /// Checks a thread for the last time.
     fn look(&mut self, id: libc::pid_t, thread: Thread) {
         if let Some(cpu) = thread.cpu {
             self.tally.look(id, cpu, thread.process);
         }
     }
 
-    /// A thread has executed a program. If it was not its process's first, it
-    /// is that from now on, under its id.
+    /// A thread has executed a program. If it was not its process's first, it now is, under that
+    /// id.
     fn note_exec(&mut self, id: libc::pid_t) {
         if let Some(former) = ptrace::message(id)
             && former != id
@@ -334,7 +332,7 @@ impl Binder {
         }
     }
 
-    /// Lets all threads go, each as soon as it stops.
+    /// Releases all threads, each as soon as it stops.
     fn leave(&mut self) {
         self.is_leaving = true;
         for &thread in self.threads.keys() {
@@ -342,8 +340,8 @@ impl Binder {
         }
     }
 
-    /// A thread is left alone from now on. What one that creates others still
-    /// creates would inherit its one CPU: it gets all of them back.
+    /// Stops tracing a thread. Threads that it creates later would inherit its single CPU, so a
+    /// creator gets all CPUs back.
     fn release(&mut self, id: libc::pid_t, thread: Thread) {
         let Some(cpu) = thread.cpu else { return };
         self.look(id, thread);
@@ -353,7 +351,7 @@ impl Binder {
     }
 }
 
-/// Signals that stop a process rather than end it.
+/// Signals that stop a process instead of ending it.
 const fn is_stopping(signal: libc::c_int) -> bool {
     matches!(
         signal,

@@ -1,7 +1,7 @@
-//! Requests to traced threads, each of them one system call.
+//! Requests to traced threads, one system call each.
 //!
-//! `ptrace(2)` has the terms: a thread is *seized* (no signal shows it), stops
-//! at events and before signals, and is let go on, left to listen, or detached.
+//! `ptrace(2)` has the terms: a thread is *seized* (no signal shows it), stops at events and before
+//! signals, and is then resumed, left listening, or detached.
 
 #![expect(
     unsafe_code,
@@ -19,14 +19,13 @@ const EVENTS: libc::c_int = libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACEEXIT;
-/// … and at which further threads of a process need not stop: they can be looked
-/// at until they are taken.
+/// Not needed for further threads of a process: they can be read until they are reaped.
 const NOT_OF_THREADS: libc::c_int = libc::PTRACE_O_TRACEEXIT;
 
-/// What becomes of the traced when their tracer ends.
+/// The fate of traced processes when their tracer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::linux) enum Orphans {
-    /// They go on untraced.
+    /// They continue untraced.
     GoOn,
     /// They are killed.
     Die,
@@ -45,8 +44,7 @@ impl Orphans {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stop {
     pub(super) thread: libc::pid_t,
-    /// Is it one that this process traces, rather than a child that a signal
-    /// stopped?
+    /// Is it traced by this process, rather than a child that a signal stopped?
     pub(super) is_traced: bool,
     pub(super) signal: libc::c_int,
     /// One of `PTRACE_EVENT_*`; 0: a signal is about to be delivered.
@@ -58,21 +56,20 @@ pub(in crate::linux) fn seize(pid: libc::pid_t, orphans: Orphans) -> io::Result<
     request(libc::PTRACE_SEIZE.into(), pid, orphans.options().into())
 }
 
-/// Spares a stopped thread the stops that its kind does not need.
+/// Turns off the stops that this kind of thread does not need.
 pub(super) fn set_kind(thread: libc::pid_t, is_process: bool, orphans: Orphans) {
     let spared = if is_process { 0 } else { NOT_OF_THREADS };
     let options = orphans.options() & !spared;
     let _ = request(libc::PTRACE_SETOPTIONS.into(), thread, options.into());
 }
 
-/// Lets a stopped thread go on; a signal other than 0 is delivered to it. One
-/// that was killed meanwhile is no error, here and below.
+/// Resumes a stopped thread, with a signal unless that is 0. A thread that was killed meanwhile is
+/// no error, here and below.
 pub(super) fn go_on(thread: libc::pid_t, signal: libc::c_int) {
     let _ = request(libc::PTRACE_CONT.into(), thread, signal.into());
 }
 
-/// Leaves a thread stopped, as the signal wanted that stopped it, until one
-/// wakes it.
+/// Leaves a thread stopped, as its signal requires, until another signal wakes it.
 pub(super) fn listen(thread: libc::pid_t) {
     let _ = request(libc::PTRACE_LISTEN.into(), thread, 0);
 }
@@ -82,13 +79,12 @@ pub(super) fn interrupt(thread: libc::pid_t) {
     let _ = request(libc::PTRACE_INTERRUPT.into(), thread, 0);
 }
 
-/// Traces a stopped thread no more.
+/// Stops tracing a stopped thread.
 pub(super) fn detach(thread: libc::pid_t, signal: libc::c_int) {
     let _ = request(libc::PTRACE_DETACH.into(), thread, signal.into());
 }
 
-/// What the event says at which a thread stopped: the thread that was begun,
-/// the former id of one that executed.
+/// The message of an event: the id of the new thread, or the former id of one that executed.
 pub(super) fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: the kernel writes one word to the pointer, which is valid.
@@ -127,22 +123,21 @@ pub(super) fn take_stop(of: libc::pid_t) -> Option<Stop> {
     })
 }
 
-/// What is to be done next.
+/// The next event of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::linux) enum Next {
     /// This thread has stopped.
     Stop(libc::pid_t),
-    /// A thread or process has ended and is still to be taken.
+    /// A thread or process has ended and is not reaped yet.
     End(libc::pid_t),
     /// Nothing, for now.
     Nothing,
 }
 
-/// Looks what is to be done, and takes nothing; `sleeps`: waits for it. An error
-/// where nobody is left who could stop or end.
+/// Peeks at the next event without reaping; `sleeps`: waits for one. An error if no child is left.
 pub(super) fn next(sleeps: bool) -> io::Result<Next> {
     let how = if sleeps { 0 } else { libc::WNOHANG };
-    // It reports stops of the traced whether they are asked for or not.
+    // Stops of traced threads are reported even if not requested.
     let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | how;
     let info = loop {
         match wait(None, options) {
@@ -178,8 +173,8 @@ fn wait(of: Option<libc::pid_t>, options: libc::c_int) -> io::Result<libc::sigin
     }
 }
 
-/// Waits until a seized process stops in front of the first instruction of a
-/// program that it executes, or has exited; neither is taken.
+/// Waits until a seized process stops before the first instruction of a program, or has exited;
+/// neither is reaped.
 pub(in crate::linux) fn wait_for_program(pid: libc::pid_t) {
     let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT;
     loop {
@@ -201,8 +196,8 @@ pub(in crate::linux) fn wait_for_program(pid: libc::pid_t) {
     }
 }
 
-/// Takes a thread or process that has ended, which `/proc` showed until then:
-/// how, and what it used.
+/// Reaps a thread or process that has ended, which `/proc` showed until then: how it ended, and
+/// what it used.
 pub(super) fn take(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

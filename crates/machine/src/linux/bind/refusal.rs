@@ -1,6 +1,6 @@
 //! Why the threads of a command cannot be bound, and what would allow it.
 //!
-//! Reads what the kernel says of this process; changes nothing.
+//! Reads this process's state; changes nothing.
 
 use std::ffi::CStr;
 use std::io;
@@ -35,8 +35,7 @@ impl Privilege {
     }
 }
 
-/// Looks before anything is started whether the program would run without the
-/// privileges that it has otherwise.
+/// Checks before the start whether the program would lose its privileges.
 pub(in crate::linux) fn check_program(
     program: &CStr,
     command: &Command,
@@ -58,7 +57,7 @@ pub(in crate::linux) fn check_program(
     }
 }
 
-/// The error of a trace that was refused, with what would allow it.
+/// The error for a refused trace, with its remedy.
 pub(in crate::linux) fn explain_refusal(error: &io::Error, command: &Command) -> MachineError {
     MachineError::Refused {
         what: format!("to bind the threads of '{command}'"),
@@ -104,14 +103,14 @@ fn yama() -> Option<String> {
     super::super::capture::read_text(Path::new("/proc/sys/kernel/yama/ptrace_scope"))
 }
 
-/// What `/proc/self/status` says of this process.
+/// This process's `/proc/self/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Status {
-    /// Who traces it; 0: nobody.
+    /// The process that traces it; 0: none.
     tracer: i32,
     may_trace_all: bool,
     is_filtered: bool,
-    /// Can no program that it executes gain privileges anyway?
+    /// Can no program gain privileges through it anyway?
     gains_nothing: bool,
 }
 
@@ -137,8 +136,8 @@ impl Status {
     }
 }
 
-/// The privilege that a program gives to whoever executes it; `None` where it
-/// gives nobody more than this process has.
+/// The privilege that a program gives on execution; `None` if it gives no more than this process
+/// has.
 fn privilege_of(program: &Path) -> Option<Privilege> {
     let metadata = std::fs::metadata(program).ok()?;
     if calls::is_without_setuid(program) {
@@ -198,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_is_setuid_for_another_user_would_lose_it() {
-        // The same file system as the tests' programs, where setuid counts.
+        // The same file system as the tests' programs, on which setuid counts.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prog");
         std::fs::write(&path, "").unwrap();
@@ -207,7 +206,7 @@ mod tests {
             std::fs::set_permissions(&path, mode).unwrap();
             privilege_of(&path)
         };
-        // Its owner is who runs this test: that user gains nothing.
+        // Its owner runs this test and gains nothing.
         assert_eq!(with_mode(0o755), None);
         assert_eq!(with_mode(0o4755), None);
         assert_eq!(with_mode(0o2755), None);

@@ -6,8 +6,8 @@ use super::ptrace::Orphans;
 use super::{Binder, Thread, is_child, is_stopping};
 use crate::Binding;
 
-/// Ids that no thread of a Linux system has (`PID_MAX_LIMIT` is 2^22): what is
-/// asked of them is refused, and nobody is touched.
+/// An id above every Linux thread id (`PID_MAX_LIMIT` is 2^22): requests to it fail and touch
+/// nobody.
 const NOBODY: libc::pid_t = 1 << 23;
 
 fn binder(order: &[usize]) -> Binder {
@@ -96,15 +96,15 @@ fn a_parent_is_told_from_others() {
     assert!(!is_stopping(libc::SIGTRAP));
 }
 
-/// What may come of a thread, in any order: (thread, reported or first stop).
+/// Events of a thread in any order: (thread, reported or first stop).
 fn any_order() -> impl Strategy<Value = Vec<(libc::pid_t, bool)>> {
     let all: Vec<_> = (1..9).flat_map(|id| [(id, false), (id, true)]).collect();
     Just(all).prop_shuffle()
 }
 
 proptest! {
-    /// Whatever comes first, each thread is numbered once, when it is first
-    /// heard of, and none is left when all have ended.
+    /// In any order of events, each thread is numbered once, when first reported, and none is left
+    /// after all have ended.
     #[test]
     fn each_thread_is_numbered_once(
         order in any_order(),

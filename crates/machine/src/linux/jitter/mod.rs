@@ -1,9 +1,9 @@
-//! Watching CPUs: a thread on each that only reads the clock, and beside it what
-//! the kernel reports of that CPU.
+//! Watching CPUs: on each, a thread that only reads the clock, and the kernel's own counts for that
+//! CPU.
 //!
-//! The threads are ordinary ones, bound to their CPUs for as long as they live.
-//! Pinwise itself sleeps meanwhile, on other CPUs where there are any; its mask is
-//! given back. It wakes where a buffer fills up, and every [`ROUND`].
+//! The threads are ordinary ones, bound to their CPUs for life. Pinwise sleeps meanwhile, on other
+//! CPUs if there are any; its own mask is restored afterwards. It wakes when a buffer fills up, and
+//! every [`ROUND`].
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
@@ -29,20 +29,20 @@ use pinwise_sched::Tid;
 use pinwise_sched::jitter::{self, ExplainedGap, Explainer, Knowledge};
 use pinwise_topology::CpuSet;
 
-/// Every waking of pinwise may be a gap of its own making.
+/// Each wake-up of pinwise may itself cause a gap.
 const ROUND: Duration = Duration::from_secs(5);
-/// Gaps of a round that have room: more than 6,000 in a second.
+/// Room for gaps per round: more than 6,000 a second.
 const GAPS: usize = 1 << 15;
-/// Reports may be written a little later than their time says.
+/// Reports may be written a little after their time.
 const SETTLING: Duration = Duration::from_millis(1);
-/// How long a CPU may take to run a new thread, and to let one end.
+/// Time a CPU gets to run a new thread, and to let one end.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The loop and a few frames.
 const STACK_BYTES: usize = 256 * 1024;
-/// Longer than the thread takes to be ready, so that all begin together.
+/// Longer than a thread takes to start, so that all begin together.
 const START: Duration = Duration::from_millis(5);
 
-/// What a thread needs for its loop.
+/// Parameters of a thread's loop.
 struct Post {
     cpu: usize,
     clock: Clock,
@@ -55,7 +55,7 @@ struct Post {
 struct Watcher {
     post: Arc<Post>,
     thread: Tid,
-    /// When it begins and when it ends, ns.
+    /// Its start and end, ns.
     begin: Sender<(u64, u64)>,
     result: Receiver<(gaps::Watched, Option<Duration>)>,
     handle: JoinHandle<()>,
@@ -143,7 +143,7 @@ impl GapWatcher for LinuxMachine {
     }
 }
 
-/// What is read in a round; kept so that nothing is allocated again.
+/// Buffers of a round, reused to avoid allocation.
 #[derive(Default)]
 struct Batch {
     gaps: Vec<Gap>,
@@ -151,8 +151,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Hands on the gaps that can be explained by now. Gaps are read before
-    /// reports: those of a gap that is there are there as well.
+    /// Hands on the gaps that can be explained by now. Gaps are read before reports, so that the
+    /// reports of each gap have arrived.
     fn take(
         &mut self,
         watchers: &mut [Watcher],
@@ -204,7 +204,7 @@ fn start_all(order: &JitterOrder<'_>, knowledge: Knowledge) -> Result<Vec<Watche
     order.cpus.iter().map(start).collect()
 }
 
-/// Starts the thread of a CPU; it waits for the moment to begin.
+/// Starts the thread of a CPU; it waits for the start time.
 fn start(post: Arc<Post>, knowledge: Knowledge) -> Result<Watcher, MachineError> {
     let cpu = post.cpu;
     let (begin, to_begin) = channel();
@@ -245,7 +245,7 @@ fn start(post: Arc<Post>, knowledge: Knowledge) -> Result<Watcher, MachineError>
     })
 }
 
-/// What the thread of a CPU does.
+/// The loop of a CPU's thread.
 fn watch(
     post: &Post,
     to_begin: &Receiver<(u64, u64)>,
@@ -254,14 +254,14 @@ fn watch(
     let Ok((begin_ns, end_ns)) = to_begin.recv() else {
         return;
     };
-    // The first readings find out where all of it is.
+    // The first readings fault in all pages.
     let scratch = GapBuffer::new(1);
     let clock = &post.clock;
     gaps::watch(clock, u64::MAX >> 1, begin_ns, &post.stop, &scratch);
     let before = time_queued();
     let watched = gaps::watch(clock, post.threshold_ns, end_ns, &post.stop, &post.buffer);
     let queued = before.zip(time_queued()).map(|(a, b)| b.saturating_sub(a));
-    // Nobody listens any more where it was given up.
+    // The receiver is gone if the caller gave up.
     let _ = result.send((watched, queued));
 }
 
@@ -272,7 +272,7 @@ fn time_queued() -> Option<Duration> {
     Some(Duration::from_nanos(queued_ns))
 }
 
-/// Waits until all threads have ended, and ends those that would go on.
+/// Waits until all threads have ended, and stops those that still run.
 fn end_all(watchers: &[Watcher]) -> Result<Vec<(gaps::Watched, Option<Duration>)>, MachineError> {
     let stop_all = || {
         for watcher in watchers {
@@ -296,7 +296,7 @@ fn end_all(watchers: &[Watcher]) -> Result<Vec<(gaps::Watched, Option<Duration>)
     watchers.iter().map(end).collect()
 }
 
-/// The calling thread stays off CPUs while this is there.
+/// Keeps the calling thread off CPUs while it exists.
 struct Away(Option<CpuSet>);
 
 impl Away {

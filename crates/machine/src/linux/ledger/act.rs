@@ -1,4 +1,4 @@
-//! Reads values of the system, sets them, and puts them back.
+//! Reads, sets and restores values of the system.
 
 use std::fmt;
 use std::io;
@@ -15,12 +15,12 @@ use crate::linux::{sys, tree};
 use crate::processes::{Held, Processes, give_back};
 use pinwise_topology::{CpuSet, CpuSetError};
 
-/// A CPU that is busy with being switched is tried again this often …
+/// Tries for a CPU that is busy being switched …
 const TRIES: usize = 10;
-/// … after this long.
+/// … with this pause between them.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The host, or a folder that stands for it in tests.
+/// The host, or a folder that represents it in tests.
 #[derive(Debug, Clone)]
 pub(super) struct System {
     pub(super) root: PathBuf,
@@ -29,27 +29,27 @@ pub(super) struct System {
 /// The state of a value that pinwise changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Standing {
-    /// As pinwise left it.
+    /// As pinwise set it.
     Ours,
     AsBefore,
     /// The thread ended, the group was removed.
     Ended,
-    /// Somebody else changed it since, to this.
+    /// Somebody else changed it to this.
     Changed(String),
 }
 
-/// What became of a change that was to be undone.
+/// The outcome of undoing a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoOutcome {
-    /// The value is the old one again.
+    /// The old value was restored.
     Restored,
-    /// It was already, or was never changed.
+    /// It had the old value already, or was never changed.
     AsBefore,
     /// The thread or the group has gone.
     Ended,
-    /// Somebody else changed it since, to this: it was left alone.
+    /// Somebody else changed it to this: it was left alone.
     Changed(String),
-    /// The system would not; the change stays on the list.
+    /// The system refused; the change stays listed.
     Failed(String),
 }
 
@@ -72,12 +72,12 @@ impl System {
         }
     }
 
-    /// A file of the folder of all CPUs.
+    /// A file in the folder of all CPUs.
     pub(super) fn cpu_file(&self, name: &str) -> PathBuf {
         self.root.join("sys/devices/system/cpu").join(name)
     }
 
-    /// A small file's text, without the space around it.
+    /// A small file's trimmed text.
     pub(super) fn read(path: &Path) -> Option<String> {
         read_text(path)
     }
@@ -87,7 +87,7 @@ impl System {
         CpuSet::parse_list(&Self::read(&self.cpu_file("online"))?).ok()
     }
 
-    /// What a change would have to be undone to.
+    /// The value to which undoing a change would return.
     pub(super) fn original(&self, change: &Change) -> Result<Entry, LedgerError> {
         match change {
             Change::Mask { thread, cpus } => {
@@ -173,7 +173,7 @@ impl System {
         }
     }
 
-    /// Makes a change; `Some`: the mask that the kernel made of it.
+    /// Makes a change; `Some`: the mask that the kernel granted.
     pub(super) fn make(&self, entry: &Entry) -> Result<Option<CpuSet>, LedgerError> {
         match entry {
             Entry::Mask { thread, asked, .. } => {
@@ -181,7 +181,7 @@ impl System {
                     .map_err(|error| of_thread(error, *thread, Some(asked)))?;
                 return Ok(sys::affinity_of(*thread).ok());
             }
-            // The kernel changes the one, rules change the other.
+            // The kernel makes the one, rules the other.
             Entry::Saved { .. } | Entry::Held(_) => {}
             Entry::Nice { thread, asked, .. } => sys::set_nice_of(*thread, *asked)
                 .map_err(|error| of_thread(error, *thread, None))?,
@@ -228,11 +228,11 @@ impl System {
                 granted,
             } => mask_standing(*thread, *start, before, |now| match granted {
                 Some(granted) => now == granted || now == asked,
-                // It was killed before it could read what the kernel made of it.
+                // pinwise was killed before it could read the granted mask.
                 None => now.is_subset(asked),
             }),
-            // The kernel gives a thread that has no CPU left more than it had;
-            // what is less, or other, was set by somebody.
+            // The kernel gives more CPUs to a thread that has none left; fewer or other CPUs were
+            // set by someone else.
             Entry::Saved {
                 thread,
                 start,
@@ -266,7 +266,7 @@ impl System {
                 taking,
                 asked,
             } => match cpu_list(&self.interrupt_file(*number)) {
-                // Halfway back it has the CPUs that took it.
+                // While being restored it has the CPUs that took it.
                 Ok(now) => compare(&now, before, now == *asked || now == *taking),
                 Err(_) => Standing::Ended,
             },
@@ -299,7 +299,7 @@ impl System {
 
     fn queue_standing(&self, set: &SetQueue) -> Standing {
         match self.queue_cpus(&set.queue) {
-            // The kernel leaves out CPUs that are isolated.
+            // The kernel drops isolated CPUs.
             Ok(now) => compare(
                 &now,
                 &set.before,
@@ -309,7 +309,7 @@ impl System {
         }
     }
 
-    /// What [`Self::restore`] would do.
+    /// The result that [`Self::restore`] would have.
     pub(super) fn predict_restore(&self, entry: &Entry) -> UndoOutcome {
         match self.standing(entry) {
             Standing::Ours => UndoOutcome::Restored,
@@ -319,7 +319,7 @@ impl System {
         }
     }
 
-    /// Puts the old value back, if it is still as pinwise left it.
+    /// Restores the old value, if it is still as pinwise left it.
     pub(super) fn restore(&self, entry: &Entry) -> UndoOutcome {
         match self.predict_restore(entry) {
             UndoOutcome::Restored => {}
@@ -397,7 +397,7 @@ fn memory_standing(moved: &MovedMemory) -> Standing {
     }
 }
 
-/// Have threads of the process what rules gave them?
+/// Do threads of the process still have what rules gave them?
 fn held_standing(held: &Held) -> Standing {
     let mut host = LinuxProcesses::open();
     let identity = host.identity(held.process);
@@ -426,7 +426,7 @@ fn of_thread(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerErro
     }
 }
 
-/// The CPUs that a file lists, as a cgroup's `cpuset.cpus`.
+/// The CPUs listed in a file such as a cgroup's `cpuset.cpus`.
 pub(super) fn cpu_list(file: &Path) -> Result<CpuSet, LedgerError> {
     read_cpus(file, |text| match text {
         "" => Ok(CpuSet::new()),
@@ -451,9 +451,8 @@ pub(super) fn write_cpus(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> 
     write(file, &format!("{cpus}\n"))
 }
 
-/// One system call, since the kernel takes a value as a whole. The file is not
-/// emptied before, so that a folder that stands for the host keeps a value, as the
-/// kernel does, where writing fails.
+/// One system call, since the kernel takes a value as a whole. The file is not truncated first: a
+/// folder that represents the host must keep its value when writing fails, as the kernel does.
 pub(super) fn write(path: &Path, value: &str) -> Result<(), LedgerError> {
     use std::io::Write;
     let written = std::fs::OpenOptions::new()
@@ -466,7 +465,7 @@ pub(super) fn write(path: &Path, value: &str) -> Result<(), LedgerError> {
     })
 }
 
-/// Removes a cgroup that pinwise made; who is still in it goes to its parent.
+/// Removes a cgroup that pinwise made; its remaining tasks go to its parent.
 fn remove_group(path: &Path) -> Result<(), LedgerError> {
     let parent = path.parent().unwrap_or(path);
     let mut removed = std::fs::remove_dir(path);
@@ -475,7 +474,7 @@ fn remove_group(path: &Path) -> Result<(), LedgerError> {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 let inside = System::read(&groups::tasks_file(path)).unwrap_or_default();
                 for task in inside.split_ascii_whitespace() {
-                    // One that ended meanwhile needs no other group.
+                    // A task that ended meanwhile needs no group.
                     let _ = write(&groups::tasks_file(parent), task);
                 }
                 removed = std::fs::remove_dir(path);

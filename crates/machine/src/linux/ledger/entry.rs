@@ -1,7 +1,7 @@
-//! What a ledger holds: changes, with the value from before, as lines.
+//! Entries of a ledger: changes with their old values, as lines.
 //!
-//! Pure. A line that was cut off or makes no sense is about a change that was
-//! not made: a change is made after its line is whole.
+//! Pure. An incomplete or senseless line means that the change was not made: a change is made only
+//! after its line is complete.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::processes::Held;
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
-/// A change of the system that is to be undone in the end.
+/// A change of the system that must be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// A thread may use only these CPUs.
@@ -23,7 +23,7 @@ pub enum Change {
         /// The CPUs.
         cpus: CpuSet,
     },
-    /// A thread (of a process: its first) gets this niceness.
+    /// A thread (for a process, its first) gets this niceness.
     Nice {
         /// Its id.
         thread: i32,
@@ -37,8 +37,8 @@ pub enum Change {
         /// On?
         is_on: bool,
     },
-    /// The second and further CPUs of all cores are switched off. The kernel's
-    /// `forceoff`, which would last until the next boot, is never written.
+    /// The second and further CPUs of all cores are switched off. The kernel's `forceoff`, which
+    /// would last until the next boot, is never written.
     SmtOff,
     /// An interrupt is taken by these CPUs.
     Interrupt {
@@ -54,7 +54,7 @@ pub enum Change {
         /// The CPUs.
         cpus: CpuSet,
     },
-    /// The pages that a process has go to these NUMA nodes.
+    /// A process's pages move to these NUMA nodes.
     Memory {
         /// Its id.
         process: i32,
@@ -73,8 +73,7 @@ pub enum Change {
         /// Its folder.
         path: PathBuf,
     },
-    /// A task goes into a cgroup: a thread in version 1, in version 2 a whole
-    /// process.
+    /// Moves a task into a cgroup: a thread in version 1, a whole process in version 2.
     Move {
         /// Its id.
         task: i32,
@@ -83,48 +82,47 @@ pub enum Change {
     },
 }
 
-/// A change with the value from before.
+/// A change with its old value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A thread's mask was set.
     Mask {
         /// Its id.
         thread: i32,
-        /// When it was started, ticks since boot: its id may come again.
+        /// Its start time, ticks since boot: the id may be reused.
         start: u64,
-        /// The mask before.
+        /// The old mask.
         before: CpuSet,
         /// The mask that was set.
         asked: CpuSet,
-        /// What the kernel made of it: less where a cpuset forbids CPUs.
+        /// The mask that the kernel granted: smaller if a cpuset forbids CPUs.
         granted: Option<CpuSet>,
     },
-    /// A thread has a mask that the kernel forgets when its CPUs are switched
-    /// off; it was not changed by pinwise.
+    /// A thread's mask that the kernel drops when its CPUs go offline; pinwise did not change it.
     Saved {
         /// Its id.
         thread: i32,
-        /// When it was started, ticks since boot.
+        /// Its start time, ticks since boot.
         start: u64,
-        /// The mask before.
+        /// The old mask.
         before: CpuSet,
     },
     /// A thread's niceness was set.
     Nice {
         /// Its id.
         thread: i32,
-        /// When it was started, ticks since boot.
+        /// Its start time, ticks since boot.
         start: u64,
-        /// The niceness before.
+        /// The old niceness.
         before: i32,
         /// The niceness that was set.
         asked: i32,
     },
-    /// A CPU was switched on or off; before, it was the other.
+    /// A CPU was switched on or off; its old state is the opposite.
     Online {
         /// The CPU.
         cpu: usize,
-        /// What it was switched to.
+        /// Its new state.
         is_on: bool,
     },
     /// SMT was switched off.
@@ -133,9 +131,9 @@ pub enum Entry {
     Interrupt {
         /// Its number.
         number: u32,
-        /// The CPUs before.
+        /// The old CPUs.
         before: CpuSet,
-        /// Those of them that took it, as the kernel chose; empty where unknown.
+        /// Those of them that took it, as the kernel chose; empty if unknown.
         taking: CpuSet,
         /// The CPUs that were set.
         asked: CpuSet,
@@ -148,7 +146,7 @@ pub enum Entry {
     Cpuset {
         /// Its `cpuset.cpus`.
         file: PathBuf,
-        /// The CPUs before; empty: those of its parent.
+        /// The old CPUs; empty: those of its parent.
         before: CpuSet,
         /// The CPUs that were set.
         asked: CpuSet,
@@ -162,22 +160,21 @@ pub enum Entry {
     Move {
         /// Its id.
         task: i32,
-        /// When it was started, ticks since boot.
+        /// Its start time, ticks since boot.
         start: u64,
-        /// The folder of its cgroup before.
+        /// The folder of its old cgroup.
         before: PathBuf,
-        /// The folder of its cgroup since.
+        /// The folder of its new cgroup.
         to: PathBuf,
     },
-    /// A process has something from rules, which its number stands for here.
+    /// A process holds something from rules; identified by its process number.
     Held(Held),
 }
 
 impl Entry {
-    /// What is restored first: CPUs, since the kernel takes no mask of a CPU
-    /// that is off; then cpusets, which bound masks; then tasks go where they
-    /// were, which may overwrite masks; then masks; and last the groups that
-    /// are empty by then.
+    /// The order of restoring: CPUs first, since the kernel takes no mask of an offline CPU; then
+    /// cpusets, which bound masks; then tasks return to their groups, which may overwrite masks;
+    /// then masks; and last the groups that are empty by then.
     #[must_use]
     pub const fn rank(&self) -> u8 {
         match self {
@@ -338,7 +335,7 @@ impl Entry {
 }
 
 impl fmt::Display for Entry {
-    /// What is restored, as in `thread 42: CPUs 0-3`.
+    /// The restored value, as in `thread 42: CPUs 0-3`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mask { thread, before, .. } | Self::Saved { thread, before, .. } => {
@@ -367,16 +364,16 @@ impl fmt::Display for Entry {
     }
 }
 
-/// What is written down, a line each.
+/// The lines of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
     /// A change is about to be made.
     Made(u64, Entry),
-    /// A mask came out so.
+    /// The kernel granted this mask.
     Granted(u64, CpuSet),
-    /// A change is no more, or must not be undone.
+    /// A change ended, or must not be undone.
     Gone(u64),
-    /// Changes stay, or do not.
+    /// Should changes stay?
     Kept(bool),
 }
 

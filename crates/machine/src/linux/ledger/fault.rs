@@ -1,5 +1,5 @@
-//! Ends pinwise at a chosen moment, so that tests can show that everything is
-//! restored. Builds without debug assertions have nothing of it.
+//! Ends pinwise at a chosen moment, so that tests can show that everything is restored. Builds
+//! without debug assertions do not contain it.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ pub const POINTS: [&str; 13] = [
     "after-removal",
 ];
 
-/// What happens at a moment.
+/// What happens at that moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blow {
     Signal(libc::c_int),
@@ -34,9 +34,9 @@ enum Blow {
     Bereft,
 }
 
-/// `POINT:KIND[:N]`: at the N-th time that the ledger comes by, the process gets
-/// a signal (`int`, `term`, `kill`), panics, can write no more (`full`), or the
-/// journal's folder is removed (`vanish`; with SIGKILL: `bereft`).
+/// `POINT:KIND[:N]`: the N-th time that the ledger reaches the point, the process gets a signal
+/// (`int`, `term`, `kill`), panics, can write no more (`full`), or the journal's folder is removed
+/// (`vanish`; with SIGKILL: `bereft`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     point: String,
@@ -76,7 +76,7 @@ impl FromStr for Fault {
     }
 }
 
-/// Strikes, if it is time to.
+/// Triggers the fault if it is due.
 #[cfg(debug_assertions)]
 #[expect(clippy::panic, reason = "what is tested is that a panic undoes all")]
 pub(super) fn pass(fault: &mut Option<Fault>, point: &str, journal: &Path) {

@@ -1,7 +1,7 @@
-//! The file of a journal: lines are added, or the whole is written anew.
+//! The file of a journal: lines are appended, or the whole is rewritten.
 //!
-//! A file without its name serves nobody: folders for things of a session go at
-//! logout, with what is in them. So the name is looked at before it is relied on.
+//! A file without a name is useless: session folders are removed at logout with their contents. So
+//! the name is checked before the file is relied on.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -11,20 +11,20 @@ use std::time::Duration;
 
 use super::{LedgerError, folder};
 
-/// The file whose lock says that the host as a whole is being changed.
+/// The file whose lock covers host-wide changes.
 const HOST_LOCK: &str = "host.lock";
 
-/// Where a journal is.
+/// The path of a journal.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) path: PathBuf,
-    /// Named by the user, whose folder it may be as it is; others are used only
-    /// where nobody else may enter.
+    /// Named by the user, whose folder is used as is; other folders are used only if nobody else
+    /// may enter them.
     pub(super) is_named: bool,
 }
 
 impl Place {
-    /// Makes the folder where there is none.
+    /// Makes the folder if it is missing.
     pub(super) fn make_folder(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         match self.is_named {
@@ -34,12 +34,12 @@ impl Place {
         }
     }
 
-    /// May what is there be relied on? In others' folders it is looked at itself.
+    /// Can the folder be trusted? Otherwise each file in it must be checked.
     pub(super) fn is_ours(&self) -> bool {
         self.is_named || self.path.parent().is_some_and(folder::is_ours)
     }
 
-    /// Does it lead to this file?
+    /// Does the path lead to this file?
     pub(super) fn leads_to(&self, file: &File) -> bool {
         let number = |found: std::fs::Metadata| (found.dev(), found.ino());
         let named = std::fs::symlink_metadata(&self.path).map(number);
@@ -48,12 +48,12 @@ impl Place {
     }
 }
 
-/// A journal that is being written.
+/// An open journal.
 #[derive(Debug)]
 pub(super) struct JournalFile {
     pub(super) place: Place,
     pub(super) file: File,
-    /// Bytes that are whole lines.
+    /// Bytes of complete lines.
     length: u64,
     pub(super) lines: usize,
 }
@@ -69,12 +69,12 @@ impl JournalFile {
         })
     }
 
-    /// Is it what its name leads to, in a folder that is still this user's?
+    /// Does its name still lead to it, in a folder that is still this user's?
     pub(super) fn is_linked(&self) -> bool {
         self.place.leads_to(&self.file)
     }
 
-    /// Adds a line, or nothing.
+    /// Appends a whole line or nothing.
     pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
         if let Err(error) = self.file.write_all(line.as_bytes()) {
             // Half a line must not corrupt the next one.
@@ -86,7 +86,7 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Takes the last line back, which was this one.
+    /// Removes the last line, which was this one.
     pub(super) fn take_back(&mut self, line: &str) {
         self.length -= line.len() as u64;
         self.lines -= 1;
@@ -98,14 +98,14 @@ impl JournalFile {
         let _ = self.file.seek(SeekFrom::Start(self.length));
     }
 
-    /// Writes the whole anew; a folder that is gone is made again.
+    /// Rewrites the whole; recreates a missing folder.
     pub(super) fn rewrite(&mut self, text: &str) -> io::Result<()> {
         self.place.make_folder()?;
         *self = Self::create(self.place.clone(), text)?;
         Ok(())
     }
 
-    /// Removes it where its name still leads to it.
+    /// Removes the file if its name still leads to it.
     pub(super) fn remove(&self) {
         if self.is_linked() {
             folder::remove(&self.place.path);
@@ -113,15 +113,14 @@ impl JournalFile {
     }
 }
 
-/// Writes a journal that was removed, so that `restore` finds it.
+/// Recreates a removed journal, so that `restore` finds it.
 pub(super) fn write_again(place: &Place, text: &str) {
     if place.make_folder().is_ok() {
         let _ = folder::write_journal(&place.path, text);
     }
 }
 
-/// Opens a journal, and locks it after waiting for whoever holds it: a `restore` of
-/// this user.
+/// Opens and locks a journal, waiting for a `restore` of this user.
 pub(super) fn open_locked(place: &Place) -> io::Result<File> {
     if !place.is_ours() {
         return Err(io::ErrorKind::NotFound.into());
@@ -131,7 +130,7 @@ pub(super) fn open_locked(place: &Place) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes the lock of changes that concern the whole host; where it is with it.
+/// Takes the lock for host-wide changes; also returns where it is.
 pub(super) fn lock_host(journals: &Path) -> Result<(Place, File), LedgerError> {
     let path = journals.join(HOST_LOCK);
     match folder::lock(&path, Duration::ZERO) {

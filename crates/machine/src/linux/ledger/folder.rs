@@ -1,8 +1,7 @@
-//! Where journals are: `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for
-//! others, a folder for temporary files where neither is available. Only a folder
-//! that belongs to this user, and that nobody else may enter, is used. Where
-//! somebody else took its name among the temporary files, one with a random name
-//! is made; [`journal_folders`] finds it again.
+//! Where journals are: `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for others, a folder for
+//! temporary files if neither is available. Only a folder that belongs to this user and that nobody
+//! else may enter is used. If another user took its name among the temporary files, one with a
+//! random name is made; [`journal_folders`] finds it again.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -14,7 +13,7 @@ use std::time::Duration;
 use super::LedgerError;
 use crate::linux::sys;
 
-/// How the names of journals end.
+/// The extension of journals.
 const SUFFIX: &str = ".journal";
 
 /// The folders that may hold journals of this user, the preferred one first.
@@ -62,8 +61,8 @@ fn variable(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(value)).filter(|folder| folder.is_absolute())
 }
 
-/// The first of these folders that is available; of none, the first of
-/// [`journal_folders`], or else one with a random name.
+/// The first usable of these folders; if none are given, of [`journal_folders`], or else a new one
+/// with a random name.
 pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     if !folders.is_empty() {
         return first_usable(folders);
@@ -75,7 +74,7 @@ pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     }
 }
 
-/// Makes a folder whose name nobody could take before.
+/// Makes a folder whose name nobody could have taken.
 pub(super) fn make_spare(temporary: &Path) -> io::Result<PathBuf> {
     let folder = temporary.join(format!("{}-{:016x}", own_name(), sys::random_u64()));
     make(&folder).map(|()| folder)
@@ -96,7 +95,7 @@ fn first_usable(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     Err(LedgerError::Folder { path, reason })
 }
 
-/// Makes a folder, or finds that it is this user's alone.
+/// Makes a folder, or checks that it is this user's alone.
 pub(super) fn make(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -118,9 +117,8 @@ pub(super) fn is_ours(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder).is_ok_and(is_ours)
 }
 
-/// Makes a journal with this text in the place of the one that may be there,
-/// locked before it has its name: one without a lock is one whose writer has
-/// gone.
+/// Replaces a journal by one with this text, locked before it gets its name: an unlocked journal
+/// counts as abandoned.
 pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
     use std::io::Write;
     let first = with_ending(path, ".new");
@@ -143,7 +141,7 @@ pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
     made
 }
 
-/// The path with something behind its name.
+/// The path with a suffix appended.
 pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
     name.push(ending);
@@ -171,14 +169,13 @@ pub(super) fn journals(folders: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Opens a journal whose writer has gone, and locks it; `None` where the writer
-/// or its guardian is still there.
+/// Opens a journal whose writer has ended, and locks it; `None` if the writer or its guardian still
+/// runs.
 pub(super) fn open_left(path: &Path) -> io::Result<Option<File>> {
     wait_for_lock(open(path)?, Duration::ZERO)
 }
 
-/// The file with its lock; `None` where somebody has that for longer than
-/// `patience`.
+/// Locks the file; `None` if somebody holds the lock for longer than `patience`.
 fn wait_for_lock(file: File, patience: Duration) -> io::Result<Option<File>> {
     let end = sys::monotonic() + patience;
     loop {
@@ -201,7 +198,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Removes a file; one that is gone is no error.
+/// Removes a file; a missing one is no error.
 #[expect(
     clippy::disallowed_methods,
     reason = "the Edge removes its own journals"
@@ -210,8 +207,8 @@ pub(super) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Takes a lock that has a file of its own, which is made where there is none;
-/// `None` where somebody has it for longer than `patience`.
+/// Takes a lock that has its own file, made if missing; `None` if somebody holds it for longer than
+/// `patience`.
 pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(0o600);
@@ -219,7 +216,7 @@ pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> 
     wait_for_lock(file, patience)
 }
 
-/// The file whose lock keeps others from writing a journal of rules.
+/// The file whose lock keeps others from writing a rules journal.
 pub(super) fn rules_lock(journal: &Path) -> PathBuf {
     with_ending(journal, ".lock")
 }

@@ -1,12 +1,12 @@
-//! Where a task's cgroup is, as a folder.
+//! Finds the folder of a task's cgroup.
 
 use std::path::{Path, PathBuf};
 
 use crate::linux::capture::{mounts, read_file};
 use pinwise_topology::Mount;
 
-/// The folder of a task's cgroup in the hierarchy in which `folder` lies;
-/// `None` where the task has gone or is in a group that cannot be seen here.
+/// The folder of a task's cgroup in the hierarchy that contains `folder`; `None` if the task has
+/// ended or its group is not visible here.
 pub(super) fn group_of(task: i32, folder: &Path) -> Option<PathBuf> {
     let text = read_file(Path::new(&format!("/proc/{task}/cgroup")))?;
     group_in(&String::from_utf8_lossy(&text), &mounts(), folder)
@@ -33,8 +33,7 @@ fn group_in(text: &str, mounts: &[Mount], folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The file of a group that takes tasks: threads in version 1, processes in
-/// version 2.
+/// The file of a group that takes tasks: threads in version 1, processes in version 2.
 pub(super) fn tasks_file(group: &Path) -> PathBuf {
     let tasks = group.join("tasks");
     match tasks.exists() {

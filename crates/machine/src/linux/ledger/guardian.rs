@@ -1,7 +1,7 @@
-//! A second process that puts everything back if pinwise is killed outright.
+//! A second process that restores everything if pinwise is killed outright.
 //!
-//! It receives every line of the journal and knows by itself what is in force:
-//! the file may be gone by then, as with the folder of a session that ended.
+//! It receives every line of the journal and tracks what is in force: the file may be gone by then,
+//! like the folder of a session that ended.
 
 use std::fs::File;
 use std::io;
@@ -13,12 +13,12 @@ use super::leftover;
 use crate::linux::daemon;
 use crate::linux::live::Known;
 
-/// The word for it that what is in force should stay.
+/// Tells the guardian that the changes in force should stay.
 pub(super) const CLOSED: &str = "closed\n";
 
-/// Starts the guardian of a journal; it holds `lock` as long as it lives.
-/// Returns the pipe, into which the journal's lines go. Call while this process
-/// has a single thread, and before it becomes the parent of orphans.
+/// Starts the guardian of a journal; it holds `lock` while it lives. Returns the pipe for the
+/// journal's lines. Call while this process has a single thread, and before it becomes the parent
+/// of orphans.
 pub(super) fn start(
     place: &Place,
     journal: &ChangeJournal,

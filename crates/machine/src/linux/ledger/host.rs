@@ -1,9 +1,8 @@
-//! Settings for a while: CPUs of the host switched off, interrupts moved.
+//! Temporary settings: CPUs of the host switched off, interrupts moved.
 //!
-//! The kernel forgets what it cannot keep meanwhile: the mask of a thread all of
-//! whose CPUs are off becomes every CPU, and cpusets of version 1 lose the CPUs
-//! for good. So these are written down first, for every thread and every group
-//! of the host, and restored after the CPUs are on again.
+//! The kernel drops some state meanwhile: the mask of a thread whose CPUs are all off becomes every
+//! CPU, and cpusets of version 1 lose the CPUs for good. So these are recorded first, for every
+//! thread and every group of the host, and restored after the CPUs are on again.
 
 use std::path::{Path, PathBuf};
 
@@ -17,16 +16,16 @@ use crate::{MachineError, RunSetting};
 use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 
-/// Cgroups are looked at so deep …
+/// Depth to which cgroups are searched …
 const DEEPEST: usize = 16;
-/// … and at most this many.
+/// … and how many of them.
 const MAX_GROUPS: usize = 20_000;
 
 impl Ledger {
-    /// Can this be set? A cgroup is made for it, and removed.
+    /// Can this be set? For a cgroup, one is made and removed.
     ///
     /// # Errors
-    /// [`LedgerError`], which says why not.
+    /// [`LedgerError`] if not.
     pub fn check_setting(&mut self, setting: &RunSetting) -> Result<(), LedgerError> {
         match setting {
             RunSetting::Offline(cpus) => self.check_switch_off(cpus),
@@ -98,7 +97,7 @@ impl Ledger {
     /// Can these CPUs be switched off?
     ///
     /// # Errors
-    /// [`LedgerError`], which says why not.
+    /// [`LedgerError`] if not.
     fn check_switch_off(&self, cpus: &CpuSet) -> Result<(), LedgerError> {
         self.check_host_lock()?;
         let online = self.system.online().unwrap_or_default();
@@ -128,7 +127,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Switches CPUs off, after writing down what the kernel will not give back.
+    /// Switches CPUs off, after recording what the kernel will not restore.
     fn try_switch_off(&mut self, cpus: &CpuSet) -> Result<(), LedgerError> {
         for (file, before) in shrinking_cpusets(cpus) {
             let asked = before.difference(cpus);
@@ -140,7 +139,7 @@ impl Ledger {
         }
         let online = self.system.online().unwrap_or_default();
         for thread in threads() {
-            // One that ends meanwhile needs nothing.
+            // A thread that ends meanwhile needs nothing.
             if let Some(entry) = lost_mask(thread, cpus, &online) {
                 self.save(entry)?;
             }
@@ -168,8 +167,8 @@ impl Ledger {
         }
     }
 
-    /// Are these all CPUs but the first of each core, with all of them on, and
-    /// has the kernel one switch for them?
+    /// Are these all CPUs except the first of each core, with all CPUs online, and does the kernel
+    /// have one switch for them?
     fn are_exactly_siblings(&self, cpus: &CpuSet, online: &CpuSet) -> bool {
         let is_on = System::read(&self.system.cpu_file("smt/control")).as_deref() == Some("on");
         let present = System::read(&self.system.cpu_file("present"));
@@ -188,7 +187,7 @@ impl Ledger {
     }
 }
 
-/// Has everything come back, or been changed by somebody else?
+/// Is everything restored, or changed by somebody else?
 pub(in crate::linux) fn check_undone(
     outcomes: &[(Entry, UndoOutcome)],
 ) -> Result<(), MachineError> {
@@ -202,8 +201,8 @@ pub(in crate::linux) fn check_undone(
     })
 }
 
-/// Groups of tasks with CPUs of their own: folder, and whether it is of version
-/// 1. The roots, which have all CPUs, are not among them.
+/// Groups of tasks that have their own CPUs: folder, and whether it is of version 1. The roots,
+/// which have all CPUs, are left out.
 fn cpuset_groups() -> Vec<(PathBuf, bool)> {
     let mut found = Vec::new();
     for mount in mounts() {
@@ -229,7 +228,7 @@ fn gather(folder: &Path, is_v1: bool, depth: usize, found: &mut Vec<(PathBuf, bo
     }
 }
 
-/// Would this group lose CPUs that are its own, or all that it has?
+/// Would this group lose CPUs of its own, or all of them?
 fn check_group((group, is_v1): &(PathBuf, bool), cpus: &CpuSet) -> Result<(), LedgerError> {
     let shown = group.display();
     if *is_v1 {
@@ -254,7 +253,7 @@ fn check_group((group, is_v1): &(PathBuf, bool), cpus: &CpuSet) -> Result<(), Le
     Ok(())
 }
 
-/// Cpusets of version 1 that lose some of these CPUs, with what they have.
+/// Cpusets of version 1 that lose some of these CPUs, with their present CPUs.
 fn shrinking_cpusets(cpus: &CpuSet) -> Vec<(PathBuf, CpuSet)> {
     let groups = cpuset_groups().into_iter().filter(|(_, is_v1)| *is_v1);
     let read = groups.filter_map(|(group, _)| {
@@ -296,8 +295,7 @@ pub(super) fn threads_in(file: &Path) -> Vec<i32> {
         .collect()
 }
 
-/// A thread's mask, to be written down; `None` for one that has gone, or that
-/// the kernel itself binds.
+/// A thread's mask to record; `None` if it has ended, or if the kernel itself binds it.
 pub(super) fn mask_of(thread: i32) -> Option<Entry> {
     let start = tree::start_of(thread)?;
     let before = sys::affinity_of(thread).ok()?;
@@ -308,8 +306,7 @@ pub(super) fn mask_of(thread: i32) -> Option<Entry> {
     })
 }
 
-/// What is to be written down of a thread: a mask of its own with one of these
-/// CPUs in it.
+/// The entry for a thread whose own mask has one of these CPUs.
 fn lost_mask(thread: i32, cpus: &CpuSet, online: &CpuSet) -> Option<Entry> {
     let before = sys::affinity_of(thread).ok()?;
     let is_own = before.intersects(cpus) && !online.is_subset(&before);

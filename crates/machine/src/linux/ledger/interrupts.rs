@@ -1,4 +1,4 @@
-//! How CPUs of interrupts and of queues of network interfaces are read and set.
+//! Reads and sets CPUs of interrupts and of network queues.
 
 use std::path::PathBuf;
 
@@ -14,14 +14,14 @@ impl System {
         self.root.join(name)
     }
 
-    /// The CPUs that take an interrupt, of those that may; empty where unknown.
+    /// The CPUs, of those allowed, that take an interrupt; empty if unknown.
     pub(super) fn taking(&self, number: u32) -> CpuSet {
         let name = format!("proc/irq/{number}/effective_affinity_list");
         cpu_list(&self.root.join(name)).unwrap_or_default()
     }
 
-    /// Gives an interrupt its CPUs back. The kernel leaves it where it is as long as
-    /// that CPU is among them: so it first gets those alone that took it.
+    /// Restores the CPUs of an interrupt. The kernel leaves it on its CPU as long as that is among
+    /// them: so it is first moved to those that took it before.
     pub(super) fn give_back(
         &self,
         number: u32,
@@ -44,8 +44,8 @@ impl System {
         read_cpus(&self.queue_file(queue), CpuSet::parse_mask)
     }
 
-    /// The kernel wants words of 32 bits, the highest first, with commas between them,
-    /// and no more of them than it has CPUs for.
+    /// The kernel wants comma-separated 32-bit words, the highest first, and no more than it has
+    /// CPUs for.
     pub(super) fn set_queue(&self, queue: &Queue, cpus: &CpuSet) -> Result<(), LedgerError> {
         let words = cpus.words().iter().rev();
         let words = words.flat_map(|word| [word >> 32, word & 0xffff_ffff]);

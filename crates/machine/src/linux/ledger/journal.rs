@@ -1,4 +1,4 @@
-//! The journal of changes as it stands in its file, a line each.
+//! The text of a change journal, one line per change.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::entry::{Entry, Word};
 use super::words::id;
 use crate::processes::Held;
 
-/// The first words of a journal; its boot and the writer's process id follow.
+/// The first words of a journal; the boot id and the writer's process id follow.
 const HEAD: &str = "pinwise journal 1";
 
 /// A journal that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeJournal {
-    /// The kernel's name of the boot in which it was written.
+    /// The boot id when it was written.
     pub boot: String,
-    /// Who wrote it.
+    /// The process that wrote it.
     pub pid: i32,
-    /// Changes in force by their number, in the order in which they were made.
+    /// Changes in force by number, in creation order.
     pub entries: BTreeMap<u64, Entry>,
-    /// Were they to stay?
+    /// Should they stay?
     pub are_kept: bool,
 }
 
@@ -34,8 +34,8 @@ impl ChangeJournal {
         }
     }
 
-    /// Reads the text of a journal; `None` where it is none. Lines that make
-    /// no sense, and a last one that was cut off, are passed over.
+    /// Parses a journal; `None` if the text is not one. Senseless lines and an incomplete last line
+    /// are skipped.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (head, rest) = text.split_once('\n')?;
@@ -50,7 +50,7 @@ impl ChangeJournal {
         Some(journal)
     }
 
-    /// Takes note of a line; of one that makes no sense it does not.
+    /// Applies a line; a senseless one is ignored.
     pub(super) fn take_line(&mut self, line: &str) {
         if let Some(word) = Word::from_line(line) {
             self.take(word);
@@ -74,7 +74,7 @@ impl ChangeJournal {
         }
     }
 
-    /// The shortest text that is read as this.
+    /// The shortest text that parses to this.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD} {} {}\n", self.boot, self.pid);
@@ -94,7 +94,7 @@ impl ChangeJournal {
         text
     }
 
-    /// Processes that have something from rules.
+    /// Processes that hold something from rules.
     pub(super) fn held(&self) -> impl Iterator<Item = &Held> {
         self.entries.values().filter_map(|entry| match entry {
             Entry::Held(held) => Some(held),
@@ -102,8 +102,8 @@ impl ChangeJournal {
         })
     }
 
-    /// The numbers of the changes in the order in which they are undone: by
-    /// [`Entry::rank`], of equal rank the last one first.
+    /// The numbers of the changes in undo order: by [`Entry::rank`], of equal rank the last one
+    /// first.
     #[must_use]
     pub fn undoing(&self) -> Vec<u64> {
         let mut ids: Vec<u64> = self.entries.keys().rev().copied().collect();

@@ -1,4 +1,4 @@
-//! What a ledger left in force whose owner has gone.
+//! Changes left in force by a ledger whose owner has ended.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use crate::processes::{Held, give_back};
 /// Longest journal that is read.
 const LONGEST: u64 = 64 << 20;
 
-/// How long one that has nothing to do may take to be gone.
+/// Time for an idle writer to end.
 const MOMENT: Duration = Duration::from_millis(500);
 
 /// A journal that was found.
@@ -30,24 +30,23 @@ pub struct Leftover {
     pub state: LeftoverState,
 }
 
-/// What a journal that was found is.
+/// The state of a found journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftoverState {
-    /// Its writer, or the guardian, is still there.
+    /// Its writer or guardian still runs.
     InUse,
-    /// Of an earlier boot, which none of its changes outlasted.
+    /// From an earlier boot, which ended all its changes.
     EarlierBoot,
-    /// It was to stay so: there is nothing to undo.
+    /// Its changes should stay: nothing to undo.
     Kept,
-    /// What is, or was, to be undone, and what came of it.
+    /// What has to be undone, or was, and the outcomes.
     Left(Vec<(Entry, UndoOutcome)>),
-    /// It cannot be read, and is left where it is.
+    /// It cannot be read, and is left in place.
     Unreadable(String),
 }
 
-/// Looks at the journals in these folders, and at one of rules; `undo`: and puts
-/// back what is in force, and removes them. One in which something could not be
-/// restored stays.
+/// Examines the journals in these folders, and one of rules; `undo`: also restores what is in force
+/// and removes them. A journal stays if something in it could not be restored.
 #[must_use]
 pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Vec<Leftover> {
     let system = System::at(Path::new("/"));
@@ -69,8 +68,7 @@ pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Ve
     own.chain(of_rules).collect()
 }
 
-/// The lock of a journal of rules that is left; `None` where its pinwise or the
-/// guardian is still there.
+/// The lock of a leftover rules journal; `None` if its pinwise or guardian still runs.
 pub(super) fn lock_of_rules(path: &Path) -> io::Result<Option<File>> {
     folder::lock(&folder::rules_lock(path), MOMENT)
 }
@@ -111,7 +109,7 @@ fn predict_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutc
 
 fn undo_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
     let mut all = predict_all(journal, system);
-    // Who inherited from a process is found before any is changed.
+    // Find inheritors before any process is changed.
     let held: Vec<Held> = journal.held().cloned().collect();
     if !held.is_empty() {
         give_back(&mut LinuxProcesses::open(), &held);
@@ -131,9 +129,8 @@ fn is_finished(outcomes: &[(Entry, UndoOutcome)]) -> bool {
     !outcomes.iter().any(has_failed)
 }
 
-/// The guardian's work: what is in force is undone. That the file is not there
-/// says nothing; one in which something could not be restored stays, or comes
-/// back, for another try.
+/// The guardian's work: undoes what is in force. A missing file means nothing; a journal with
+/// something that could not be restored stays or is rewritten, for another try.
 pub(super) fn finish(place: &Place, journal: &ChangeJournal, system: &System) {
     let file = file::open_locked(place);
     let is_done = journal.are_kept || is_finished(&undo_all(journal, system));
@@ -144,8 +141,7 @@ pub(super) fn finish(place: &Place, journal: &ChangeJournal, system: &System) {
     }
 }
 
-/// Reads a journal, which must be this user's: a folder may be one that others
-/// write to.
+/// Reads a journal, which must be this user's: others may be able to write to its folder.
 pub(super) fn read(file: &mut File) -> io::Result<ChangeJournal> {
     if file.metadata()?.uid() != sys::effective_user() {
         let reason = "it belongs to another user";

@@ -1,15 +1,14 @@
-//! Pages of a process that runs, moved to other NUMA nodes and back.
+//! Pages of a running process, moved to other NUMA nodes and back.
 //!
-//! `migrate_pages(2)` moves all pages of one set of nodes to another, and can be
-//! undone only where none were on the target before: those would go along. So pages
-//! are moved by their addresses (`move_pages(2)`), and what is written down is on
-//! which node each was. Pages beside each other on one node are a [`PageRange`], which
-//! is exact. Where pages alternate so much that there would be more than
-//! [`MAX_PIECES`], neighbouring ones become a piece of several nodes, and on the way
-//! back each node gets as many pages of it as it had, but not the same ones.
+//! `migrate_pages(2)` moves all pages of one set of nodes to another, and can be undone only if the
+//! target had none before: those would move along. So pages are moved by their addresses
+//! (`move_pages(2)`), and the journal records each page's node. Adjacent pages on one node form a
+//! [`PageRange`], which is exact. If pages alternate so often that more than [`MAX_PIECES`] would
+//! be needed, neighbouring ones become a piece of several nodes; on the way back each node gets as
+//! many pages as it had, but not the same ones.
 //!
-//! Pages that several processes use, such as those of libraries, stay: the others
-//! did not ask for it. A page that is not where pinwise put it is left alone.
+//! Pages that several processes use, such as those of libraries, stay. A page that is not where
+//! pinwise put it is left alone.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;
@@ -23,28 +22,27 @@ use crate::linux::sys;
 use pinwise_format::round_bytes;
 use pinwise_topology::CpuSet;
 
-/// Pieces of one process that are written down at most.
+/// Limits the pieces recorded for one process.
 const MAX_PIECES: usize = 4096;
-/// Addresses that the kernel is asked about in one call.
+/// Addresses per query of the kernel.
 const BATCH: usize = 1024;
-/// A range of addresses of more bytes than this is left out: looking for its pages
-/// takes minutes.
+/// Larger ranges of addresses, in bytes, are left out: searching their pages takes minutes.
 const LONGEST_RANGE: u64 = 1 << 40;
-/// Pages that were not allocated are no end of a piece, if they are no more bytes.
+/// Unallocated pages of at most this many bytes do not end a piece.
 const LONGEST_GAP: u64 = 2 << 20;
-/// Huge pages are whole on one node of several.
+/// A huge page is on one node as a whole.
 const HUGE: u64 = 2 << 20;
-/// Of the pages that should go back, one in this many may be in use and stay.
+/// One in this many pages may be in use and stay when moved back.
 const MAY_STAY: u64 = 100;
 
-/// Pages beside each other, and on which nodes they were.
+/// Adjacent pages, and their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRange {
     /// Address of the first page.
     pub start: u64,
-    /// Address behind the last page.
+    /// End address of the last page.
     pub end: u64,
-    /// How many pages were on each node, by node.
+    /// Number of pages by node.
     pub nodes: BTreeMap<usize, u64>,
 }
 
@@ -73,7 +71,7 @@ impl PageRange {
         (piece.start < piece.end).then_some(piece)
     }
 
-    /// Are there pages that should not be on these nodes?
+    /// Are there pages that should be elsewhere?
     fn has_others(&self, targets: &CpuSet) -> bool {
         self.nodes.keys().any(|&node| !targets.contains(node))
     }
@@ -84,11 +82,11 @@ impl PageRange {
 pub struct MovedMemory {
     /// Its id.
     pub process: i32,
-    /// When it was started, ticks since boot.
+    /// Its start time, ticks since boot.
     pub start: u64,
-    /// The nodes that they were moved to.
+    /// The target nodes.
     pub nodes: CpuSet,
-    /// Where they were before.
+    /// Their nodes before.
     pub before: Vec<PageRange>,
 }
 
@@ -103,7 +101,7 @@ impl MovedMemory {
         format!("memory {process} {start} {}{pieces}", list(&self.nodes))
     }
 
-    /// Reads the words behind the first one.
+    /// Parses the words after the first one.
     pub(super) fn from_words(words: &[&str]) -> Option<Self> {
         let [process, start, nodes, ref pieces @ ..] = *words else {
             return None;
@@ -125,7 +123,7 @@ impl MovedMemory {
         pages.saturating_mul(page_bytes())
     }
 
-    /// Moves what is elsewhere to the nodes, huge pages in turns.
+    /// Moves pages that are elsewhere to the nodes, huge pages in turns.
     pub(super) fn move_there(&self) -> Result<(), LedgerError> {
         let targets = &self.nodes;
         let nodes: Vec<usize> = targets.iter().collect();
@@ -139,7 +137,7 @@ impl MovedMemory {
         Ok(())
     }
 
-    /// Moves pages back that are on the nodes and were not before.
+    /// Moves pages back that are on the target nodes and were not before.
     pub(super) fn move_back(&self) -> Result<(), LedgerError> {
         let (process, targets) = (self.process, &self.nodes);
         let (mut wanted, mut left) = (0, 0);
@@ -163,7 +161,7 @@ impl MovedMemory {
         }
     }
 
-    /// Is there anything that [`Self::move_back`] would look at?
+    /// Does the process have pages that [`Self::move_back`] would examine?
     pub(super) fn is_there(&self) -> bool {
         let mut is_there = false;
         for piece in &self.before {
@@ -194,7 +192,7 @@ fn page_bytes() -> u64 {
     sys::page_bytes() as u64
 }
 
-/// Where pages of a process are that would be moved to these nodes.
+/// Finds the pages of a process that would move to these nodes.
 pub(super) fn find_pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRange>, LedgerError> {
     check(process, targets)?;
     let ends = ends(process);
@@ -231,9 +229,9 @@ pub(super) fn find_pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRang
     Ok(found)
 }
 
-/// May the process have memory of these nodes at all?
+/// May the process use memory of these nodes?
 fn check(process: i32, targets: &CpuSet) -> Result<(), LedgerError> {
-    // Whether it may be looked into, the kernel says of no page, too.
+    // The kernel checks permission even for an empty list of pages.
     sys::page_nodes(process, &[], &mut []).map_err(|error| of_process(error, process))?;
     let path = format!("/proc/{process}/status");
     let status = read_text(path.as_ref()).ok_or(LedgerError::Gone(process))?;
@@ -253,7 +251,7 @@ fn check(process: i32, targets: &CpuSet) -> Result<(), LedgerError> {
     }
 }
 
-/// Where each range of addresses ends, by its start.
+/// The end of each range of addresses, by its start.
 fn ends(process: i32) -> BTreeMap<u64, u64> {
     let Some(file) = open(process, "maps") else {
         return BTreeMap::new();
@@ -267,7 +265,7 @@ fn ends(process: i32) -> BTreeMap<u64, u64> {
     parsed.collect()
 }
 
-/// Calls back with the node of each page that is there, until that says false.
+/// Calls back with the node of each present page until the callback returns false.
 fn walk(
     process: i32,
     start: u64,
@@ -282,7 +280,7 @@ fn walk(
         let statuses = &mut statuses[..addresses.len()];
         sys::page_nodes(process, &addresses, statuses).map_err(|e| of_process(e, process))?;
         for (&address, &status) in addresses.iter().zip(&*statuses) {
-            // What is negative is no page.
+            // Negative: no page.
             if let Ok(node) = usize::try_from(status)
                 && !take(address, node)
             {
@@ -294,10 +292,10 @@ fn walk(
     Ok(())
 }
 
-/// Adds a page behind all others.
+/// Appends a page.
 fn add(pieces: &mut Vec<PageRange>, address: u64, node: usize) {
     let end = address + page_bytes();
-    // What was made coarse does not grow any more.
+    // A coarse piece does not grow any more.
     let last = pieces.last_mut().filter(|last| last.nodes.len() == 1);
     let pages = last.and_then(|last| {
         let is_near = address - last.end <= LONGEST_GAP;
@@ -336,7 +334,7 @@ fn coarsen(pieces: &mut Vec<PageRange>, most: usize) {
     }
 }
 
-/// Moves the pages of a piece for which the closure names a node.
+/// Moves the pages of a piece for which the closure returns a node.
 fn walk_and_move(
     process: i32,
     piece: &PageRange,
@@ -356,14 +354,14 @@ fn walk_and_move(
     }
 }
 
-/// Pages on their way.
+/// Pages being moved.
 struct Mover {
     process: i32,
     addresses: Vec<u64>,
     nodes: Vec<i32>,
-    /// Pages that were to be moved.
+    /// Pages that should move.
     wanted: u64,
-    /// Of these, those that are not where they should be.
+    /// Of these, those on the wrong node.
     left: u64,
 }
 
@@ -387,8 +385,8 @@ impl Mover {
         }
     }
 
-    /// The kernel gives up a batch at the first page that it cannot move: what is
-    /// left of it is tried one by one.
+    /// The kernel stops a batch at the first page that it cannot move: the rest is tried one by
+    /// one.
     fn flush(&mut self) -> Result<(), LedgerError> {
         let process = self.process;
         let addresses = std::mem::take(&mut self.addresses);
@@ -402,7 +400,7 @@ impl Mover {
         let mut statuses = vec![0; addresses.len()];
         sys::page_nodes(process, &addresses, &mut statuses).map_err(fail)?;
         for ((address, node), status) in addresses.iter().zip(&nodes).zip(statuses) {
-            // One that is no more needs no other place.
+            // A page that is gone needs no move.
             if status < 0 || status == *node {
                 continue;
             }
@@ -415,8 +413,8 @@ impl Mover {
     }
 }
 
-/// The nodes that pages of a piece go back to, each as often as it had one. One
-/// after the other, since a huge page cannot be on two.
+/// The nodes that pages of a piece return to, each as often as before. Node by node, since a huge
+/// page cannot be on two.
 struct Shares<'a> {
     nodes: btree_map::Iter<'a, usize, u64>,
     now: (usize, u64),
@@ -446,7 +444,7 @@ impl Iterator for Shares<'_> {
 
 fn of_process(error: io::Error, process: i32) -> LedgerError {
     match error.raw_os_error() {
-        // One that ends has no memory any more.
+        // An ending process has no memory any more.
         Some(libc::ESRCH | libc::EINVAL) => LedgerError::Gone(process),
         Some(libc::EPERM) => LedgerError::ForeignMemory(process),
         _ => LedgerError::System(format!("memory of process {process}"), error),
@@ -545,7 +543,7 @@ mod tests {
         }
     }
 
-    /// The kernel's words for pages of this process, wherever they are.
+    /// Errors and placements of this process's pages, wherever they are.
     #[test]
     fn own_pages_are_found_and_there_is_nothing_to_move_to_where_they_are() {
         let own = i32::try_from(std::process::id()).unwrap();

@@ -1,12 +1,10 @@
 //! Changes of the system that are undone, however pinwise ends.
 //!
-//! Every value is written to a journal before it is changed, and sent to a second
-//! process, the guardian, which undoes what is in force when pinwise ends, SIGKILL
-//! included. What even the guardian could not do, `pinwise apply restore` does: the
-//! journal stays until all is restored. A value that is no longer what pinwise
-//! made it is left alone: who changed it since meant it. Where the journal
-//! cannot be written or the guardian has gone, nothing is changed; one whose
-//! folder was removed is written anew.
+//! Every value is written to a journal before it is changed, and sent to a second process, the
+//! guardian, which undoes what is in force when pinwise ends, even by SIGKILL. If the guardian
+//! fails, `pinwise apply restore` finishes: the journal stays until everything is restored. A value
+//! that someone else changed since is left alone. Nothing is changed if the journal cannot be
+//! written or the guardian is gone; a journal whose folder was removed is rewritten.
 
 mod act;
 mod entry;
@@ -56,26 +54,26 @@ use writer::JournalWriter;
 /// Why something was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// There is no place for a journal.
+    /// No folder is available for a journal.
     #[error("{}: cannot keep a journal there ({reason}): nothing is changed", .path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         reason: io::Error,
     },
     /// The guardian cannot be started.
     #[error("the guardian that restores everything cannot be started ({0}): nothing is changed")]
     Guardian(io::Error),
-    /// The guardian is no longer there.
+    /// The guardian has ended.
     #[error("the guardian that undoes changes is gone ({0}): nothing is changed")]
     Unguarded(io::Error),
-    /// The value from before cannot be written down.
+    /// The old value cannot be recorded.
     #[error("{}: the journal cannot be written ({reason}): nothing is changed", .path.display())]
     Unwritten {
         /// The journal.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         reason: io::Error,
     },
     /// Another pinwise changes the whole host.
@@ -84,7 +82,7 @@ pub enum LedgerError {
         .0.display()
     )]
     Busy(PathBuf),
-    /// The lock that keeps others from changing the host is gone.
+    /// The lock against concurrent host changes is lost.
     #[error("{}: the lock of changes of the whole host is gone: nothing is changed", .0.display())]
     Unlocked(PathBuf),
     /// The ledger was not opened for changes of the whole host.
@@ -106,16 +104,16 @@ pub enum LedgerError {
         "process {0} belongs to another user: its memory is not moved (CAP_SYS_PTRACE and CAP_SYS_NICE would permit it)"
     )]
     ForeignMemory(i32),
-    /// Nodes whose memory the process may not have.
+    /// Nodes whose memory the process may not use.
     #[error("the cpuset of process {0} allows no memory of node {1} (only of {2})")]
     Nodes(i32, CpuSet, CpuSet),
     /// A CPU that cannot be switched.
     #[error("CPU {0} cannot be switched off: the kernel has no switch for it")]
     Fixed(usize),
-    /// Something is not in the state in which it could be changed.
+    /// Something is in a state that does not allow the change.
     #[error("{0}: {1}")]
     Value(String, String),
-    /// CPUs would be taken from others who need them.
+    /// Other tasks need the CPUs.
     #[error("{0}")]
     Needed(String),
     /// No cgroup can be made.
@@ -126,30 +124,29 @@ pub enum LedgerError {
     /// The cpusets here cannot isolate.
     #[error("isolated CPUs need cgroup v2: cpusets are of version 1 here")]
     NoIsolation,
-    /// The system would not.
+    /// The system refused.
     #[error("{0}: {1}")]
     System(String, io::Error),
 }
 
-/// A change that is in force.
+/// A change in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
 
-/// How a ledger is opened.
+/// Options for opening a ledger.
 #[derive(Debug, Clone, Default)]
 pub struct LedgerOptions {
-    /// Where journals go, the preferred folder first; empty: where
-    /// [`journal_folders`] says.
+    /// Folders for journals, the preferred one first; empty: [`journal_folders`].
     pub folders: Vec<PathBuf>,
-    /// Take the lock without which nothing of the whole host is changed.
+    /// Take the lock that host-wide changes require.
     pub is_for_host: bool,
-    /// Where the CPUs' files are, `/` but in tests; empty: `/`.
+    /// The root of the CPUs' files, `/` except in tests; empty: `/`.
     pub root: PathBuf,
     /// For tests.
     pub fault: Option<Fault>,
 }
 
-/// Changes in force. They are undone when it is dropped.
+/// Changes in force, which are undone on drop.
 #[derive(Debug)]
 pub struct Ledger {
     system: System,
@@ -163,11 +160,11 @@ pub struct Ledger {
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl Ledger {
-    /// Begins a journal and starts its guardian. Call while this process has a
-    /// single thread, and before it becomes the parent of orphans.
+    /// Begins a journal and starts its guardian. Call while this process has a single thread, and
+    /// before it becomes the parent of orphans.
     ///
     /// # Errors
-    /// [`LedgerError`]; then there is neither.
+    /// [`LedgerError`]; then neither exists.
     pub fn open(options: LedgerOptions) -> Result<Self, LedgerError> {
         let root = match options.root.as_os_str().is_empty() {
             true => PathBuf::from("/"),
@@ -200,7 +197,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Makes a change, after its old value was written down.
+    /// Makes a change after recording its old value.
     ///
     /// # Errors
     /// [`LedgerError`]; then everything is as it was.
@@ -225,8 +222,7 @@ impl Ledger {
         self.enter(self.widen_mask(entry))
     }
 
-    /// A mask that only a cpuset of this ledger narrowed is restored to what it
-    /// was before that.
+    /// A mask that only a cpuset of this ledger narrowed is restored to its value before that.
     fn widen_mask(&self, mut entry: Entry) -> Entry {
         if let Entry::Mask {
             thread,
@@ -282,8 +278,8 @@ impl Ledger {
                 log::info!("changed; before it was {entry} ({})", self.path().display());
                 self.pass("after-change");
                 if let Some(granted) = granted {
-                    // Where it cannot be written, whatever the kernel may have
-                    // made of the mask is taken for ours.
+                    // If this is not written, any mask that the kernel may have made counts as
+                    // ours.
                     let _ = self.writer.commit(Word::Granted(id, granted));
                 }
                 Ok(Id(id))
@@ -295,33 +291,32 @@ impl Ledger {
         }
     }
 
-    /// Writes down a value that the kernel will change by itself.
+    /// Records a value that the kernel itself will change.
     fn save(&mut self, entry: Entry) -> Result<(), LedgerError> {
         let id = self.next;
         self.next += 1;
         self.writer.commit(Word::Made(id, entry))
     }
 
-    /// The change, where it is in force.
+    /// The change, if in force.
     #[must_use]
     pub fn entry(&self, id: Id) -> Option<&Entry> {
         self.writer.journal.entries.get(&id.0)
     }
 
-    /// Where its journal is.
+    /// The path of its journal.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.writer.file.place.path
     }
 
-    /// How many changes are in force.
+    /// Number of changes in force.
     #[cfg(test)]
     fn count(&self) -> usize {
         self.writer.journal.entries.len()
     }
 
-    /// Undoes a change; `None`: there is none. One that cannot be undone stays
-    /// on the list.
+    /// Undoes a change; `None`: there is none. A change that cannot be undone stays listed.
     pub fn undo(&mut self, id: Id) -> Option<UndoOutcome> {
         let entry = self.writer.journal.entries.get(&id.0)?.clone();
         self.pass("before-restore");
@@ -335,8 +330,8 @@ impl Ledger {
         Some(outcome)
     }
 
-    /// Undoes all changes: CPUs are switched on first, then cpusets are put
-    /// back, then tasks, then masks; of a kind the last one first.
+    /// Undoes all changes: CPUs are switched on first, then cpusets are restored, then tasks, then
+    /// masks; of a kind the last one first.
     pub fn undo_all(&mut self) -> Vec<(Entry, UndoOutcome)> {
         self.undo_where(|_| true)
     }
@@ -357,36 +352,36 @@ impl Ledger {
         outcomes
     }
 
-    /// Takes a change off the list and leaves the system as it is.
+    /// Drops a change from the list without restoring it.
     fn forget(&mut self, id: Id) {
         self.writer.forget(id.0);
     }
 
-    /// Sends the guardian something that concerns no value.
+    /// Sends the guardian a word that concerns no value.
     pub(super) fn send_to_guardian(&mut self, line: &str) {
         self.writer.send_to_guardian(line);
     }
 
-    /// Do changes stay when pinwise leaves?
+    /// Should changes stay when pinwise ends?
     #[must_use]
     pub const fn are_kept(&self) -> bool {
         self.writer.journal.are_kept
     }
 
-    /// Should changes stay when pinwise leaves?
+    /// Should changes stay when pinwise ends?
     ///
     /// # Errors
-    /// [`LedgerError`] where it cannot be written down; then they are undone.
+    /// [`LedgerError`] if that cannot be recorded; the changes are then undone.
     pub fn keep(&mut self, are_kept: bool) -> Result<(), LedgerError> {
         self.writer.commit(Word::Kept(are_kept))
     }
 
-    /// Says that what is measured or watched begins.
+    /// Records that the measured or watched work begins.
     pub fn running(&mut self) {
         self.pass("running");
     }
 
-    /// The lock keeps nobody out whose file has lost its name.
+    /// A lock file that was unlinked excludes nobody.
     fn check_host_lock(&self) -> Result<(), LedgerError> {
         let (place, lock) = self.host_lock.as_ref().ok_or(LedgerError::NotForHost)?;
         match place.leads_to(lock) {

@@ -1,7 +1,7 @@
-//! A cgroup of a command's own: its limit on CPU time, its cpuset.
+//! A cgroup for a command: its limit on CPU time, its cpuset.
 //!
-//! It is made before a run, entered by the command before its first instruction, and
-//! removed after the run. Its files need no old values: they go with it.
+//! It is made before a run, entered by the command before its first instruction, and removed after
+//! the run. Its files need no old values: they go with it.
 
 use std::fs::File;
 use std::io;
@@ -22,11 +22,11 @@ use pinwise_topology::{CpuSet, Mount};
 struct Parent {
     folder: PathBuf,
     is_v1: bool,
-    /// What a group below it can have.
+    /// Controllers available to a group below it.
     controllers: Vec<&'static str>,
 }
 
-/// A cgroup that a command is to enter.
+/// A cgroup for a command to join.
 #[derive(Debug)]
 pub(in crate::linux) struct JoinedGroup {
     folder: PathBuf,
@@ -34,19 +34,19 @@ pub(in crate::linux) struct JoinedGroup {
 }
 
 impl JoinedGroup {
-    /// Who writes 0 there is in the group.
+    /// Writing 0 to it joins the group.
     pub(in crate::linux) fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 
-    /// What its limit has held back so far; `None` where it can have none.
+    /// What its limit has throttled so far; `None` if it can have no limit.
     pub(in crate::linux) fn throttling(&self) -> Option<Throttling> {
         usage::read_throttling(&self.folder)
     }
 }
 
 impl Ledger {
-    /// Opens the groups that were made, to be entered.
+    /// Opens the groups that were made, for joining.
     pub(in crate::linux) fn join_groups(&self) -> Result<Vec<JoinedGroup>, LedgerError> {
         let entries = self.writer.journal.entries.values();
         let folders = entries.filter_map(|entry| match entry {
@@ -98,7 +98,7 @@ impl Parent {
     }
 }
 
-/// Does the kernel keep others away from a cpuset of one's own? Version 1 does not.
+/// Does the kernel keep others away from an own cpuset? Version 1 does not.
 #[must_use]
 pub fn cpusets_exclude_others() -> bool {
     mounts()
@@ -106,9 +106,9 @@ pub fn cpusets_exclude_others() -> bool {
         .all(|mount| mount.is_unified() || !mount.has("cpuset"))
 }
 
-/// Where groups with these controllers can be made by a process whose own group in a
-/// hierarchy is `own`. In version 2, groups with processes have no children with
-/// controllers: the nearest around them that hands them on is taken.
+/// Where a process in group `own` can make groups with these controllers. In version 2, a group
+/// with processes has no children with controllers, so the nearest ancestor that delegates them is
+/// taken.
 fn parents(
     controllers: &[&'static str],
     mounts: &[Mount],
@@ -179,7 +179,7 @@ fn set_cpus(
         if is_isolated {
             return Err(LedgerError::NoIsolation);
         }
-        // No task may enter before it has memory nodes, too.
+        // No task may join before it has memory nodes, too.
         let around = group.parent().unwrap_or(group).join("cpuset.mems");
         let nodes = System::read(&around).unwrap_or_default();
         act::write(&group.join("cpuset.mems"), &nodes)?;
@@ -190,8 +190,7 @@ fn set_cpus(
     write_checked(&group.join("cpuset.cpus.partition"), partition)
 }
 
-/// Writes a value and reads it back: the kernel takes a partition that it then calls
-/// invalid.
+/// Writes a value and reads it back: the kernel accepts a partition and then calls it invalid.
 fn write_checked(file: &Path, value: &str) -> Result<(), LedgerError> {
     act::write(file, value).map_err(|error| match error {
         LedgerError::System(file, error) if error.kind() == io::ErrorKind::InvalidInput => {
@@ -212,7 +211,7 @@ fn write_checked(file: &Path, value: &str) -> Result<(), LedgerError> {
 mod tests {
     use super::*;
 
-    /// Where groups go, as `FOLDER: CONTROLLERS`, and what is missing.
+    /// Renders the parents as `FOLDER: CONTROLLERS`, and what is missing.
     fn check(table: &str, own: &str, controllers: &[&'static str]) -> Result<Vec<String>, String> {
         let mounts: Vec<Mount> = pinwise_topology::mounts(table).collect();
         let of = |point: &str| Some(Path::new(point).join(own));
@@ -269,7 +268,7 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         set_limit(folder.path(), &limit, false).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "10000 20000");
-        // What was longer keeps its end in a plain file, as if the kernel had refused.
+        // A plain file keeps the tail of a longer value, as if the kernel had refused.
         std::fs::write(&file, "10000 200000 and more").unwrap();
         let error = set_limit(folder.path(), &limit, false).unwrap_err();
         assert!(

@@ -1,4 +1,4 @@
-//! A queue of a network interface whose CPUs were set, as words of a journal.
+//! A network queue whose CPUs were set, as words of a journal.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use pinwise_topology::interrupts::Queue;
 pub struct SetQueue {
     /// Which.
     pub queue: Queue,
-    /// The CPUs before; empty: none.
+    /// The CPUs before; empty if none.
     pub before: CpuSet,
     /// The CPUs that were set.
     pub asked: CpuSet,
@@ -23,7 +23,7 @@ impl SetQueue {
         format!("queue {} {before} {asked}", self.queue)
     }
 
-    /// Reads what follows the first word.
+    /// Parses the words after the first one.
     pub(super) fn from_words(words: &[&str]) -> Option<Self> {
         let &[interface, name, before, asked] = words else {
             return None;

@@ -1,8 +1,8 @@
-//! The journal of rules, which others than its writer go on with.
+//! The rules journal, which a later process may continue.
 //!
-//! What rules gave stays where they end so, and whoever applies rules next finds
-//! it here. A lock beside the file, which the guardian holds as well, keeps two
-//! of them from writing it; a process's number stands for what it has.
+//! Settings of rules can stay when their process ends, and whoever applies rules next finds them
+//! here. A lock beside the file, which the guardian holds as well, excludes a second writer;
+//! entries are identified by process number.
 
 use std::fs::File;
 use std::io;
@@ -18,10 +18,10 @@ use super::{LedgerError, folder, guardian, leftover};
 use crate::linux::boot_id;
 use crate::processes::{self, Held};
 
-/// How long a predecessor's guardian may take to give things back.
+/// Time for a predecessor's guardian to restore things.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Why there is no journal.
+/// Why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesJournalError {
     /// The file cannot be made, read or written.
@@ -32,12 +32,12 @@ pub enum RulesJournalError {
         /// Why.
         reason: io::Error,
     },
-    /// It is no journal.
+    /// Another file.
     #[error(
         "{}: this is not a journal of rules: name another with --state, or remove it", .0.display()
     )]
     Foreign(PathBuf),
-    /// Somebody writes it.
+    /// Another process writes it.
     #[error("{}: another pinwise apply rules uses it; end that, or name another with --state", .0.display())]
     InUse(PathBuf),
     /// It cannot be begun.
@@ -49,13 +49,13 @@ pub enum RulesJournalError {
 #[derive(Debug)]
 pub struct RulesJournal {
     writer: JournalWriter,
-    /// Held as long as the journal is in use.
+    /// Held while the journal is in use.
     lock: (Place, File),
 }
 
 impl RulesJournal {
-    /// Opens or makes the journal and starts its guardian; also returns what is
-    /// in force from before. Call while this process has a single thread.
+    /// Opens or makes the journal and starts its guardian; also returns what an earlier process
+    /// left in force. Call while this process has a single thread.
     ///
     /// # Errors
     /// [`RulesJournalError`].
@@ -95,7 +95,7 @@ impl RulesJournal {
         }
     }
 
-    /// A lock without its name keeps nobody out: it is taken anew.
+    /// A lock file without its name excludes nobody: it is locked anew.
     fn keep_lock(&mut self) -> io::Result<()> {
         let (place, lock) = &mut self.lock;
         if !place.leads_to(lock) {
@@ -141,7 +141,7 @@ fn lock_of(path: &Path) -> Place {
     place_of(folder::rules_lock(path))
 }
 
-/// A journal of rules; `None` where there is none yet.
+/// Reads a rules journal; `None` if there is none yet.
 fn read(path: &Path) -> io::Result<Option<ChangeJournal>> {
     let mut file = match folder::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -165,8 +165,8 @@ mod tests {
     use crate::processes::HeldJournal;
     use pinwise_topology::CpuSet;
 
-    /// One whose guardian never reads: unit tests have many threads, and such a
-    /// process must not fork.
+    /// With a guardian that never reads: unit tests have many threads, and such a process must not
+    /// fork.
     fn unguarded(path: PathBuf) -> RulesJournal {
         let journal = ChangeJournal::new(boot_id().unwrap(), 1);
         RulesJournal {
@@ -197,7 +197,7 @@ mod tests {
         };
         journal.note(&held(6, 1, 0)).unwrap();
         journal.note(&held(5, 17, 1)).unwrap();
-        // Another process of this number.
+        // Another process with this id.
         journal.forget(5, 16).unwrap();
         assert_eq!(found(), [held(5, 17, 1), held(6, 1, 0)]);
         journal.note(&held(5, 18, 2)).unwrap();

@@ -1,4 +1,4 @@
-//! Journals as text, and ledgers on a folder that stands for a host.
+//! Journals as text, and ledgers on a folder that represents a host.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::linux::sys;
 use crate::linux::tree;
 use crate::processes::Held;
 
-/// A ledger in a folder of its own, whose guardian never reads: unit tests have
-/// many threads, and such a process must not fork.
+/// A ledger in its own folder, with a guardian that never reads: unit tests have many threads, and
+/// such a process must not fork.
 pub(in crate::linux) fn unguarded() -> (Ledger, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     (on(&folder, true), folder)
@@ -37,7 +37,7 @@ fn on(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
     }
 }
 
-/// Four CPUs, of which all but the first can be switched.
+/// Four CPUs; all but the first can be switched.
 fn with_cpus(folder: &tempfile::TempDir) {
     let cpus = folder.path().join("sys/devices/system/cpu");
     for cpu in 0..4 {
@@ -91,7 +91,7 @@ fn what_is_in_force_by_the_journal() {
     check(&format!("{made}gone 1\n"), &[], false);
     check(&format!("{made}kept true\n"), &["thread 5: CPUs 0-3"], true);
     check("kept true\nkept false\n", &[], false);
-    // What was cut off or makes no sense was not done.
+    // An incomplete or senseless line means not done.
     check("made 1 mask 5 17 0-3 1", &[], false);
     check(
         "made x mask 5 17 0-3 1\nmade 5 17 0-3\ngone\n\u{fffd}\n",
@@ -151,7 +151,7 @@ fn cpus_come_back_before_cpusets_and_these_before_masks() {
     );
 }
 
-/// Nothing is to be moved to where all pages are: that works on any machine.
+/// All pages are on the target already, so this works on any machine.
 #[test]
 fn memory_that_is_there_already_is_left_alone() {
     let own = i32::try_from(std::process::id()).unwrap();
@@ -235,7 +235,7 @@ fn queues_have_other_cpus_and_come_back() {
         ChangeJournal::parse(&text).unwrap().entries,
         ledger.writer.journal.entries
     );
-    // Of one the kernel has left an isolated CPU out, another somebody has changed.
+    // The kernel dropped an isolated CPU from one; somebody changed the other.
     arrange(&file("rx-1"), "00000003\n");
     arrange(&file("rx-0"), "00000000,00000002\n");
     let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
@@ -268,7 +268,7 @@ fn interrupts_are_moved_and_come_back() {
     let expected = [UndoOutcome::Changed("3".to_owned()), UndoOutcome::Restored];
     assert_eq!(outcomes, expected);
     assert_eq!((read(30), read(31)), ("0".into(), "3".into()));
-    // The writer ended halfway back: it had given it the CPU alone that took it.
+    // The writer ended halfway through restoring: it had set only the CPU that took it.
     put(32, "3\n");
     arrange(&file(32).with_file_name("effective_affinity_list"), "2\n");
     ledger.set(&[moved([(32, "1")])]).unwrap();
@@ -278,7 +278,7 @@ fn interrupts_are_moved_and_come_back() {
         (outcomes, read(32)),
         (vec![UndoOutcome::Restored], "3".into())
     );
-    // One that is not there: the first is not moved, either.
+    // One does not exist: the first is not moved, either.
     let missing = moved([(30, "1"), (99, "0")]);
     let error = ledger.set(&[missing]).unwrap_err().to_string();
     assert!(error.contains("irq/99/"), "{error}");
@@ -353,7 +353,7 @@ fn open_for_reading(path: &Path) -> File {
     File::open(path).unwrap()
 }
 
-/// Is this entry what the journal says, with those that were made before?
+/// Does the journal contain this entry and the earlier ones?
 #[track_caller]
 fn check_written(ledger: &Ledger, count: usize) {
     let text = System::read(ledger.path()).unwrap() + "\n";
@@ -413,7 +413,7 @@ fn no_cpu_is_switched_where_the_lock_is_gone() {
     assert_eq!(online(&folder, 2), "1");
 }
 
-/// What a guardian does after SIGKILL, without the file.
+/// A guardian after SIGKILL, without the file.
 #[test]
 fn the_guardian_needs_no_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -457,7 +457,7 @@ fn a_name_that_somebody_took_among_temporary_files_is_passed_over() {
     std::os::unix::fs::symlink("/nowhere", &taken).unwrap();
     assert!(folder::make(&taken).is_err());
     let spare = folder::make_spare(temporary.path()).unwrap();
-    // What somebody else put there with such a name is none.
+    // A foreign entry with such a name does not count.
     let name = format!("{}-0", folder::own_name());
     std::os::unix::fs::symlink(&spare, temporary.path().join(name)).unwrap();
     assert_eq!(folder::spares(temporary.path()), [spare]);
@@ -543,7 +543,7 @@ fn journals_that_were_left() {
     assert_eq!(states(false).len(), 2);
     assert!(odd.exists() && held.exists());
     drop(lock);
-    // A folder that others may enter may hold others' words.
+    // A folder that others may enter may hold their files.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     assert_eq!(leftovers(&folders, None, true), []);
 }

@@ -43,7 +43,7 @@ pub(super) fn escape(path: &Path) -> String {
     text
 }
 
-/// Only what is written by [`escape`] of an absolute path without `..`.
+/// Accepts only what [`escape`] writes for an absolute path without `..`.
 pub(super) fn unescape(text: &str) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

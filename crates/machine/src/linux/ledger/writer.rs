@@ -1,4 +1,4 @@
-//! Writes a journal: every line goes to the file, and then to the guardian.
+//! Writes a journal: every line goes to the file, then to the guardian.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +9,7 @@ use super::file::{JournalFile, Place};
 use super::journal::ChangeJournal;
 use super::{LedgerError, guardian};
 
-/// A journal is written anew when it has this many lines …
+/// A journal is rewritten when it has this many lines …
 pub(super) const LONG: usize = 4096;
 /// … of which at most one in this many is in force.
 const DENSITY: usize = 8;
@@ -18,13 +18,13 @@ const DENSITY: usize = 8;
 #[derive(Debug)]
 pub(super) struct JournalWriter {
     pub(super) file: JournalFile,
-    /// What is written here the guardian hears.
+    /// Writes to it reach the guardian.
     pub(super) death_pipe: File,
     pub(super) journal: ChangeJournal,
 }
 
 impl JournalWriter {
-    /// Writes the journal down and starts its guardian, which holds `lock`.
+    /// Writes the journal and starts its guardian, which holds `lock`.
     pub(super) fn start(
         place: Place,
         journal: ChangeJournal,
@@ -49,7 +49,7 @@ impl JournalWriter {
         }
     }
 
-    /// One whose guardian never reads.
+    /// With a guardian that never reads.
     #[cfg(test)]
     pub(super) fn unguarded(place: Place, journal: ChangeJournal) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl JournalWriter {
         }
     }
 
-    /// Writes a line, sends it to the guardian, and notes it.
+    /// Writes a line, sends it to the guardian, and applies it.
     pub(super) fn commit(&mut self, word: Word) -> Result<(), LedgerError> {
         let is_promise = matches!(word, Word::Made(..) | Word::Kept(_));
         let is_long =
@@ -75,7 +75,7 @@ impl JournalWriter {
             path: self.file.place.path.clone(),
             reason,
         })?;
-        // A guardian that is there empties the pipe.
+        // A living guardian empties the pipe.
         if let Err(error) = self.death_pipe.write_all(line.as_bytes()) {
             self.file.take_back(&line);
             return Err(LedgerError::Unguarded(error));
@@ -84,17 +84,17 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// Takes a change off the list.
+    /// Drops a change from the list.
     pub(super) fn forget(&mut self, id: u64) {
         let word = Word::Gone(id);
         if self.commit(word.clone()).is_err() {
-            // One that stays in the journal is compared before it is undone.
+            // A stale entry is compared before it is undone.
             self.send_to_guardian(&word.to_line());
             self.journal.take(word);
         }
     }
 
-    /// Sends it to the guardian alone.
+    /// Sends it to the guardian only.
     pub(super) fn send_to_guardian(&mut self, line: &str) {
         let _ = self.death_pipe.write_all(line.as_bytes());
     }

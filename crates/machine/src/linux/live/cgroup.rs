@@ -1,22 +1,20 @@
-//! Cgroups by path and by unit, their threads and their cpusets.
+//! Cgroups by path and by unit, their threads and cpusets.
 //!
-//! Hierarchies of version 1 and 2 are searched alike, wherever they are
-//! mounted. Paths come from the user and from `/proc`: none may leave its
-//! mount.
+//! Hierarchies of version 1 and 2 are searched alike, wherever they are mounted. Paths come from
+//! the user and from `/proc`: none may leave its mount.
 
 use std::path::{Path, PathBuf};
 
 use crate::linux::capture::{mounts, names, read_file};
 use pinwise_topology::{CpuSet, Restriction};
 
-/// Deepest folder that a unit is searched in, and most folders looked at.
+/// Depth to which a unit is searched, and the folders examined.
 const DEEPEST: usize = 16;
 const MAX_FOLDERS: usize = 100_000;
 /// Longest list of threads that is read, bytes: some hundred thousand.
 const LONGEST_LIST: u64 = 4 * 1024 * 1024;
 
-/// A path below a mount as the folder that it means; `None` where it would
-/// leave the mount.
+/// Resolves a path below a mount; `None` if it would leave the mount.
 fn below(mount: &Path, path: &str) -> Option<PathBuf> {
     let path = path.trim_matches('/');
     let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
@@ -26,8 +24,8 @@ fn below(mount: &Path, path: &str) -> Option<PathBuf> {
     path.split('/').all(is_plain).then(|| mount.join(path))
 }
 
-/// The folders of a cgroup, in every hierarchy that has it: of version 2, of
-/// cpusets, of systemd, then others. Only those with threads, if any has.
+/// The folders of a cgroup, in every hierarchy that has it: version 2, cpusets, systemd, then
+/// others. If any has threads, only those.
 pub(super) fn folders(path: &str) -> Vec<PathBuf> {
     let mut mounts = mounts();
     mounts.sort_by_key(|mount| match mount {
@@ -39,7 +37,7 @@ pub(super) fn folders(path: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = mounts
         .iter()
         .filter_map(|mount| {
-            // A path that begins with the mount's own is meant so.
+            // The path may already begin with the mount's own path.
             let path = path.strip_prefix(&mount.point).unwrap_or(path);
             below(Path::new(&mount.point), path)
         })
@@ -51,8 +49,7 @@ pub(super) fn folders(path: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The path of the cgroup that belongs to a unit: the first folder of its
-/// name, in systemd's hierarchy and in the others.
+/// The path of a unit's cgroup: the first folder of its name, in systemd's hierarchy or another.
 pub(super) fn path_of_unit(unit: &str) -> Option<String> {
     let mut mounts = mounts();
     mounts.retain(|mount| mount.is_unified() || mount.has("name=systemd") || mount.has("cpuset"));
@@ -65,7 +62,7 @@ pub(super) fn path_of_unit(unit: &str) -> Option<String> {
         let point = Path::new(&mount.point);
         search(point, point, &wanted, 0, &mut 0, &mut found);
     }
-    // Where several have the name, one with threads.
+    // If several have the name, prefer one with threads.
     let best = found.iter().find(|(has_threads, _)| *has_threads);
     best.or(found.first()).map(|(_, path)| path.clone())
 }
@@ -94,7 +91,7 @@ fn search(
     }
 }
 
-/// Threads in a folder and in all below it.
+/// Threads in a folder and its subtree.
 pub(super) fn threads(folder: &Path) -> Vec<i32> {
     let mut threads = Vec::new();
     let mut looked = 0;
@@ -141,7 +138,7 @@ fn read_list(path: &Path) -> Option<String> {
     Some(list)
 }
 
-/// The cpusets that a process is in, each with the CPUs that it leaves.
+/// The cpusets of a process, each with the CPUs that it leaves.
 pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
     let own = read_file(Path::new(&format!("/proc/{process}/cgroup"))).unwrap_or_default();
     let own = String::from_utf8_lossy(&own);
@@ -154,7 +151,7 @@ pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
         let Some(path) = path_in(&own, controller) else {
             continue;
         };
-        // Of a container's own tree, paths may begin at its root.
+        // In a container's own tree, paths may begin at its root.
         let point = Path::new(&mount.point);
         let folders = [below(point, path), Some(point.to_owned())];
         let names = [

@@ -1,4 +1,4 @@
-//! What is set of the host for a target: which CPUs take interrupts.
+//! Host settings for a target: which CPUs take interrupts.
 
 use super::LiveError;
 use super::service::Service;
@@ -14,12 +14,12 @@ impl Service {
         self.pins.set_host(settings).map_err(LiveError::Ledger)
     }
 
-    /// What is set of the host.
+    /// The host's changed settings.
     pub fn host_changes(&self) -> impl Iterator<Item = &Entry> {
         self.pins.host_changes()
     }
 
-    /// Undoes what was set of the host; what came of each change, the last one first.
+    /// Undoes the host-wide settings; returns each outcome, the last change first.
     pub fn unset_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
         self.pins.unset_host()
     }

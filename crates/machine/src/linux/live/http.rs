@@ -1,7 +1,7 @@
-//! One page by HTTP/1.1, bounded in size and time.
+//! Fetches one page by HTTP/1.1, bounded in size and time.
 //!
-//! No redirects, no TLS, no proxies: a service publishes its figures on its own
-//! host. No thread is started and none is left behind.
+//! No redirects, no TLS, no proxies: a service publishes its figures on its own host. It starts no
+//! thread.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use super::url::Url;
 /// Largest page.
 const LARGEST: usize = 16 * 1024 * 1024;
 
-/// Asks for a page; what it says, or why not.
+/// Fetches a page, or says why not.
 pub(super) fn get(url: &Url, limit: Duration) -> Result<Vec<u8>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -54,7 +54,7 @@ async fn ask(url: &Url) -> Result<Vec<u8>, String> {
         whole(response.into_body()).await
     };
     let mut answer = pin!(answer);
-    // The answer moves only while the connection does, in this one task.
+    // The answer advances only together with the connection, in this one task.
     let mut is_over = false;
     poll_fn(|context| {
         if !is_over {

@@ -1,15 +1,15 @@
-//! What of the machine a target may use, and who forbids the rest.
+//! The part of the machine that a target may use, and what forbids the rest.
 
 use super::target::Target;
 use super::{LiveError, cgroup};
 use crate::linux::thread_settings;
 use pinwise_topology::{CpuSet, Restriction, Topology};
 
-/// The machine as a target may use it: cut down to the masks of its threads
-/// and to the cpusets of its processes in place of pinwise's own.
+/// The machine as a target may use it: limited to the masks of its threads and to the cpusets of
+/// its processes instead of pinwise's own.
 ///
 /// # Errors
-/// [`LiveError::Empty`] where nothing of it can be placed.
+/// [`LiveError::Empty`] if nothing of it can be placed.
 pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, LiveError> {
     let masks = target
         .threads()
@@ -39,7 +39,7 @@ pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, 
             vec![Restriction::limit(by, leaves)]
         }
     };
-    // The mask first, as the machine's own restrictions are listed.
+    // The mask first, as for the machine's own restrictions.
     let affinity = Restriction::mask(format!("affinity mask of {}", target.name()), masks);
     Ok(narrow(
         host,
@@ -47,7 +47,7 @@ pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, 
     ))
 }
 
-/// The same machine for somebody with other restrictions.
+/// The same machine with other restrictions.
 fn narrow(host: &Topology, restrictions: Vec<Restriction>) -> Topology {
     let mut topology = host.clone();
     let left = restrictions.iter();

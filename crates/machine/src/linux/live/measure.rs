@@ -1,9 +1,8 @@
-//! A service measured under several placements, in turns, while it runs.
+//! A running service measured under several placements, in turns.
 //!
-//! What an experiment takes for a run of a command is here: give every thread
-//! what it had before, then what the arm wishes; let the service settle, which
-//! does not count; measure it for a while by its own figure. Every arm goes the
-//! same way, the one that changes nothing included.
+//! An experiment's "run of a command" is done here in steps: restore every thread, apply the arm's
+//! placement, let the service settle, then measure it for a while by its own figure. Every arm goes
+//! through the same steps, including the one that changes nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,19 +16,19 @@ use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Measured, Metric, two_readings};
 
-/// A command that takes this share of a sample measures for itself.
+/// A command that takes this share of a sample does its own measuring.
 const OWN_SHARE: f64 = 0.5;
-/// Sentences that are kept.
+/// Limits the notes.
 const MAX_NOTES: usize = 20;
 
 /// How a service is measured.
 #[derive(Debug)]
 pub struct LiveOrder {
-    /// Where its figure comes from.
+    /// The source of its figure.
     pub source: Source,
     /// The figure.
     pub metric: Metric,
-    /// How long it is measured at a time.
+    /// How long each sample lasts.
     pub sample: Duration,
     /// Time after a change of placement that does not count.
     pub settle: Duration,
@@ -40,15 +39,15 @@ pub struct LiveOrder {
 /// When a placement is rolled back at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// Its cost is above the baseline's running median by more than this share.
+    /// Its cost exceeds the baseline's running median by this share.
     pub share: f64,
     /// The baseline's CPUs.
     pub cpus: CpuSet,
-    /// The baseline's order of CPUs, where its threads are bound.
+    /// The baseline's order of CPUs, if its threads are bound.
     pub order: Option<Vec<usize>>,
-    /// What it sets of the host.
+    /// Its host settings.
     pub settings: Vec<RunSetting>,
-    /// Its name, for sentences.
+    /// Its name in sentences.
     pub name: String,
 }
 
@@ -60,14 +59,14 @@ pub struct LiveMachine {
     topology: Topology,
     warnings: Vec<Warning>,
     order: LiveOrder,
-    /// Does the command measure for itself, for as long as it takes?
+    /// Does the command do its own measuring, for as long as it takes?
     measures_itself: Option<bool>,
     baseline_costs: Vec<f64>,
     notes: Vec<String>,
     aborted: usize,
 }
 
-/// What a sample gave.
+/// The result of a sample.
 struct Sample {
     text: Vec<u8>,
     wall: Duration,
@@ -76,8 +75,8 @@ struct Sample {
 }
 
 impl LiveMachine {
-    /// Ready to measure; nothing is changed yet. `topology`: the machine as the
-    /// service may use it.
+    /// Prepares the measurement; nothing is changed yet. `topology`: the machine as the service may
+    /// use it.
     #[must_use]
     pub const fn new(
         host: LinuxMachine,
@@ -111,8 +110,7 @@ impl LiveMachine {
         Ok(self.figure(&sample))
     }
 
-    /// When a placement is rolled back; `first`: the baseline's cost, where it
-    /// is known already.
+    /// Sets when a placement is rolled back; `first`: the baseline's cost, if known already.
     pub fn limit(&mut self, limit: Limit, first: Option<f64>) {
         self.order.limit = Some(limit);
         self.baseline_costs.extend(first);
@@ -124,28 +122,28 @@ impl LiveMachine {
         &self.notes
     }
 
-    /// Placements that were rolled back for being worse than the limit.
+    /// Placements rolled back because they exceeded the limit.
     #[must_use]
     pub const fn aborted(&self) -> usize {
         self.aborted
     }
 
-    /// Is the service still there?
+    /// Does the service still exist?
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.service.target().is_there()
     }
 
-    /// Gives every thread the mask back that it had, and interrupts their CPUs.
+    /// Restores the mask of every thread, and the CPUs of interrupts.
     ///
     /// # Errors
-    /// The inner one where the host is not as it was.
+    /// The inner one if the host was not fully restored.
     pub fn give_back(&mut self) -> (Returned, Result<(), MachineError>) {
         let unset = self.unset_host();
         (self.service.give_back(), unset)
     }
 
-    /// Sets the host as an arm wishes.
+    /// Applies an arm's host settings.
     fn set_host(&mut self, settings: &[RunSetting]) -> Result<(), MachineError> {
         self.unset_host()?;
         match settings {
@@ -186,8 +184,7 @@ impl LiveMachine {
         })
     }
 
-    /// Lets time pass while new threads are followed; false where the service
-    /// ended.
+    /// Waits while following new threads; false if the service ended.
     fn pass(&mut self, time: Duration) -> Result<bool, MachineError> {
         let end = self.host.now() + time;
         loop {
@@ -232,7 +229,7 @@ impl LiveMachine {
             }
             first = Some(reading.text);
         }
-        // A rate is measured over the time between the beginnings of its readings.
+        // A rate is measured between the starts of its readings.
         let left = (began + wanted).saturating_sub(self.host.now());
         if !self.pass(left)? {
             return Ok(Err(self.describe_gone()));
@@ -267,7 +264,7 @@ impl LiveMachine {
         }
     }
 
-    /// What the request wishes for the threads.
+    /// The placement that the request wants.
     fn wish(&self, request: &Request<'_>) -> Wish {
         match request.bound {
             Some(binding) => Wish::Bound(binding.order.clone()),
@@ -276,8 +273,7 @@ impl LiveMachine {
         }
     }
 
-    /// Is the figure worse than the limit allows? Then everything is as before
-    /// at once.
+    /// Does the figure exceed the limit? Then everything is restored at once.
     fn judge(&mut self, request: &Request<'_>, cost: f64) -> Option<String> {
         let limit = self.order.limit.as_ref()?;
         let order = request.bound.map(|binding| &binding.order);
@@ -300,7 +296,7 @@ impl LiveMachine {
             100.0 * limit.share
         );
         self.aborted += 1;
-        // What cannot be undone now is tried again before the next arm, which says so.
+        // What cannot be undone now is tried again before the next arm, which reports it.
         let _ = self.give_back();
         Some(sentence)
     }
@@ -355,8 +351,8 @@ impl LiveMachine {
     }
 }
 
-/// CPU time between two looks, user mode and kernel. Processes that ended
-/// meanwhile are not counted: what they used last is unknown.
+/// CPU time between two snapshots, in user mode and kernel. Processes that ended in between are not
+/// counted: what they used last is unknown.
 fn cpu_time(
     before: &BTreeMap<i32, (u64, u64)>,
     after: &BTreeMap<i32, (u64, u64)>,

@@ -9,8 +9,8 @@ use crate::linux::{LedgerError, UndoOutcome};
 use pinwise_topology::CpuSet;
 
 impl Service {
-    /// Memory of its processes on each NUMA node, bytes, as the kernel counts it:
-    /// pages that two of them share are counted twice.
+    /// Memory of its processes on each NUMA node, bytes, as counted by the kernel: shared pages
+    /// count twice.
     #[must_use]
     pub fn memory(&self) -> BTreeMap<usize, u64> {
         let mut nodes = BTreeMap::new();
@@ -22,11 +22,11 @@ impl Service {
         nodes
     }
 
-    /// Moves the pages that its processes have, and no other uses, to NUMA nodes.
-    /// Pages that come later are where the processes' own policies say.
+    /// Moves the pages that only its processes use to NUMA nodes. Later pages follow the processes'
+    /// own policies.
     ///
     /// # Errors
-    /// [`LiveError::Ledger`]; then all are where they were.
+    /// [`LiveError::Ledger`]; all pages are then where they were.
     pub fn move_memory(&mut self, nodes: &CpuSet) -> Result<(), LiveError> {
         for process in self.target.processes() {
             match self.pins.move_memory(process, nodes) {
@@ -40,7 +40,7 @@ impl Service {
         Ok(())
     }
 
-    /// Moves pages back; the reasons of those that stay.
+    /// Moves pages back; returns the reasons for those that stay.
     pub fn give_memory_back(&mut self) -> Vec<String> {
         let outcomes = self.pins.move_back().into_iter();
         let failed = outcomes.filter_map(|outcome| match outcome {

@@ -1,11 +1,10 @@
-//! What runs already: its threads are found, placed and given back.
+//! Running processes: finding, placing and restoring their threads.
 //!
-//! A [`Target`] says whose threads are meant, a [`Service`] keeps them where
-//! they should run and restores the mask that each had, a
-//! [`LiveMachine`] measures it under several placements in turns. Masks of
-//! others are changed through [`Pins`](super::Pins) alone, so that they come
-//! back after SIGKILL of pinwise. Threads whose mask somebody else changes
-//! meanwhile are left alone, threads of the kernel are never touched.
+//! A [`Target`] says whose threads are meant, a [`Service`] keeps them where they should run and
+//! restores the mask that each had, a [`LiveMachine`] measures it under several placements in
+//! turns. Masks are changed through [`Pins`](super::Pins) alone, so that they are restored even
+//! after SIGKILL of pinwise. Threads whose mask somebody else changes meanwhile are left alone;
+//! kernel threads are never touched.
 
 mod cgroup;
 mod host;
@@ -27,7 +26,7 @@ pub(super) use sweep::Known;
 pub use target::{Target, TargetFacts};
 pub use url::{BadUrl, Url};
 
-/// Why what runs cannot be placed.
+/// Why running threads cannot be placed.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// No process has this id.
@@ -36,9 +35,9 @@ pub enum LiveError {
     /// The id is that of a thread.
     #[error("{thread} is a thread of process {process} ({name}): give that one, --pid {process}")]
     Thread {
-        /// As given.
+        /// As the user gave it.
         thread: i32,
-        /// Whose it is.
+        /// Its process.
         process: i32,
         /// The process's name.
         name: String,
@@ -51,25 +50,25 @@ pub enum LiveError {
     /// Placing pinwise itself would place the measurement.
     #[error("process {0} is pinwise itself")]
     Ourselves(i32),
-    /// No cgroup of a mounted hierarchy is called so.
+    /// No cgroup of a mounted hierarchy has this name.
     #[error("there is no cgroup '{path}' below {}{}", list_mounts(.mounts), in_parentheses(.hint.as_deref()))]
     NoCgroup {
-        /// As given.
+        /// As the user gave it.
         path: String,
-        /// Where it was looked for.
+        /// The mounts that were searched.
         mounts: Vec<String>,
         /// What to do.
         hint: Option<String>,
     },
-    /// No cgroup belongs to the unit.
+    /// The unit has no cgroup.
     #[error(
         "unit '{unit}' has no cgroup here: it is not running, or runs on another host (systemctl status {unit})"
     )]
     NoUnit {
-        /// As given.
+        /// As the user gave it.
         unit: String,
     },
-    /// Nothing that could be placed runs there.
+    /// It has no threads that could be placed.
     #[error("{0} has no process that can be placed")]
     Empty(String),
     /// Memory or interrupts cannot be moved.
@@ -78,7 +77,7 @@ pub enum LiveError {
     /// A thread's mask cannot be changed.
     #[error("{who}: {error}")]
     Pin {
-        /// Whose thread.
+        /// Its owner.
         who: String,
         /// Why not.
         error: super::LedgerError,

@@ -1,4 +1,4 @@
-//! What `/proc` says of processes and threads of others.
+//! Reads `/proc` for processes and threads of others.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use pinwise_topology::CpuSet;
 /// Deepest process tree that is followed upwards.
 const DEEPEST: usize = 64;
 
-/// What is used of `/proc/PID/stat`.
+/// The used fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) name: String,
@@ -20,13 +20,13 @@ pub(super) struct Stat {
     /// CPU time in user mode and in the kernel, ticks.
     pub(super) user: u64,
     pub(super) system: u64,
-    /// When it was started, ticks since boot.
+    /// Its start time, ticks since boot.
     pub(super) start: u64,
-    /// The CPU that it last ran on.
+    /// Its last CPU.
     pub(super) cpu: Option<usize>,
 }
 
-/// Of a process, or of a thread by its own id.
+/// The figures of a process, or of a thread by its id.
 pub(super) fn stat(id: i32) -> Option<Stat> {
     let line = process_stat::line_of(id)?;
     let stat = ProcessStat::parse(&line)?;
@@ -43,8 +43,7 @@ pub(super) fn stat(id: i32) -> Option<Stat> {
     })
 }
 
-/// How long a thread has run, ns; `None` where it ended or the kernel does not
-/// report it.
+/// How long a thread has run, ns; `None` if it ended or the kernel does not report it.
 pub(super) fn run_time_ns(thread: i32) -> Option<u64> {
     let text = read_file(Path::new(&format!("/proc/{thread}/schedstat")))?;
     let text = String::from_utf8_lossy(&text);
@@ -57,7 +56,7 @@ pub(super) fn process_of(thread: i32) -> Option<i32> {
         return None;
     }
     let status = read_file(Path::new(&format!("/proc/{thread}/status")))?;
-    // A name cannot hold a line's end: the kernel writes it as \n.
+    // A name cannot contain a line feed: the kernel writes it as \n.
     let status = String::from_utf8_lossy(&status);
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
     line.trim().parse().ok()
@@ -71,8 +70,7 @@ pub(super) fn threads_of(process: i32) -> Vec<i32> {
     threads
 }
 
-/// The arguments that a process was started with, bounded; its name in
-/// brackets where it has none.
+/// The arguments that a process was started with, bounded; its name in brackets if it has none.
 pub(super) fn command_line(process: i32) -> Vec<String> {
     let bytes = read_file(Path::new(&format!("/proc/{process}/cmdline"))).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -88,7 +86,7 @@ pub(super) fn command_line(process: i32) -> Vec<String> {
     words
 }
 
-/// What a table has for a process, or for the nearest one above it.
+/// The entry of a process in a table, or of its nearest ancestor.
 pub(super) fn ancestor_in(table: &BTreeMap<i32, CpuSet>, mut process: i32) -> Option<CpuSet> {
     for _ in 0..DEEPEST {
         if let Some(found) = table.get(&process) {
@@ -99,7 +97,7 @@ pub(super) fn ancestor_in(table: &BTreeMap<i32, CpuSet>, mut process: i32) -> Op
     None
 }
 
-/// Is it this process, or one that it started?
+/// Is it this process or one of its descendants?
 pub(super) fn is_ours(process: i32) -> bool {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut at = process;

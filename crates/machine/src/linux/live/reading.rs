@@ -1,4 +1,4 @@
-//! Where a service's figure is read: the output of a command, or a page.
+//! Reads a service's figure from the output of a command or from a page.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::{CommandRunner, End, MachineError, Output, Request};
 use pinwise_topology::CpuSet;
 use pinwise_workload::Workload;
 
-/// A reading takes no longer than this, unless the command says otherwise.
+/// Longest reading, unless the command says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What of an output is shown where it does not have the figure.
+/// Lines of output to show if the figure is missing.
 const SHOWN_LINES: usize = 3;
 const SHOWN_CHARACTERS: usize = 80;
 
-/// Where a service's figure is read.
+/// Where to read a service's figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// A command that prints it, run on these CPUs.
@@ -24,14 +24,14 @@ pub enum Source {
     Page(Url),
 }
 
-/// What a reading gave, and the CPU time that it took.
+/// The result of a reading, and its CPU time.
 pub(super) struct Reading {
     pub(super) text: Vec<u8>,
     pub(super) cpu_time: Duration,
 }
 
 impl Source {
-    /// As it was written.
+    /// The source as the user wrote it.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -81,7 +81,7 @@ impl Source {
     }
 }
 
-/// The first lines of what was received, for a message.
+/// The first lines of the received text, for a message.
 pub(super) fn first_lines(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let is_said = |line: &&str| !line.trim().is_empty();

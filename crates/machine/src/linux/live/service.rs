@@ -1,9 +1,8 @@
-//! Threads of a target kept where they should run, and restored.
+//! Keeps a target's threads where they should run, and restores them.
 //!
-//! A thread inherits its mask from the one that starts it, so that new threads
-//! of a shared mask need nothing but to be known for the end. What each had
-//! before is given to [`Pins`] alone: a thread that was started under a
-//! placement is first given what it would have inherited without it.
+//! A thread inherits its mask from the one that starts it, so new threads under a shared mask only
+//! need to be recorded for restoring. [`Pins`] alone records former masks: a thread that was
+//! started under a placement is recorded with the mask that it would have inherited without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,49 +14,49 @@ use super::{LiveError, limits};
 use crate::linux::{LedgerError, Pins, own_setting, sys};
 use pinwise_topology::{CpuSet, Topology};
 
-/// Passes over the threads in which no new one may appear.
+/// Passes over the threads until no new one appears.
 const MAX_PASSES: usize = 50;
-/// Threads whose CPU is looked at in one go.
+/// Threads whose CPU is read per poll.
 const MAX_SEEN: usize = 64;
 /// How often new threads and processes are looked for.
 pub const POLL: Duration = Duration::from_millis(250);
-/// The same where there are thousands.
+/// The same with thousands of threads.
 const LONGEST_POLL: Duration = Duration::from_secs(2);
 
 /// Where the threads should run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
-    /// As they did before.
+    /// Their former masks.
     Before,
     /// All on these CPUs.
     Shared(CpuSet),
-    /// Each on one of these, in the order in which they began, round and round.
+    /// Each on one of these, in creation order, round robin.
     Bound(Vec<usize>),
 }
 
-/// A target whose threads are placed. They are given back when it is dropped.
+/// A target whose threads are placed. They are restored on drop.
 #[derive(Debug)]
 pub struct Service {
     pub(super) target: Target,
     pub(super) pins: Pins,
-    /// What the first thread of each process had before anything was changed.
+    /// The first thread's mask in each process before any change.
     processes: BTreeMap<i32, CpuSet>,
-    /// Threads that were met, by id, and when each was started.
+    /// Known threads by id, with their start times.
     known: BTreeMap<i32, u64>,
     /// Threads that are placed now.
     placed: BTreeMap<i32, Placed>,
     /// Threads that somebody else placed meanwhile.
     left_alone: BTreeMap<i32, String>,
     wish: Wish,
-    /// Masks that threads have under this wish.
+    /// Masks of threads under this wish.
     given: Vec<CpuSet>,
     /// Threads that were bound under this wish.
     bound: usize,
-    /// CPU time of threads when they were last looked at, ns.
+    /// CPU time of threads when last polled, ns.
     ran: BTreeMap<i32, u64>,
     seen: Seen,
     touched: BTreeSet<i32>,
-    /// How long the last look at all threads took.
+    /// Duration of the last scan of all threads.
     took: Duration,
 }
 
@@ -67,10 +66,10 @@ struct Placed {
     granted: CpuSet,
 }
 
-/// Where threads were seen after they had run.
+/// Where threads were found after they had run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Seen {
-    /// Times that one was seen.
+    /// Number of observations.
     pub times: u64,
     /// Of these, on a CPU that its mask allows.
     pub inside: u64,
@@ -78,7 +77,7 @@ pub struct Seen {
     pub cpus: CpuSet,
 }
 
-/// What was found when threads were looked at again.
+/// The result of following threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Followed {
     /// New threads, which are placed now.
@@ -87,22 +86,22 @@ pub struct Followed {
     pub changed: Vec<String>,
 }
 
-/// What became of the masks.
+/// The outcome of restoring masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Returned {
-    /// Threads that have the mask from before again.
+    /// Threads restored to their old mask.
     pub returned: usize,
     /// Threads that ended meanwhile.
     pub ended: usize,
-    /// Threads that somebody else placed since, and that keep that.
+    /// Threads that somebody else placed since, which were left alone.
     pub left: usize,
 }
 
 impl Service {
-    /// Knows the target's threads; changes nothing yet.
+    /// Lists the target's threads; changes nothing yet.
     ///
     /// # Errors
-    /// [`LiveError::Empty`] where it has none that can be placed.
+    /// [`LiveError::Empty`] if it has none that can be placed.
     pub fn new(target: Target, mut pins: Pins) -> Result<Self, LiveError> {
         pins.send_to_guardian(&Word::Target(target.clone()).to_line());
         let mut service = Self {
@@ -130,7 +129,7 @@ impl Service {
         Ok(service)
     }
 
-    /// Whose threads.
+    /// The target of the placement.
     #[must_use]
     pub const fn target(&self) -> &Target {
         &self.target
@@ -139,13 +138,13 @@ impl Service {
     /// The machine as the target may use it.
     ///
     /// # Errors
-    /// [`LiveError::Empty`] where nothing of it is left.
+    /// [`LiveError::Empty`] if no CPU is left.
     pub fn topology(&self, host: &Topology) -> Result<Topology, LiveError> {
         limits::topology_of(&self.target, host)
     }
 
-    /// Threads that have CPUs of their own, other than most threads of their process:
-    /// the program places them itself, or somebody did.
+    /// Threads whose CPUs differ from those of most threads of their process: the program places
+    /// them itself, or somebody did.
     #[must_use]
     pub fn self_placed(&self) -> usize {
         let mut masks: BTreeMap<i32, Vec<CpuSet>> = BTreeMap::new();
@@ -157,21 +156,20 @@ impl Service {
         masks.values().map(|masks| unlike_most(masks)).sum()
     }
 
-    /// The setting by which the service's program places its own threads, where
-    /// it is a known one.
+    /// The setting by which the service's program places its own threads, if it is a known one.
     #[must_use]
     pub fn knob(&self) -> Option<String> {
         own_setting(self.target.first_process()?)
     }
 
-    /// When to look for new threads again: every [`POLL`], and more rarely where
-    /// there are so many that looking takes more than a hundredth of a CPU.
+    /// Pause before the next scan for new threads: [`POLL`], and longer if a scan of many threads
+    /// takes more than a hundredth of a CPU.
     #[must_use]
     pub fn pause(&self) -> Duration {
         (self.took * 100).clamp(POLL, LONGEST_POLL)
     }
 
-    /// Threads that were placed, all in all.
+    /// Total number of placed threads.
     #[must_use]
     pub fn touched(&self) -> usize {
         self.touched.len()
@@ -183,13 +181,13 @@ impl Service {
         self.left_alone.values().cloned().collect()
     }
 
-    /// Where threads were seen under the present wish.
+    /// Where threads were found under the present placement.
     #[must_use]
     pub const fn seen(&self) -> &Seen {
         &self.seen
     }
 
-    /// The CPUs that the kernel granted, all threads together.
+    /// The CPUs that the kernel granted to all threads together.
     #[must_use]
     pub fn granted(&self) -> CpuSet {
         if self.wish == Wish::Before {
@@ -201,14 +199,14 @@ impl Service {
         masks.fold(CpuSet::new(), |all, placed| all.union(&placed.granted))
     }
 
-    /// Has every thread that is placed the CPUs that were asked for?
+    /// Does every placed thread have the requested CPUs?
     #[must_use]
     pub fn is_as_asked(&self) -> bool {
         let mut placed = self.placed.values();
         placed.all(|placed| placed.asked == placed.granted)
     }
 
-    /// Threads there are now.
+    /// Present number of threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.target.threads().len()
@@ -223,10 +221,10 @@ impl Service {
             .collect()
     }
 
-    /// Gives every thread what it had before, and then what is wished.
+    /// Restores every thread, then applies the placement.
     ///
     /// # Errors
-    /// [`LiveError`] where a thread cannot be placed; then all are as before.
+    /// [`LiveError`] if a thread cannot be placed; all are then restored.
     pub fn place(&mut self, wish: &Wish) -> Result<Followed, LiveError> {
         self.give_back();
         self.wish = wish.clone();
@@ -244,12 +242,10 @@ impl Service {
         followed
     }
 
-    /// Places threads and processes that are new, and notices those whose mask
-    /// somebody else changed.
+    /// Places new threads and processes, and notices masks that somebody else changed.
     ///
     /// # Errors
-    /// [`LiveError`] where a thread cannot be placed that could before, which
-    /// is where nobody would undo it.
+    /// [`LiveError`] if a thread cannot be placed any more because nobody would undo it.
     pub fn follow(&mut self) -> Result<Followed, LiveError> {
         self.follow_as(false)
     }
@@ -290,7 +286,7 @@ impl Service {
         Ok(followed)
     }
 
-    /// Numbers of threads that ended come again.
+    /// Ids of ended threads are reused.
     fn forget_ended(&mut self, threads: &[Thread]) {
         let there: BTreeSet<i32> = threads.iter().map(|thread| thread.id).collect();
         self.known.retain(|id, _| there.contains(id));
@@ -299,8 +295,7 @@ impl Service {
         self.ran.retain(|id, _| there.contains(id));
     }
 
-    /// Did somebody else place a thread that is placed here? Then it is left
-    /// to them.
+    /// Did somebody else change the mask of a placed thread? Then it is left alone.
     fn find_foreign_change(&mut self, thread: Thread) -> Option<String> {
         let now = sys::affinity_of(thread.id).ok()?;
         let placed = self.placed.get(&thread.id)?;
@@ -317,11 +312,11 @@ impl Service {
         Some(sentence)
     }
 
-    /// False: it has ended, or it cannot be placed, which is reported elsewhere.
+    /// False if it has ended, or cannot be placed, which is reported elsewhere.
     fn place_one(&mut self, thread: Thread, is_first: bool) -> Result<bool, LiveError> {
         let inherited = self.find_inherited(thread);
         if let Some(before) = inherited {
-            // Until it is placed it has what it would have had without pinwise.
+            // Until it is placed it has the mask that it would have without pinwise.
             let _ = sys::set_affinity_of(thread.id, &before);
         }
         if !self.meet(thread) {
@@ -335,7 +330,7 @@ impl Service {
                 None => return Ok(false),
             },
         };
-        // Sent before it is so, as who is killed in between has sent it.
+        // Sent before it takes effect, in case pinwise is killed in between.
         if !self.given.contains(&cpus) {
             self.notify_guardian(&Word::Given(cpus.clone()));
             self.given.push(cpus.clone());
@@ -358,7 +353,7 @@ impl Service {
                 Ok(true)
             }
             Err(LedgerError::Gone(_)) => Ok(false),
-            // One that appears later must not end the service's placement.
+            // A later thread's failure must not end the service's placement.
             Err(error @ (LedgerError::Forbidden(..) | LedgerError::Foreign(_))) if !is_first => {
                 self.left_alone.insert(thread.id, error.to_string());
                 Ok(false)
@@ -370,8 +365,8 @@ impl Service {
         }
     }
 
-    /// What a thread that is new and has a mask of the present placement would
-    /// have without it; `None`: it is not new, or has its own.
+    /// The mask that a new thread with a mask of the present placement would have without it;
+    /// `None` if it is not new, or has its own.
     fn find_inherited(&self, thread: Thread) -> Option<CpuSet> {
         if self.known.contains_key(&thread.id) {
             return None;
@@ -383,12 +378,12 @@ impl Service {
             .flatten()
     }
 
-    /// Notifies the guardian, for threads that nobody sees before pinwise is killed.
+    /// Tells the guardian, for threads that first appear while pinwise is being killed.
     fn notify_guardian(&mut self, word: &Word) {
         self.pins.send_to_guardian(&word.to_line());
     }
 
-    /// Notes a thread; false where it has ended.
+    /// Records a thread; false if it has ended.
     fn meet(&mut self, thread: Thread) -> bool {
         let Some(stat) = stat(thread.id) else {
             return false;
@@ -400,7 +395,7 @@ impl Service {
         if !self.processes.contains_key(&thread.process) {
             let first = threads_of(thread.process).into_iter().next();
             let own = sys::affinity_of(first.unwrap_or(thread.id)).ok();
-            // Of a process that is new, its own mask may be inherited already.
+            // A new process may have inherited its mask already.
             let before = match self.wish {
                 Wish::Before => own,
                 _ => ancestor_in(&self.processes, thread.process).or(own),
@@ -414,15 +409,13 @@ impl Service {
         true
     }
 
-    /// Looks which CPUs threads are on that ran since they were last looked
-    /// at.
+    /// Records the CPUs of threads that ran since the last poll.
     pub fn observe(&mut self) {
         for id in self.placed.keys().copied().take(MAX_SEEN) {
             let (Some(stat), Some(time)) = (stat(id), run_time_ns(id)) else {
                 continue;
             };
-            // Of a thread that has not run since it was placed, the CPU is one
-            // from before.
+            // The CPU of a thread that has not run since it was placed is out of date.
             let before = self.ran.insert(id, time);
             let has_run = before.is_some_and(|before| before < time);
             if let (true, Some(cpu)) = (has_run, stat.cpu) {
@@ -434,8 +427,7 @@ impl Service {
         }
     }
 
-    /// Gives every thread the mask back that it had, those that were started
-    /// meanwhile included.
+    /// Restores the mask of every thread, including those started meanwhile.
     pub fn give_back(&mut self) -> Returned {
         let mut returned = Returned::default();
         while let Some((thread, is_undone)) = self.pins.undo() {
@@ -446,8 +438,8 @@ impl Service {
                 (false, true) => returned.left += 1,
             }
         }
-        // Who was started since the last look still has the placement's mask,
-        // and so may whom they start: until there is nobody new.
+        // Threads started since the last scan still have the placement's mask, and may start more:
+        // repeat until there is none.
         for _ in 0..MAX_PASSES {
             let mut is_fixed = true;
             for thread in self.target.threads() {
@@ -477,7 +469,7 @@ impl Drop for Service {
         self.give_back();
     }
 }
-/// Masks that differ from the commonest.
+/// Number of masks that differ from the most common one.
 fn unlike_most(masks: &[CpuSet]) -> usize {
     let mut counts: BTreeMap<&CpuSet, usize> = BTreeMap::new();
     for mask in masks {
@@ -496,7 +488,7 @@ mod tests {
             let masks = lists.iter().map(|list| CpuSet::parse_list(list).unwrap());
             unlike_most(&masks.collect::<Vec<_>>())
         };
-        // The first thread alone was pinned.
+        // Only the first thread was pinned.
         assert_eq!(masks(&["0", "0-1", "0-1", "0-1", "0-1"]), 1);
         assert_eq!(masks(&["0-1", "0-1", "1"]), 1);
         assert_eq!(masks(&["0", "1", "2"]), 2);

@@ -1,10 +1,9 @@
-//! Threads that nobody had seen when pinwise was killed.
+//! Threads that had not been found when pinwise was killed.
 //!
-//! A [`Ledger`](crate::linux::Ledger) gives back what was placed by name.
-//! A thread that began a moment before a SIGKILL inherited the placement's mask
-//! and is on no list. The guardian, which receives what is known, looks for such threads
-//! after all else: they belong to the target, are new, and have a mask of the
-//! placement.
+//! A [`Ledger`](crate::linux::Ledger) restores recorded threads. A thread that began just before a
+//! SIGKILL inherited the placement's mask and is not recorded. The guardian, which receives the
+//! target's description, searches for such threads last: they belong to the target, are new, and
+//! have a mask of the placement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,21 +13,21 @@ use super::target::Target;
 use crate::linux::sys;
 use pinwise_topology::CpuSet;
 
-/// Passes over the threads after the end, and the time between them: whoever
-/// may still start threads gets its own mask back within the first.
+/// Passes over the threads after the end, and the pause between them: a thread that may still start
+/// others is restored in the first.
 const PASSES: usize = 20;
 const STEP: Duration = Duration::from_millis(25);
 
-/// What the guardian receives, a line each.
+/// Lines for the guardian.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
     /// Whose threads.
     Target(Target),
-    /// What the first thread of a process had before.
+    /// The former mask of a process's first thread.
     Process(i32, CpuSet),
-    /// A thread that is known, and when it was started.
+    /// A known thread, and its start time.
     Thread(i32, u64),
-    /// A mask that threads have under the present placement.
+    /// A mask of the present placement.
     Given(CpuSet),
     /// No placement is in force any more.
     Over,
@@ -60,7 +59,7 @@ impl Word {
     }
 }
 
-/// What the guardian knows.
+/// The guardian's knowledge.
 #[derive(Debug, Default)]
 pub(in crate::linux) struct Known {
     target: Option<Target>,
@@ -70,7 +69,7 @@ pub(in crate::linux) struct Known {
 }
 
 impl Known {
-    /// Takes note of a line; of one that makes no sense it does not.
+    /// Applies a line; a senseless one is ignored.
     pub(in crate::linux) fn take_line(&mut self, line: &str) {
         match Word::from_line(line) {
             Some(Word::Target(target)) => self.target = Some(target),
@@ -86,8 +85,7 @@ impl Known {
         }
     }
 
-    /// Gives new threads with a mask of the placement what they would have had
-    /// without it.
+    /// Gives new threads with a mask of the placement the one that they would have had without it.
     fn pass(&self) {
         let threads = self.target.iter().flat_map(Target::threads);
         for thread in threads {
@@ -105,7 +103,7 @@ impl Known {
         }
     }
 
-    /// Looks for such threads until none can come any more.
+    /// Searches for such threads until no more can come.
     pub(in crate::linux) fn sweep(&self) {
         if !self.given.is_empty() {
             for _ in 0..PASSES {

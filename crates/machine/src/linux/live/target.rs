@@ -1,4 +1,4 @@
-//! Whose threads are meant: a process with all that it started, or a cgroup.
+//! The target of a placement: a process with its descendants, or a cgroup.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,22 +12,22 @@ use crate::linux::tree::children_of_threads;
 use crate::{CommandRunner, End, Host, MachineError, Output, Request};
 use pinwise_workload::{Command, Workload};
 
-/// systemd's answer may take this long.
+/// Longest wait for systemd's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whose threads are placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     what: TargetKind,
-    /// What it is called in sentences.
+    /// Its name in sentences.
     name: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TargetKind {
-    /// A process that was started then, and what it started.
+    /// A process, its start time, and its descendants.
     Process { pid: i32, start: u64 },
-    /// Folders of one cgroup, and the path that they have in common.
+    /// Folders of one cgroup, and their common path.
     Cgroup {
         path: String,
         folders: Vec<PathBuf>,
@@ -35,18 +35,18 @@ enum TargetKind {
     },
 }
 
-/// What is known of a target.
+/// Facts about a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFacts {
-    /// Its process, of a cgroup the first one; `None`: it has ended.
+    /// Its process, for a cgroup the first one; `None` if it has ended.
     pub pid: Option<i32>,
     /// The name of that process.
     pub name: String,
     /// Its command line.
     pub command: Vec<String>,
-    /// The systemd unit, where it was named by one.
+    /// The systemd unit, if given.
     pub unit: Option<String>,
-    /// The cgroup, where it was named by one or by a unit.
+    /// The cgroup, if given directly or by a unit.
     pub cgroup: Option<String>,
 }
 
@@ -58,10 +58,10 @@ pub(super) struct Thread {
 }
 
 impl Target {
-    /// A process with all that it started.
+    /// A process and its descendants.
     ///
     /// # Errors
-    /// [`LiveError`] where there is none, or it is not one that can be placed.
+    /// [`LiveError`] if it does not exist or cannot be placed.
     pub fn process(pid: i32) -> Result<Self, LiveError> {
         let stat = stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'));
         let stat = stat.ok_or(LiveError::NoProcess(pid))?;
@@ -76,7 +76,7 @@ impl Target {
         if stat.is_kernel {
             return Err(LiveError::Kernel(pid, stat.name));
         }
-        // Its children may be older than it: a shell starts a service, then becomes pinwise.
+        // Its children may be older: a shell starts a service, then becomes pinwise.
         if i32::try_from(std::process::id()) == Ok(pid) {
             return Err(LiveError::Ourselves(pid));
         }
@@ -89,20 +89,19 @@ impl Target {
         })
     }
 
-    /// A cgroup by its path below the mount, with all below it.
+    /// A cgroup by its path below the mount, with its subtree.
     ///
     /// # Errors
-    /// [`LiveError`] where no hierarchy has it.
+    /// [`LiveError`] if no hierarchy has it.
     pub fn cgroup(path: &str) -> Result<Self, LiveError> {
         Self::of_cgroup(path, None)
     }
 
-    /// The cgroup of a systemd unit: as systemd says, or where systemd does not
-    /// run here, the folder of its name.
+    /// The cgroup of a systemd unit: as systemd says or, if systemd does not run here, the folder
+    /// of its name.
     ///
     /// # Errors
-    /// [`LiveError::NoUnit`] where it has none; [`MachineError`] where the user
-    /// interrupts the question.
+    /// [`LiveError::NoUnit`] if it has none; [`MachineError`] if the user interrupts the query.
     pub fn unit(
         unit: &str,
         host: &mut LinuxMachine,
@@ -154,7 +153,7 @@ impl Target {
         }
     }
 
-    /// What [`Target::to_line`] wrote.
+    /// Parses what [`Target::to_line`] wrote.
     pub(super) fn from_line(line: &str) -> Option<Self> {
         let (kind, rest) = line.split_once(' ')?;
         match kind {
@@ -173,13 +172,13 @@ impl Target {
         }
     }
 
-    /// What it is called in sentences, such as `redis-server (4711)`.
+    /// Its name in sentences, such as `redis-server (4711)`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is known of it.
+    /// Facts about it.
     #[must_use]
     pub fn facts(&self) -> TargetFacts {
         let pid = self.first_process();
@@ -199,7 +198,7 @@ impl Target {
         }
     }
 
-    /// The process, or the first one of the cgroup; `None`: none is left.
+    /// The process, or the first one of the cgroup; `None` if none is left.
     #[must_use]
     pub fn first_process(&self) -> Option<i32> {
         match &self.what {
@@ -208,7 +207,7 @@ impl Target {
         }
     }
 
-    /// Is any of it left?
+    /// Does any of it still exist?
     #[must_use]
     pub fn is_there(&self) -> bool {
         match &self.what {
@@ -219,7 +218,7 @@ impl Target {
         }
     }
 
-    /// The processes that there are now, in the order of their numbers.
+    /// Its present processes, in the order of their ids.
     pub(super) fn processes(&self) -> BTreeSet<i32> {
         match &self.what {
             TargetKind::Process { pid, .. } if self.is_there() => tree(*pid),
@@ -230,8 +229,7 @@ impl Target {
         }
     }
 
-    /// The threads that there are now, process by process; without pinwise's
-    /// own and the kernel's.
+    /// Its present threads, process by process, without pinwise's own and the kernel's.
     pub(super) fn threads(&self) -> Vec<Thread> {
         match &self.what {
             TargetKind::Process { .. } => {
@@ -264,7 +262,7 @@ impl Target {
     }
 }
 
-/// A process and all that it started, without pinwise.
+/// A process and its descendants, without pinwise.
 fn tree(first: i32) -> BTreeSet<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut found = BTreeSet::from([first]);
@@ -279,7 +277,7 @@ fn tree(first: i32) -> BTreeSet<i32> {
     found
 }
 
-/// What `systemctl` says; `None` where it is missing or knows no cgroup.
+/// The cgroup according to `systemctl`; `None` if that is missing or knows none.
 fn cgroup_from_systemd(
     unit: &str,
     host: &mut LinuxMachine,

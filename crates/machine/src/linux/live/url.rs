@@ -11,7 +11,7 @@ pub struct Url {
     path: String,
 }
 
-/// Why an address cannot be asked.
+/// Why an address is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}': {reason}")]
 pub struct BadUrl {
@@ -20,7 +20,7 @@ pub struct BadUrl {
 }
 
 impl Url {
-    /// The host with its port, as a connection is made to it.
+    /// Host and port to connect to.
     pub(super) fn address(&self) -> (&str, u16) {
         let name = self
             .host
@@ -29,12 +29,12 @@ impl Url {
         (name.unwrap_or(&self.host), self.port)
     }
 
-    /// As the header `Host` names it.
+    /// The value of the `Host` header.
     pub(super) fn host(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// What is asked for.
+    /// The requested path.
     pub(super) fn path(&self) -> &str {
         &self.path
     }

@@ -1,9 +1,8 @@
 //! Bandwidth of memory for several CPUs at once.
 //!
-//! All threads go through a slice of their arrays, wait for each other, and go
-//! on with the next slice: a slice takes about a millisecond, so that most
-//! batches end before a scheduler interferes. The first thread takes the time
-//! from the common start to the last one's end, as STREAM does for a pass.
+//! All threads process a slice of their arrays, wait for each other, and continue with the next
+//! slice: a slice takes about a millisecond, so most batches end before a scheduler interferes. The
+//! first thread measures from the common start to the last end, as STREAM does for a pass.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,22 +15,21 @@ use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, count_pass_bytes, variants};
 use pinwise_stats::describe::median;
 
-/// What a batch should take, ns.
+/// Target length of a batch, ns.
 const BATCH_NS: f64 = 1_000_000.0;
-/// Slices for each variant when they are tried.
+/// Trial slices per variant.
 const TRIALS: usize = 3;
-/// Of an array, for a trial.
+/// Bytes of an array, for a trial.
 const TRIAL_BYTES: usize = 4 << 20;
-/// Arrays start so far apart beyond their size, that they do not fall on the
-/// same sets and banks.
+/// Gap between arrays, beyond their size, so that they do not fall on the same sets and banks.
 const APART: usize = 4096 + 512;
 
-/// What the threads share.
+/// State shared by the threads.
 pub(super) struct Bandwidth {
     run: ProbeRun,
     cpus: Vec<usize>,
     pattern: Pattern,
-    /// Of each array, a multiple of [`BLOCK`].
+    /// Bytes of each array, a multiple of [`BLOCK`].
     bytes: usize,
     variants: Vec<Variant>,
     members: Vec<Member>,
@@ -41,20 +39,20 @@ pub(super) struct Bandwidth {
     over: AtomicBool,
 }
 
-/// One thread's memory, and how it fared.
+/// One thread's memory and results.
 struct Member {
     memory: Mapping,
     from: AtomicU64,
     to: AtomicU64,
 }
 
-/// What all do in a batch.
+/// The work of all threads in a batch.
 #[derive(Debug, Clone, Copy)]
 struct Order {
     variant: usize,
     /// Bytes of each array.
     slice: usize,
-    /// Times through the slice.
+    /// Passes over the slice.
     passes: usize,
 }
 
@@ -62,7 +60,7 @@ impl Bandwidth {
     /// Arrays of this many bytes for a thread on each CPU.
     ///
     /// # Errors
-    /// Why there are none, as a full sentence.
+    /// The reason if there are none, as a full sentence.
     pub(super) fn new(
         run: &ProbeRun,
         cpus: Vec<usize>,
@@ -105,7 +103,7 @@ impl Bandwidth {
         }))
     }
 
-    /// The first thread: gives orders and takes the time.
+    /// The first thread: gives orders and measures.
     pub(super) fn lead(&self) -> Batches {
         let mut tally = Tally::new(&self.run);
         let mut thread = Thread::new(self, 0);
@@ -145,7 +143,7 @@ impl Bandwidth {
         }
     }
 
-    /// One batch by all; its time in ns, `None` where time is over.
+    /// Runs one batch on all threads; returns its time in ns, `None` if the time is over.
     fn batch(&self, thread: &mut Thread<'_>, order: Order) -> Option<f64> {
         let clock = &self.run.clock;
         let words = [order.variant, order.slice, order.passes];
@@ -174,16 +172,16 @@ impl Bandwidth {
             })
             .collect();
         let moved = order.slice * order.passes * count_pass_bytes(self.pattern) * self.cpus.len();
-        // A batch is too long for laps. One that took three times as long as
-        // the middle one so far, with nobody pushed off, was stopped.
+        // A batch is too long for laps. If it took three times the median so far without a
+        // preemption, it was stopped.
         let value = moved as f64 / ns;
         let typical = median(&tally.batches.values);
         let is_whole = typical.is_none_or(|typical| value > typical / 3.0);
         tally.note(is_whole.then_some(value), &spans);
     }
 
-    /// Tries all variants, twice around, and takes the fastest; then as much
-    /// of the arrays as takes about [`BATCH_NS`].
+    /// Tries all variants twice, takes the fastest, and then as much of the arrays as takes about
+    /// [`BATCH_NS`].
     fn choose(&self, thread: &mut Thread<'_>) -> Option<Order> {
         let slice = self.bytes.min(TRIAL_BYTES);
         let mut best: Vec<f64> = vec![f64::INFINITY; self.variants.len()];
@@ -239,9 +237,9 @@ impl<'a> Thread<'a> {
     fn arrays(&self, at: usize, bytes: usize) -> Arrays {
         let apart = self.shared.bytes + APART;
         let start = self.member.memory.start();
-        // SAFETY: the mapping holds three arrays and what is between them.
+        // SAFETY: the mapping holds three arrays and the gaps between them.
         let [a, b, c] = [0, 1, 2].map(|n| unsafe { start.byte_add(n * apart + at) }.cast::<f64>());
-        // What is read alone or written alone is the first.
+        // Read-only and write-only patterns use the first array.
         let b = if self.shared.pattern == Pattern::Sum {
             a
         } else {
@@ -255,8 +253,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Writes to every array, so that its memory is this CPU's; false where
-    /// time is over.
+    /// Writes to every array, so that its memory is local to this CPU; false if the time is over.
     #[expect(unsafe_code, reason = "arrays in memory of its own")]
     fn touch(&self) -> bool {
         let on = self.arrays(0, self.shared.bytes);
@@ -298,7 +295,7 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// Where all threads wait for the last one.
+/// A barrier for all threads.
 struct Gate {
     count: usize,
     arrived: AtomicUsize,
@@ -308,7 +305,7 @@ struct Gate {
 }
 
 impl Gate {
-    /// Longer than starting together takes; then the CPU is left to others.
+    /// Longer than starting together takes; afterwards the CPU is yielded.
     const SPIN_NS: u64 = 200_000;
     const NAP_NS: u64 = 100_000;
 
@@ -321,7 +318,7 @@ impl Gate {
         }
     }
 
-    /// Waits for all; false where time was over before.
+    /// Waits for all; false if the time was over before.
     fn pass(&self, run: &ProbeRun) -> bool {
         let number = self.number.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
@@ -348,7 +345,7 @@ impl Gate {
         true
     }
 
-    /// Lets all go who wait now or later.
+    /// Releases all present and future waiters.
     fn open_for_ever(&self) {
         self.is_open.store(true, Ordering::Release);
     }

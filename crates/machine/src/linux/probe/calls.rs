@@ -1,7 +1,6 @@
-//! System calls that probes need, wrapped once.
+//! System calls for probes, wrapped once.
 //!
-//! What only makes a probe better (short time slices, exact timers, huge
-//! pages) is asked for and not insisted on.
+//! Improvements (short time slices, exact timers, huge pages) are requested but not required.
 
 #![expect(
     unsafe_code,
@@ -15,7 +14,7 @@ use std::time::Duration;
 
 use crate::linux::scheduling::SchedulingAttributes;
 
-/// Times that the calling thread was pushed off its CPU.
+/// Preemptions of the calling thread.
 pub(in crate::linux) fn times_pushed() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is valid; rusage is plain integers.
@@ -32,15 +31,15 @@ pub(super) fn current_cpu() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Lets the calling thread's timers ring on time instead of 50 µs late.
+/// Makes the calling thread's timers exact instead of 50 µs late.
 pub(in crate::linux) fn ask_for_exact_timers() {
     // SAFETY: plain integers; 1 ns is the smallest slack.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
-/// Asks for time slices of this length: since Linux 6.12 a woken thread with a
-/// shorter slice goes before one with a longer, and no privilege is needed.
-/// Older kernels ignore it, and so does a thread of another policy.
+/// Asks for time slices of this length: since Linux 6.12 a woken thread with a shorter slice runs
+/// before one with a longer, and no privilege is needed. Older kernels ignore it, and other
+/// scheduling policies do, too.
 pub(in crate::linux) fn ask_for_short_slices(slice: Duration) {
     // SAFETY: plain integers; 0 is the calling thread.
     let (policy, nice) = unsafe {
@@ -74,7 +73,7 @@ pub(in crate::linux) fn sleep_until(ns: u64) {
     }
 }
 
-/// Sleeps while the word holds `expected`, at most this long. May return early.
+/// Sleeps while the word holds `expected`, for at most this long. May return early.
 pub(in crate::linux) fn futex_wait(word: &AtomicU32, expected: u32, limit: Duration) {
     let limit = libc::timespec {
         tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
@@ -92,7 +91,7 @@ pub(in crate::linux) fn futex_wait(word: &AtomicU32, expected: u32, limit: Durat
     }
 }
 
-/// Wakes one sleeper; how many it woke.
+/// Wakes one sleeper; returns how many it woke.
 pub(in crate::linux) fn futex_wake(word: &AtomicU32) -> usize {
     // SAFETY: the kernel takes the address only as a name.
     let woken = unsafe {
@@ -125,7 +124,7 @@ pub(super) fn map(bytes: usize) -> io::Result<*mut u8> {
     Ok(address.cast())
 }
 
-/// Gives a mapping back.
+/// Unmaps memory.
 ///
 /// # Safety
 /// Address and length must be those of a mapping that nothing uses any more.
@@ -140,10 +139,9 @@ pub(super) fn ask_for_huge_pages(address: *mut u8, bytes: usize) {
     unsafe { libc::madvise(address.cast(), bytes, libc::MADV_HUGEPAGE) };
 }
 
-/// Lets a mapping's memory come from these nodes only.
+/// Restricts a mapping's memory to these nodes.
 pub(super) fn bind_memory(address: *mut u8, bytes: usize, nodes: &[u64]) -> io::Result<()> {
-    // SAFETY: the kernel reads at most the given number of bits; a range that
-    // is not mapped is refused.
+    // SAFETY: the kernel reads only the given number of bits; an unmapped range is refused.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mbind,

@@ -14,20 +14,20 @@ use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::laps::Laps;
 use pinwise_kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, variants};
 
-/// Laps of a batch, and what one should take: so long that reading the clock
-/// is nothing, so short that a batch fits between two timer interrupts.
+/// Laps of a batch, and the length of one: so long that reading the clock does not matter, so short
+/// that a batch fits between two timer interrupts.
 const LAPS: usize = 8;
 const LAP_NS: f64 = 8_000.0;
-/// The chain's order; the same for every run, as physical pages are not.
+/// The chain's order, the same in every run, although physical pages are not.
 const SEED: u64 = 0x7069_6e77_6973_6531;
 
-/// A chain to be measured.
+/// A chain to measure.
 pub(super) struct Chase {
     run: ProbeRun,
     bytes: usize,
     stride: usize,
     memory: Mapping,
-    /// Who loads the memory meanwhile.
+    /// Threads that load the memory meanwhile.
     load: Option<Arc<Load>>,
 }
 
@@ -35,7 +35,7 @@ impl Chase {
     /// A chain through this many bytes.
     ///
     /// # Errors
-    /// Why there is none, as a full sentence.
+    /// The reason if there is none, as a full sentence.
     pub(super) fn new(
         run: &ProbeRun,
         bytes: usize,
@@ -59,8 +59,7 @@ impl Chase {
         })
     }
 
-    /// Links the chain, goes round it once where that does not take long, and
-    /// measures.
+    /// Links the chain, goes round it once if that is quick, and measures.
     pub(super) fn measure(&self, cpu: usize) -> Batches {
         let batches = self.link().map(|chain| self.follow(chain, cpu));
         if let Some(load) = &self.load {
@@ -77,8 +76,8 @@ impl Chase {
         let lines = self.bytes / self.stride;
         let order = Mapping::new(4 * lines, None).ok()?;
         let goes_on = || !self.run.is_over();
-        // SAFETY: both mappings have as many bytes as is said here, are zero,
-        // which is a valid number, and are used by nobody else.
+        // SAFETY: both mappings have as many bytes as is said here, are zero, which is a valid
+        // number, and nothing else uses them.
         unsafe {
             let order = std::slice::from_raw_parts_mut(order.start().cast().as_ptr(), lines);
             let seed = SEED ^ self.bytes as u64;
@@ -119,9 +118,9 @@ impl Chase {
         tally.batches
     }
 
-    /// Once round, so that what fits a cache is in it. Linking has written to
-    /// every line already: going round brings them from the cache of a larger
-    /// level at most, and for what fits none it would only take time.
+    /// Goes round once to fill the caches. Linking has already written every line, so a chain that
+    /// fits a cache comes from the next level at most; for one that fits none this would only take
+    /// time.
     fn warm_up(&self, chain: &mut Chain) {
         const PART: usize = 4096;
         const LONGEST_NS: f64 = 2e7;
@@ -138,7 +137,7 @@ impl Chase {
         }
     }
 
-    /// So many that a lap takes about [`LAP_NS`].
+    /// As many loads as take about [`LAP_NS`].
     fn loads_per_lap(&self, chain: &mut Chain) -> usize {
         const TRIAL: usize = 16 * UNROLLED;
         let clock = &self.run.clock;
@@ -167,7 +166,7 @@ pub(super) struct Load {
     bytes: usize,
     over: AtomicBool,
     is_in_place: AtomicBool,
-    /// Read so far, one for each loader.
+    /// Bytes read so far, one counter per loader.
     read: Vec<Counter>,
     memories: Vec<Mapping>,
 }
@@ -178,15 +177,14 @@ struct Counter(AtomicU64);
 
 /// An array of a loader: larger than any core's share of a cache.
 const LOAD_BYTES: usize = 64 << 20;
-/// Read between two updates of the counter: even of many loaders each does
-/// several within a batch.
+/// Bytes read between two updates of the counter: even with many loaders, several per batch.
 const PIECE: usize = 32 << 10;
 
 impl Load {
-    /// This many loaders.
+    /// Starts this many loaders.
     ///
     /// # Errors
-    /// Why there is no memory for them, as a full sentence.
+    /// The reason if there is no memory for them, as a full sentence.
     pub(super) fn new(run: &ProbeRun, loaders: usize) -> Result<Arc<Self>, String> {
         check_size((LOAD_BYTES * loaders) as u64)?;
         let memories = (0..loaders).map(|_| Mapping::new(LOAD_BYTES, None));
@@ -200,7 +198,7 @@ impl Load {
         }))
     }
 
-    /// Waits until all loaders have begun, or time is over.
+    /// Waits until all loaders have begun, or the time is over.
     fn await_all(&self) {
         let has_begun = |count: &Counter| count.0.load(Ordering::Relaxed) > 0;
         while !self.read.iter().all(has_begun) && !self.is_over() {
@@ -208,14 +206,14 @@ impl Load {
         }
     }
 
-    /// What each loader has read so far, bytes.
+    /// Bytes read so far by each loader.
     fn read(&self) -> Vec<u64> {
         let read = self.read.iter();
         read.map(|count| count.0.load(Ordering::Relaxed)).collect()
     }
 
-    /// What all have read since then; `None` where one has read nothing: it
-    /// was pushed off its CPU, and the memory not loaded as it should be.
+    /// What all have read since then; `None` if one has read nothing: it was preempted, and the
+    /// memory not fully loaded.
     fn read_since(&self, before: &[u64]) -> Option<u64> {
         let added = self.read().into_iter().zip(before);
         let added = added.map(|(now, before)| Some(now - before).filter(|&added| added > 0));
@@ -226,7 +224,7 @@ impl Load {
     #[expect(unsafe_code, reason = "loops over memory of its own")]
     pub(super) fn load(&self, number: usize, cpu: usize) {
         let array: NonNull<f64> = self.memories[number].start().cast();
-        // Touched here first, so that it is this CPU's memory.
+        // Touched here first, so that it is local to this CPU.
         for at in (0..self.bytes).step_by(BLOCK) {
             // SAFETY: within the mapping, which only this thread writes to.
             unsafe { array.byte_add(at).write(1.0) };

@@ -1,6 +1,6 @@
-//! PAUSE in cycles as the CPU's own counter has them, through `perf_event_open`.
+//! PAUSE in cycles by the CPU's own counter, through `perf_event_open`.
 //!
-//! Nothing is guessed where the counter is not available: the answer says why.
+//! Nothing is guessed if the counter is not available: the answer says why.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,8 +15,8 @@ use pinwise_kernels::loops::spin;
 
 /// Laps of a batch; the middle one counts.
 const LAPS: usize = 9;
-/// Calls of [`spin::pause`] in a lap: reading the counter costs a system call,
-/// whose own share of a lap stays small, and is taken off.
+/// Calls of [`spin::pause`] in a lap: reading the counter costs a system call, whose small share is
+/// subtracted.
 const CALLS: u32 = 4;
 
 /// One hint, core cycles.
@@ -37,13 +37,13 @@ pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
             }
             let after = read(&counter);
             *time = clock.ticks().wrapping_sub(from);
-            // What two readings in a row are apart is what reading costs.
+            // The difference of two consecutive readings is the cost of reading.
             let reading = between.wrapping_sub(before);
             *count = after.wrapping_sub(between).saturating_sub(reading);
         }
         cycles.sort_unstable();
         let each = cycles[LAPS / 2] as f64 / f64::from(CALLS * spin::PAUSES);
-        // A counter that does not move has counted nothing.
+        // A counter that does not advance has counted nothing.
         let each = if each > 0.0 { each } else { f64::NAN };
         (Laps::from_ticks(times), each)
     })
@@ -61,7 +61,7 @@ fn open() -> io::Result<OwnedFd> {
     sys::perf_event(&attributes, 0, -1)
 }
 
-/// The count; 0 where it cannot be read, which makes the lap count nothing.
+/// The count; 0 if it cannot be read, which invalidates the lap.
 fn read(counter: &OwnedFd) -> u64 {
     let mut bytes = [0u8; 8];
     if sys::read_some(counter, &mut bytes) == bytes.len() {
@@ -71,7 +71,7 @@ fn read(counter: &OwnedFd) -> u64 {
     }
 }
 
-/// Why there is no counter, and what would give one.
+/// Why there is no counter, and how to get one.
 fn refusal(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {

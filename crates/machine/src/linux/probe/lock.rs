@@ -1,9 +1,8 @@
-//! One pinwise probes at a time: two would find each other's load.
+//! Only one pinwise probes at a time: two would measure each other's load.
 //!
-//! A name in the abstract socket namespace belongs to who bound it until that
-//! process ends, however it ends, and leaves nothing on any disk. Containers
-//! with a network of their own do not see each other's: there this lock does
-//! not help, and the rejection of disturbed batches has to.
+//! A name in the abstract socket namespace belongs to the process that bound it until that ends,
+//! however it ends, and leaves no file. Containers with their own network do not see it: there only
+//! the rejection of disturbed batches helps.
 
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
@@ -14,21 +13,21 @@ use crate::MachineError;
 use pinwise_kernels::loops::clock::system_ns;
 
 const NAME: &[u8] = b"pinwise-probing";
-/// Most measurements are over within this.
+/// Most measurements end within this time.
 const PATIENCE: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Held while this process probes. `None`: such sockets are not allowed here.
+/// Held while this process probes. `None` if such sockets are not allowed here.
 #[derive(Debug)]
 pub(in crate::linux) struct Lock(
     #[expect(dead_code, reason = "held, not used")] Option<UnixListener>,
 );
 
 impl Lock {
-    /// Waits until nobody else probes.
+    /// Waits until no other process probes.
     ///
     /// # Errors
-    /// [`MachineError`] where somebody goes on for longer than 30 s.
+    /// [`MachineError`] if another one takes longer than 30 s.
     pub(in crate::linux) fn take() -> Result<Self, MachineError> {
         Self::take_named(NAME, PATIENCE)
     }

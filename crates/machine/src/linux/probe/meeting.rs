@@ -1,25 +1,24 @@
-//! How two threads run at the same time on a machine that is busy.
+//! Makes two threads run at the same time on a busy machine.
 //!
-//! A thread that finds nobody naps until the next full millisecond, and so
-//! does its partner: both timers ring at once, each on its own CPU, and a
-//! thread that has slept is let in before those that have not. No spinning
-//! lasts longer than [`PATIENCE_NS`], so that nobody waits for a partner that
-//! needs the same CPU.
+//! A thread that does not meet its partner naps until the next full millisecond, and so does the
+//! partner: both timers ring at once, each on its own CPU, and a thread that has slept is scheduled
+//! before those that have not. No spin lasts longer than [`PATIENCE_NS`], so that nobody waits for
+//! a partner that needs the same CPU.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::calls;
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 
-/// How long one spins for the other: longer than waking up takes (some 50 µs
-/// in a virtual machine), far shorter than a time slice.
+/// Longest spin for the other: longer than a wake-up (some 50 µs in a virtual machine), far shorter
+/// than a time slice.
 pub(super) const PATIENCE_NS: f64 = 150_000.0;
 /// Naps end at multiples of this.
 const PERIOD_NS: u64 = 1_000_000;
 /// Shorter naps are not worth it.
 const SHORTEST_NAP_NS: u64 = 200_000;
 
-/// Sleeps to the next moment at which the partner wakes too.
+/// Sleeps until the next moment at which the partner wakes, too.
 pub(super) fn nap() {
     let now = system_ns();
     calls::sleep_until((now + SHORTEST_NAP_NS).next_multiple_of(PERIOD_NS));
@@ -27,9 +26,9 @@ pub(super) fn nap() {
 
 /// Where two threads meet before every part of a batch.
 ///
-/// The word holds a number that grows with each meeting and, while one waits,
-/// who it is and for which part. Who gives up takes that back, unless the
-/// other has come meanwhile: so both always agree on whether they met.
+/// The word holds a number that grows with each meeting and, while one waits, its side and the
+/// part. A thread that stops waiting takes that back, unless the other has come meanwhile: so both
+/// always agree on whether they met.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Meeting(AtomicU64);
@@ -39,8 +38,8 @@ const WAITING: u64 = 1 << (PART_BITS + 1);
 const NUMBER: u64 = WAITING << 1;
 
 impl Meeting {
-    /// Waits for the other at this part; false where it did not come, or is at
-    /// another part and this one is not the first.
+    /// Waits for the other at this part; false if it did not come, or is at another part and this
+    /// one is not the first.
     pub(super) fn meet(&self, side: u64, part: u64, clock: &Clock) -> bool {
         let patience = clock.ticks_in(PATIENCE_NS);
         let start = clock.ticks();
@@ -67,8 +66,7 @@ impl Meeting {
         }
     }
 
-    /// Waits until the other has taken the number on; takes the word back
-    /// where it does not come.
+    /// Waits until the other has advanced the number; takes the word back if it does not come.
     fn wait(&self, mine: u64, is_late: impl Fn() -> bool) -> bool {
         loop {
             relax();
@@ -89,8 +87,7 @@ impl Meeting {
     }
 }
 
-/// Waits as cheaply as can be: an SMT sibling that waits should take nothing
-/// from the one that works.
+/// Waits as cheaply as possible: a waiting SMT sibling should take nothing from the working one.
 fn relax() {
     for _ in 0..8 {
         std::hint::spin_loop();

@@ -1,8 +1,8 @@
-//! Memory for probes: mapped afresh, untouched until the measuring thread
-//! touches it, on one NUMA node where that is asked for.
+//! Memory for probes: freshly mapped, untouched until the measuring thread touches it, on a given
+//! NUMA node if requested.
 //!
-//! It refuses to take more than a share of what is available: a probe must not
-//! push other programs' memory out.
+//! It refuses to take more than a share of the available memory: a probe must not push other
+//! programs' memory out.
 
 #![expect(unsafe_code, reason = "mappings are handed out as raw memory")]
 
@@ -13,10 +13,10 @@ use pinwise_topology::CpuSet;
 
 /// Huge pages of x86-64 and of arm64 with 4 KiB pages.
 const HUGE_BYTES: usize = 2 << 20;
-/// From this size on a huge page is asked for: smaller ones are covered by the
-/// first-level TLB (64 entries or more) with pages of 4 KiB.
+/// Huge pages are requested from this size on: less is covered by the first-level TLB (64 entries
+/// or more) with pages of 4 KiB.
 const LARGE_BYTES: usize = 128 << 10;
-/// Of the available memory, one in this many parts may be taken by one probe.
+/// One probe may take one part in this many of the available memory.
 const SHARE: u64 = 2;
 
 /// Mapped memory, zero at first.
@@ -24,7 +24,7 @@ const SHARE: u64 = 2;
 pub(super) struct Mapping {
     base: NonNull<u8>,
     mapped_bytes: usize,
-    /// Aligned to huge pages where there is room for one.
+    /// Aligned to huge pages if there is room for one.
     start: NonNull<u8>,
 }
 
@@ -35,10 +35,10 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// This much memory, on `node` where one is named.
+    /// Maps this much memory, on `node` if given.
     ///
     /// # Errors
-    /// Why not, as a full sentence.
+    /// The reason for a refusal, as a full sentence.
     pub(super) fn new(bytes: usize, node: Option<usize>) -> Result<Self, String> {
         let is_large = bytes >= LARGE_BYTES;
         let (page, alignment) = if is_large {
@@ -91,7 +91,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Refuses a size that is too much for this machine, as a full sentence.
+/// Refuses a size that exceeds this machine's memory, as a full sentence.
 pub(super) fn check_size(bytes: u64) -> Result<(), String> {
     let Some(available) = available_memory_bytes() else {
         return Ok(());
@@ -106,8 +106,8 @@ pub(super) fn check_size(bytes: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes that could be used without swapping: `MemAvailable`, less where a
-/// cgroup leaves less. `None` where it is unknown.
+/// Bytes that could be used without swapping: `MemAvailable`, or less if a cgroup allows less.
+/// `None` if unknown.
 #[must_use]
 pub fn available_memory_bytes() -> Option<u64> {
     let read = |path: &str| {
@@ -127,7 +127,7 @@ pub fn available_memory_bytes() -> Option<u64> {
     Some(limits.fold(host, u64::min))
 }
 
-/// Folders of a process's cgroup (version 2) and of all above it.
+/// Folders of a process's cgroup (version 2) and its ancestors.
 fn cgroup_folders(own: &str) -> impl Iterator<Item = String> + use<> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::"));
     let path = path.unwrap_or("/").trim_end_matches('/').to_owned();
@@ -158,7 +158,7 @@ mod tests {
         for bytes in [1, 4096, LARGE_BYTES, HUGE_BYTES, 3 * HUGE_BYTES + 5] {
             let mapping = Mapping::new(bytes, None).unwrap();
             let start = mapping.start().as_ptr();
-            // SAFETY: within the mapping, which nobody else uses.
+            // SAFETY: within the mapping, which nothing else uses.
             let (first, last) = unsafe { (start.read(), start.add(bytes - 1).read()) };
             assert_eq!((first, last), (0, 0));
             let alignment = if bytes < LARGE_BYTES {

@@ -1,8 +1,7 @@
-//! Threads pinned to their CPUs, kept from one probe to the next: starting one
-//! takes longer than many a probe.
+//! Threads pinned to their CPUs, kept between probes: starting one takes longer than many a probe.
 //!
-//! A thread that does not come back (its CPU belongs to a real-time program)
-//! is forgotten, not waited for.
+//! A thread that does not come back (its CPU belongs to a real-time program) is abandoned, not
+//! waited for.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -21,10 +20,10 @@ use pinwise_topology::CpuSet;
 const SLICE: Duration = Duration::from_micros(100);
 /// Loops and a few frames.
 const STACK_BYTES: usize = 256 * 1024;
-/// How long a CPU may take to run a new thread at all.
+/// Longest wait for a CPU to run a new thread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a thread is given to do.
+/// The work of a thread.
 pub(super) type Job = Box<dyn FnOnce(&mut PoolThread) + Send>;
 
 struct Worker {
@@ -39,11 +38,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Gives a job to a thread on this CPU; `number` distinguishes several threads of
-    /// one CPU apart.
+    /// Gives a job to a thread on this CPU; `number` tells several threads of one CPU apart.
     ///
     /// # Errors
-    /// [`MachineError`] where no thread can be started there.
+    /// [`MachineError`] if no thread can be started there.
     pub(super) fn start(
         &mut self,
         cpu: usize,
@@ -64,13 +62,13 @@ impl Pool {
         })
     }
 
-    /// Threads so far.
+    /// Number of threads.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.workers.len()
     }
 
-    /// Forgets the threads of a CPU without waiting for them.
+    /// Abandons the threads of a CPU.
     pub(super) fn abandon(&mut self, cpu: usize) {
         self.workers.retain(|&(of, _), _| of != cpu);
     }
@@ -135,14 +133,13 @@ fn work(todo: &Receiver<(ProbeRun, Job)>, cpu: usize) {
 pub(super) struct PoolThread {
     /// Where it is pinned.
     pub(super) cpu: usize,
-    /// The shortest core cycle seen here.
+    /// The shortest core cycle seen here, ns.
     best_cycle_ns: f64,
 }
 
 impl PoolThread {
-    /// Computes until the core's clock is about as fast as ever seen here: one
-    /// that was idle takes up to some milliseconds to speed up. On a warm core
-    /// this takes 10 µs.
+    /// Computes until the core's clock is about as fast as ever seen here: an idle core takes up to
+    /// some milliseconds to speed up. On a warm core this takes 10 µs.
     fn warm_up(&mut self, clock: &Clock) {
         const LONGEST_NS: f64 = 5e6;
         const NEAR: f64 = 1.1;
@@ -153,7 +150,7 @@ impl PoolThread {
             let cycle_ns = laps.median_ns(clock) / f64::from(spin::CHAIN);
             let is_over = clock.ns(clock.ticks().wrapping_sub(start)) > LONGEST_NS;
             if is_over && !is_first {
-                // What was seen once need not come again.
+                // A reached speed need not be reached again.
                 self.best_cycle_ns = cycle_ns;
                 return;
             }

@@ -1,5 +1,5 @@
-//! What all threads of a call share: the clock, how much is wanted and until
-//! when; and the tally that keeps good batches and counts the others.
+//! State shared by all threads of a call: the clock, the number of batches and the deadline; and
+//! the tally that keeps good batches and counts the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +14,9 @@ use pinwise_kernels::loops::laps::Laps;
 #[derive(Debug, Clone)]
 pub(super) struct ProbeRun {
     pub(super) clock: Clock,
-    /// Good batches wanted.
+    /// Number of good batches wanted.
     pub(super) wanted: usize,
-    /// `CLOCK_MONOTONIC` at which all must end.
+    /// `CLOCK_MONOTONIC` by which all must end.
     deadline_ns: u64,
     stop: Arc<AtomicBool>,
 }
@@ -48,7 +48,7 @@ impl ProbeRun {
     }
 }
 
-/// Where a thread is and how often it was pushed off so far.
+/// A thread's CPU and its number of preemptions so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
     pushed: u64,
@@ -67,12 +67,12 @@ impl Moment {
         }
     }
 
-    /// As one word, for another thread to read.
+    /// Packed into a word, for another thread to read.
     pub(super) const fn pack(self) -> u64 {
         (self.pushed << CPU_BITS) | self.cpu
     }
 
-    /// What was packed.
+    /// Unpacks the word.
     pub(super) const fn unpack(word: u64) -> Self {
         Self {
             pushed: word >> CPU_BITS,
@@ -85,7 +85,7 @@ impl Moment {
     }
 }
 
-/// What a thread went through during a batch.
+/// A thread's moments around a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) cpu: usize,
@@ -93,7 +93,7 @@ pub(super) struct Span {
     pub(super) to: Moment,
 }
 
-/// Good batches, and how many others there were.
+/// Good batches, and the number of others.
 #[derive(Debug)]
 pub(super) struct Tally {
     wanted: usize,
@@ -116,9 +116,8 @@ impl Tally {
         self.batches.values.len() >= self.wanted
     }
 
-    /// Notes a batch: `None` for one that stopped. Whoever was pushed off its
-    /// CPU makes it a switched one; a stop without that is the hypervisor's.
-    /// True where it was good.
+    /// Records a batch: `None` for one that stopped. A preempted thread makes it a switched one; a
+    /// stop without preemption is the hypervisor's. True if it was good.
     pub(super) fn note(&mut self, value: Option<f64>, spans: &[Span]) -> bool {
         for span in spans {
             self.batches.was_in_place &= span.to.is_on(span.cpu) && span.from.is_on(span.cpu);
@@ -140,7 +139,7 @@ impl Tally {
     }
 }
 
-/// Repeats a batch of one thread until enough are good or time is over.
+/// Repeats a batch of one thread until enough are good or the time is over.
 pub(super) fn repeat<const N: usize>(
     run: &ProbeRun,
     cpu: usize,

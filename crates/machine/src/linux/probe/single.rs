@@ -1,4 +1,4 @@
-//! Probes of one CPU by itself: its cycle, its spin-wait hint, its clock.
+//! Probes of a single CPU: its cycle, its spin-wait hint, its clock.
 
 use super::probe_run::{ProbeRun, repeat};
 use crate::Batches;
@@ -27,8 +27,8 @@ pub(super) fn pause(run: &ProbeRun, cpu: usize) -> Batches {
     })
 }
 
-/// One hint, core cycles: each lap of hints beside one of dependent additions,
-/// so that a clock that changes does not matter.
+/// One hint, core cycles: each lap of hints runs beside one of dependent additions, so that a
+/// changing clock does not matter.
 pub(super) fn pause_cycles(run: &ProbeRun, cpu: usize) -> Batches {
     let clock = &run.clock;
     repeat(run, cpu, || {
@@ -101,7 +101,7 @@ pub(super) fn tick(run: &ProbeRun, cpu: usize) -> Batches {
         );
     }
     let mut batches = repeat(run, cpu, || (Laps::from_ticks([0]), tick_ns(BATCH_NS)));
-    // A stop shortens no tick: both clocks go on. Only the rate matters.
+    // A stop shortens no tick: both clocks keep running. Only the rate matters.
     batches.stolen = 0;
     batches
 }

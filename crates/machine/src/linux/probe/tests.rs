@@ -1,5 +1,4 @@
-//! Probes on the host that the tests run on: what holds at whatever speed and
-//! under whatever load.
+//! Probes on the host that runs the tests: properties that hold at any speed and load.
 
 use std::time::Duration;
 
@@ -17,8 +16,7 @@ fn make(probes: &[Probe], batches: usize, limit: Duration) -> Result<Vec<Batches
     ProbeSession::new()?.make(probes, batches, limit, || false)
 }
 
-/// Makes a probe and looks whether its figures are within such wide bounds
-/// that no real machine is outside.
+/// Makes a probe and checks that its figures are within bounds that every real machine meets.
 #[track_caller]
 fn check(probe: Probe, low: f64, high: f64) -> Batches {
     let made = make(std::slice::from_ref(&probe), 5, LIMIT).unwrap();
@@ -135,7 +133,7 @@ fn a_cpu_that_is_not_there_is_refused() {
     assert!(error.to_string().contains(&cpu.to_string()), "{error}");
 }
 
-/// Probes that would go on for ever without an end to them.
+/// Probes that would never end by themselves.
 fn endless() -> Vec<Probe> {
     let cpus = allowed();
     let (a, b) = (cpus[0], *cpus.get(1).unwrap_or(&cpus[0]));

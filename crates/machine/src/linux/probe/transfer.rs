@@ -1,4 +1,4 @@
-//! How long a cache line takes from one CPU to another.
+//! Latency of a cache line from one CPU to another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
 use pinwise_kernels::loops::line::{Followed, Line, Trips, one_way_ns};
 
-/// What the two threads share.
+/// State shared by the two threads.
 pub(super) struct Transfer {
     run: ProbeRun,
     a: usize,
@@ -26,7 +26,7 @@ impl Transfer {
     /// A line for this pair, its memory on `home`.
     ///
     /// # Errors
-    /// Why there is none, as a full sentence.
+    /// The reason if there is none, as a full sentence.
     pub(super) fn new(
         run: &ProbeRun,
         a: usize,
@@ -54,7 +54,7 @@ impl Transfer {
         self.run.clock.ticks_in(PATIENCE_NS)
     }
 
-    /// The first CPU's side, which alone looks at the clock.
+    /// The first CPU's side, which alone reads the clock.
     pub(super) fn lead(&self) -> Batches {
         self.line().reset();
         self.is_touched.store(true, Ordering::Release);
@@ -77,8 +77,8 @@ impl Transfer {
         tally.batches
     }
 
-    /// Batch after batch while the follower runs. Returns where the batch
-    /// began that was lost when it went.
+    /// Batch after batch while the follower runs. Returns the start of the batch during which it
+    /// was lost.
     fn lead_burst(
         &self,
         tally: &mut Tally,
@@ -91,7 +91,7 @@ impl Transfer {
                 return Some(start);
             };
             *batch += 1;
-            // The next batch's start shows how the follower fared in this one.
+            // The next batch's start reveals the follower's preemptions in this one.
             let Some(end) = self.begin(*batch) else {
                 return Some(start);
             };
@@ -101,8 +101,7 @@ impl Transfer {
         None
     }
 
-    /// Both threads' moments at the start of a batch; `None` where the
-    /// follower does not answer.
+    /// Both threads' moments at the start of a batch; `None` if the follower does not answer.
     fn begin(&self, batch: u64) -> Option<[Moment; 2]> {
         let is_there = self.line().begin(batch, &self.run.clock, self.patience());
         is_there.then(|| {

@@ -1,8 +1,8 @@
-//! What the scheduler takes: a switch between two threads of one CPU, and
-//! waking a thread on the same or another CPU.
+//! Scheduler latency: a switch between two threads of one CPU, and waking a thread on the same or
+//! another CPU.
 //!
-//! These threads push each other off on purpose, so that the kernel's count of
-//! that says nothing here; other programs show as stops of many microseconds.
+//! These threads preempt each other on purpose, so the kernel's count of preemptions is useless
+//! here; other programs show as stops of many microseconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,14 +14,14 @@ use crate::Batches;
 use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::laps::Laps;
 
-/// A sleep that nobody ends is looked at again after this.
+/// A sleep that nobody ends is checked after this.
 const SLEEP: Duration = Duration::from_millis(50);
 
-/// Two threads of one CPU that hand a turn back and forth.
+/// Two threads of one CPU that pass a turn back and forth.
 pub(super) struct Switching {
     run: ProbeRun,
     cpu: usize,
-    /// Whose turn it is: 0 or 1.
+    /// The side whose turn it is: 0 or 1.
     turn: AtomicU32,
     over: AtomicBool,
 }
@@ -83,7 +83,7 @@ impl Switching {
         true
     }
 
-    /// False where time was over before.
+    /// False if the time was over before.
     fn await_turn(&self, side: u32) -> bool {
         while self.turn.load(Ordering::Acquire) != side {
             futex_wait(&self.turn, 1 - side, SLEEP);
@@ -104,9 +104,9 @@ pub(super) struct Waking {
     called: AtomicU32,
     /// Number of the sleep that the sleeper is about to begin.
     asleep: AtomicU32,
-    /// Number of the last call that was heard.
+    /// Number of the last call received.
     heard: AtomicU32,
-    /// The sleeper's clock when it heard; means something on the same CPU only.
+    /// The sleeper's clock on receiving it; only meaningful on the same CPU.
     heard_at: AtomicU64,
     sleeper_moment: AtomicU64,
     over: AtomicBool,
@@ -114,9 +114,9 @@ pub(super) struct Waking {
 
 /// Calls of a batch; the middle one counts.
 const CALLS: usize = 5;
-/// From saying so until a thread really sleeps.
+/// Time between the announcement and real sleep.
 const FALLING_ASLEEP_NS: u64 = 50_000;
-/// A call that takes longer was not answered: other programs have the CPU.
+/// A longer call was not answered: other programs have the CPU.
 const LONGEST_NS: f64 = 1_000_000.0;
 
 impl Waking {
@@ -147,8 +147,7 @@ impl Waking {
             calls.sort_by(f64::total_cmp);
             let value = (!calls.iter().any(|ns| ns.is_nan())).then_some(calls[CALLS / 2]);
             let sleeper = Moment::unpack(self.sleeper_moment.load(Ordering::Acquire));
-            // On one CPU the waker makes way for the sleeper: that it does is
-            // no disturbance.
+            // On one CPU the waker must make way for the sleeper: its preemption is no disturbance.
             let from = if self.waker == self.sleeper { to } else { from };
             let spans = [
                 Span {
@@ -171,13 +170,13 @@ impl Waking {
         tally.batches
     }
 
-    /// One call that found the sleeper asleep; of a few.
+    /// One of a few calls that found the sleeper asleep.
     fn answered_call(&self) -> Option<f64> {
         (0..4).find_map(|_| self.call())
     }
 
-    /// One call, ns from the wake-up to the sleeper's running; `None` where it
-    /// did not sleep yet or did not come for long.
+    /// One call, ns from the wake-up until the sleeper runs; `None` if it was not asleep yet or
+    /// took too long.
     fn call(&self) -> Option<f64> {
         let clock = &self.run.clock;
         let number = self.called.load(Ordering::Relaxed).wrapping_add(1);
@@ -185,7 +184,7 @@ impl Waking {
         self.called.store(number, Ordering::Release);
         let start = clock.ticks();
         if futex_wake(&self.called) == 0 {
-            // It had not fallen asleep: nothing to be measured.
+            // It had not fallen asleep: nothing to measure.
             self.await_number(&self.heard, number)?;
             return None;
         }
@@ -215,8 +214,8 @@ impl Waking {
         Some(())
     }
 
-    /// Waits until the word holds this number; spins, unless the one who will
-    /// write it needs this CPU. `None` where time is over.
+    /// Waits until the word holds this number; spins, unless the thread that writes it needs this
+    /// CPU. `None` if the time is over.
     fn await_number(&self, word: &AtomicU32, number: u32) -> Option<()> {
         let mut tries = 0u32;
         loop {

@@ -1,9 +1,8 @@
 //! The kernel's process connector: it reports every exec.
 //!
-//! `NETLINK_CONNECTOR` with `CN_IDX_PROC` (`linux/cn_proc.h`). Of its events
-//! only those that are wanted reach this process: a classic BPF filter on the
-//! socket drops forks, exits and threads in the kernel, so that they wake
-//! nobody. Listening needs `CAP_NET_ADMIN` before Linux 6.6 and the first
+//! `NETLINK_CONNECTOR` with `CN_IDX_PROC` (`linux/cn_proc.h`). Only requested events reach this
+//! process: a classic BPF filter on the socket drops forks, exits and threads in the kernel, so
+//! that they wake nobody. Listening needs `CAP_NET_ADMIN` before Linux 6.6 and the initial
 //! namespaces of processes, users and networks.
 
 #![expect(
@@ -35,9 +34,9 @@ const PROCESS: usize = EVENT + 20;
 /// Datagrams taken with one system call, and their longest.
 const AT_ONCE: usize = 16;
 const LONGEST: usize = 128;
-/// How long the kernel's answer may take: it is sent before `send` returns.
+/// Longest wait for the kernel's answer, which is sent before `send` returns.
 const ANSWER: Duration = Duration::from_millis(200);
-/// Events that may wait, bytes of kernel memory: thousands of them.
+/// Room for pending events, bytes of kernel memory: thousands of them.
 const QUEUE: libc::c_int = 4 << 20;
 
 /// A socket that reports processes.
@@ -51,7 +50,7 @@ impl Connector {
     /// Subscribes.
     ///
     /// # Errors
-    /// Where the kernel has no connector or does not permit it.
+    /// If the kernel has no connector or does not permit it.
     pub(super) fn open() -> io::Result<Self> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: plain integers; the new descriptor is ours alone.
@@ -78,7 +77,7 @@ impl Connector {
         self.socket.as_raw_fd()
     }
 
-    /// Lets only wanted events through.
+    /// Lets only requested events through.
     ///
     /// # Errors
     /// The system's.
@@ -89,7 +88,7 @@ impl Connector {
             jf,
             k,
         };
-        // The filter sees numbers as the network writes them.
+        // The filter sees numbers in network byte order.
         let is = |event: u32, jt: u8, jf: u8| {
             op(
                 libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
@@ -115,7 +114,7 @@ impl Connector {
         self.set(libc::SO_ATTACH_FILTER, &program)
     }
 
-    /// A longer queue where that is permitted; it works with the usual one.
+    /// Lengthens the queue if permitted; the default works as well.
     fn enlarge(&self) {
         if self.set(libc::SO_RCVBUFFORCE, &QUEUE).is_err() {
             let _ = self.set(libc::SO_RCVBUF, &QUEUE);
@@ -153,8 +152,8 @@ impl Connector {
         Ok(())
     }
 
-    /// Asks for events and waits for the answer, which does not come where this
-    /// process is in namespaces of its own.
+    /// Asks for events and waits for the answer, which does not come if this process is in its own
+    /// namespaces.
     fn listen(&mut self) -> io::Result<()> {
         let message = subscription();
         // SAFETY: the buffer is as long as said.
@@ -195,10 +194,10 @@ impl Connector {
         }
     }
 
-    /// Takes all events that wait: adds the processes, each once.
+    /// Takes all pending events: adds the processes, each once.
     ///
     /// # Errors
-    /// `ENOBUFS` where events were lost.
+    /// `ENOBUFS` if events were lost.
     pub(super) fn take(&mut self, processes: &mut Vec<i32>) -> io::Result<()> {
         loop {
             let taken = self.take_batch(|event| {
@@ -214,8 +213,8 @@ impl Connector {
         }
     }
 
-    /// Takes up to [`AT_ONCE`] datagrams with one call; how many came. Those
-    /// that are not the kernel's are passed over.
+    /// Takes up to [`AT_ONCE`] datagrams with one call; returns how many came. Those not from the
+    /// kernel are skipped.
     fn take_batch(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<usize> {
         // SAFETY: both structures are plain integers and pointers, for which
         // zeros are valid.
@@ -237,10 +236,9 @@ impl Connector {
             message.msg_hdr.msg_namelen =
                 libc::socklen_t::try_from(size_of::<libc::sockaddr_nl>()).unwrap_or(0);
         }
-        // The socket never blocks; flags have one type in glibc and another in
-        // musl, so none is given.
-        // SAFETY: there are as many messages as said; each points to a buffer
-        // and an address of the length given, which outlive the call.
+        // The socket never blocks; flags have one type in glibc and another in musl, so none is
+        // given. SAFETY: there are as many messages as said; each points to a buffer and an address
+        // of the length given, which outlive the call.
         let taken = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
@@ -291,7 +289,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-/// A thread's nice value; `None` where it ended.
+/// A thread's nice value; `None` if it ended.
 pub(super) fn nice_of(thread: i32) -> Option<i32> {
     let id = libc::id_t::try_from(thread).ok().filter(|&id| id > 0)?;
     // The raw call returns 20 minus the value, so that it is not an error number.
@@ -315,15 +313,15 @@ pub(super) fn set_nice_of(thread: i32, nice: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// The number of the user of this name, wherever the system keeps its users.
+/// The number of this user, wherever the system keeps its users.
 #[must_use]
 pub fn user_id(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     let mut entry = MaybeUninit::<libc::passwd>::zeroed();
     let mut found = std::ptr::null_mut();
     let mut buffer = vec![0 as libc::c_char; 64 * 1024];
-    // SAFETY: all pointers are valid for the call, the buffer is as long as
-    // said; the entry is read only where the call says that it found one.
+    // SAFETY: all pointers are valid for the call, the buffer is as long as said; the entry is read
+    // only if the call says that it found one.
     unsafe {
         let result = libc::getpwnam_r(
             name.as_ptr(),

@@ -1,4 +1,4 @@
-//! Which CPUs a process's cpuset leaves it, for both versions of cgroups.
+//! The CPUs that a process's cpuset leaves it, for both versions of cgroups.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::super::capture::{mounts, read_file};
 use super::super::trace::threads::online_cpus;
 use pinwise_topology::{CpuSet, Mount};
 
-/// Where cpusets are mounted, and what their files are called.
+/// The mounts of cpusets, and the names of their files.
 #[derive(Debug, Default)]
 pub(super) struct Cpusets {
     mount: Option<PathBuf>,
@@ -18,8 +18,8 @@ impl Cpusets {
         Self::among(mounts().into_iter())
     }
 
-    /// The controller belongs to one hierarchy: version 1's where it is mounted
-    /// there, else version 2's.
+    /// The controller belongs to one hierarchy: version 1's if it is mounted there, else version
+    /// 2's.
     fn among(mounts: impl Iterator<Item = Mount>) -> Self {
         let mut found = Self::default();
         for mount in mounts {
@@ -38,8 +38,7 @@ impl Cpusets {
         found
     }
 
-    /// The online CPUs that a process's cpuset allows; `None` where even those
-    /// cannot be read.
+    /// The online CPUs that a process's cpuset allows; `None` if not even those can be read.
     pub(super) fn read(&self, process: i32) -> Option<CpuSet> {
         let online = Some(online_cpus()).filter(|online| !online.is_empty())?;
         let path = read_file(Path::new(&format!("/proc/{process}/cpuset")));
@@ -48,8 +47,8 @@ impl Cpusets {
         Some(allowed.map_or(online.clone(), |allowed| allowed.intersection(&online)))
     }
 
-    /// What the nearest cpuset from a path upwards allows. In version 2 folders
-    /// have the file only where the controller is enabled.
+    /// The CPUs that the nearest cpuset from a path upwards allows. In version 2 folders have the
+    /// file only if the controller is enabled.
     fn allowed(&self, path: &str) -> Option<CpuSet> {
         let mount = self.mount.as_deref()?;
         let inside = Path::new(path.strip_prefix('/')?);
@@ -86,7 +85,7 @@ mod tests {
         let found = |path: &str| cpusets.allowed(path).map(|set| set.to_string());
         assert_eq!(found("/a/b").as_deref(), Some("2-5"));
         assert_eq!(found("/a").as_deref(), Some("2-5"));
-        // Nothing above says anything; nothing outside is looked at.
+        // Nothing above restricts them; nothing outside is read.
         for path in ["/", "/x", "", "/a/../a", "/../etc"] {
             assert_eq!(found(path), None, "{path}");
         }

@@ -1,7 +1,7 @@
-//! Processes of the host as rules see them, read from `/proc`.
+//! Processes of the host for rules, read from `/proc`.
 //!
-//! Names, paths and command lines are chosen by processes: they are bytes here,
-//! bounded in length, and nothing is concluded from their form.
+//! Names, paths and command lines are chosen by processes: they are bounded bytes here, and their
+//! form proves nothing.
 
 mod connector;
 mod cpuset;
@@ -26,8 +26,7 @@ use pinwise_workload::rules;
 
 /// Bytes of a command line that are read.
 const LONGEST_COMMAND_LINE: u64 = 4096;
-/// `PF_KTHREAD` of Linux's `sched.h`: a thread of the kernel's.
-/// `CAP_SYS_NICE` of `capability.h`.
+/// `PF_KTHREAD` of Linux's `sched.h`: a kernel thread. `CAP_SYS_NICE` of `capability.h`.
 const CAP_SYS_NICE: u32 = 23;
 
 /// The processes of this host.
@@ -37,7 +36,7 @@ pub struct LinuxProcesses {
 }
 
 impl LinuxProcesses {
-    /// Finds out where cpusets are.
+    /// Finds the mounts of cpusets.
     #[must_use]
     pub fn open() -> Self {
         Self {
@@ -46,8 +45,8 @@ impl LinuxProcesses {
     }
 }
 
-/// May this process set any nice value of any process? Who may not cannot put
-/// one back that it raised.
+/// May this process set any nice value of any process? Otherwise it could not restore one that it
+/// raised.
 #[must_use]
 pub fn may_set_any_nice() -> bool {
     let status = read_file(Path::new("/proc/self/status")).unwrap_or_default();
@@ -63,7 +62,7 @@ pub fn own_user_is_root() -> bool {
     sys::is_root()
 }
 
-/// What rules ask of a process, each read when it is asked for.
+/// Facts for rules, each read on demand.
 #[derive(Debug)]
 pub struct Facts {
     process: i32,
@@ -112,8 +111,7 @@ impl rules::Process for Facts {
     }
 }
 
-/// The arguments, joined by blanks; none where the process has none, as those of
-/// the kernel.
+/// The arguments, joined by blanks; `None` if the process has none, as in the kernel.
 fn command_line(path: &Path) -> Option<Vec<u8>> {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
     let file = File::open(path).ok()?;
@@ -132,9 +130,8 @@ fn command_line(path: &Path) -> Option<Vec<u8>> {
     (!line.is_empty()).then_some(line)
 }
 
-/// A process's path in the tree of cgroups: in that of version 2; where that is
-/// the root, as on systems with both, in systemd's, the cpuset's or the CPU
-/// controller's own.
+/// A process's path in the cgroup tree of version 2; if that is the root, as on hybrid systems, in
+/// that of systemd, the cpuset or the CPU controller.
 fn cgroup_in(file: &[u8]) -> Option<Vec<u8>> {
     let lines = file.split(|&byte| byte == b'\n');
     let entries = lines.filter_map(|line| {
@@ -167,8 +164,7 @@ fn user_in(status: &str) -> Option<u32> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What `proc_pid_stat(5)` says. The name is in parentheses and may contain
-/// some itself.
+/// Parses `proc_pid_stat(5)`. The name is in parentheses and may contain some itself.
 fn identity_in(line: &str) -> Option<Identity> {
     let stat = ProcessStat::parse(line)?;
     let is_program = !stat.has_ended() && !stat.has(PF_KTHREAD)?;
@@ -230,7 +226,7 @@ impl Processes for LinuxProcesses {
     }
 
     fn mask(&mut self, thread: i32) -> Option<CpuSet> {
-        // 0 would be this thread itself.
+        // 0 would mean this thread itself.
         (thread > 0).then(|| sys::affinity_of(thread).ok())?
     }
 
@@ -316,7 +312,7 @@ mod tests {
         assert!(rules::Process::command_line(&mut facts).is_some());
         let mask = host.mask(own).unwrap();
         assert!(mask.is_subset(&host.default_mask(own).unwrap()));
-        // Threads of the kernel's, and nobody.
+        // A kernel thread, and an impossible id.
         assert_eq!((host.identity(2), host.identity(-1)), (None, None));
         assert_eq!((host.mask(0), host.nice(0)), (None, None));
         assert_eq!(host.set_mask(0, &mask), Err(Refused::Gone));

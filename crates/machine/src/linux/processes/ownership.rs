@@ -1,6 +1,6 @@
-//! Who besides its owner may put something else in the place of a file.
+//! Who, apart from its owner, could replace a file.
 //!
-//! Access control lists are not looked at.
+//! Access control lists are not checked.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -8,9 +8,9 @@ use std::path::Path;
 
 use super::super::sys;
 
-/// Who may write to a file, or change what its path leads to, besides root, this
-/// user and `owner`: a clause, or `None` where nobody may. Of a path that leads
-/// to nothing yet, what there is of it counts.
+/// Who may write to a file, or change what its path leads to, apart from root, this user and
+/// `owner`: a clause, or `None` if nobody may. If the path does not exist, its existing part
+/// counts.
 #[must_use]
 pub fn writable_by_others(path: &Path, owner: Option<u32>) -> Option<String> {
     let existing = path.ancestors().find_map(|part| part.canonicalize().ok())?;
@@ -22,7 +22,7 @@ pub fn writable_by_others(path: &Path, owner: Option<u32>) -> Option<String> {
             let user = found.uid();
             return Some(format!("{} belongs to user {user}", part.display()));
         }
-        // Where the sticky bit is set others may add files, but change none.
+        // With the sticky bit others may add files, but change none.
         let protects = found.mode() & libc::S_ISVTX != 0 && !(depth == 0 && may_be_new);
         if is_open(&found) && !protects {
             return Some(format!("{} may be written to by others", part.display()));
@@ -31,7 +31,7 @@ pub fn writable_by_others(path: &Path, owner: Option<u32>) -> Option<String> {
     None
 }
 
-/// May others than the owner and root's group write to it?
+/// May anyone except the owner and root's group write to it?
 fn is_open(found: &Metadata) -> bool {
     let group = if found.gid() == 0 { 0 } else { 0o020 };
     found.mode() & (0o002 | group) != 0
@@ -73,7 +73,7 @@ mod tests {
         check(&file, None);
         check(&inside.join("none"), Some(&inside));
         check(&inside, Some(&inside));
-        // A link counts as what it leads to.
+        // A link counts as its target.
         let link = root.join("link");
         std::os::unix::fs::symlink(&file, &link).unwrap();
         mode(&file, 0o757);

@@ -1,9 +1,9 @@
-//! Waiting for new processes and signals.
+//! Waits for new processes and signals.
 //!
 //! A lone exec is reported at once; in a storm of them they are reported together, some
-//! milliseconds later, as waking up costs more than looking at a process. Where the connector is not
-//! permitted, `/proc` is listed again and again: only new numbers count, looked
-//! at twice more, as a fork comes before its exec.
+//! milliseconds later, since waking up costs more than examining a process. If the connector is not
+//! permitted, `/proc` is listed repeatedly: only new numbers count, and they are checked twice
+//! more, because a fork comes before its exec.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,23 +16,22 @@ use super::connector::Connector;
 use super::numbers;
 use crate::processes::{Heard, Watch};
 
-/// The least time between two wake-ups by processes.
+/// Minimum interval between two wake-ups by processes.
 const GATHER: Duration = Duration::from_millis(20);
-/// How often all processes are looked at, whatever was reported.
+/// How often all processes are checked, whatever was reported.
 const ROUND: Duration = Duration::from_secs(30);
-/// How often a new number is looked at when polling.
+/// How often a new id is checked when polling.
 const LOOKS: u8 = 3;
 
-/// Reports new processes of this host, and of the signals that say what to do:
-/// SIGHUP reads the rules again, SIGINT and SIGTERM end. They are taken while
-/// it is there.
+/// Reports new processes of this host, and signals: SIGHUP reads the rules again, SIGINT and
+/// SIGTERM end. Signals are taken while it exists.
 #[derive(Debug)]
 pub struct ProcessWatch {
     source: Source,
     signals: Signals,
     /// When something was reported last.
     reported_at: Duration,
-    /// When all processes are looked at next.
+    /// When all processes are checked next.
     round: Duration,
 }
 
@@ -46,16 +45,16 @@ enum Source {
 struct Polling {
     every: Duration,
     next: Duration,
-    /// Processes that were there, with how often they are still looked at.
+    /// Known processes, with the number of checks left.
     known: BTreeMap<i32, u8>,
 }
 
 impl ProcessWatch {
-    /// Listens to the kernel, or polls every so often where `polls` says so or
-    /// the kernel does not permit it; then also says why.
+    /// Listens to the kernel, or polls at this interval if `polls` is set or the kernel does not
+    /// permit it; the latter returns the reason.
     ///
     /// # Errors
-    /// Where signals cannot be taken.
+    /// If signals cannot be taken.
     pub fn open(every: Duration, polls: bool) -> io::Result<(Self, Option<String>)> {
         let now = sys::monotonic();
         let polling = || {
@@ -94,7 +93,7 @@ impl ProcessWatch {
         }
     }
 
-    /// Waits for a signal or an event, or until `due`; which was there?
+    /// Waits for a signal or an event, or until `due`; returns which came.
     fn wait(&self, due: Duration) -> (bool, bool) {
         let signals = self.signals.as_raw_fd();
         let left = |until: Duration| until.saturating_sub(sys::monotonic());
@@ -102,8 +101,8 @@ impl ProcessWatch {
             let [is_signal] = sys::poll([signals], Some(left(due)));
             return (is_signal, false);
         };
-        // After the last ones others may follow at once: they are waited for
-        // together, without being woken by the first. A signal does not wait.
+        // More may follow at once: they are gathered without waking for the first. A signal does
+        // not wait.
         let rest = left(self.reported_at + GATHER);
         if !rest.is_zero() {
             let [is_signal] = sys::poll([signals], Some(rest));
@@ -127,7 +126,7 @@ fn reason(error: &io::Error) -> String {
 }
 
 impl Polling {
-    /// Adds the processes that are to be looked at.
+    /// Adds the processes that should be checked.
     fn look(&mut self, all: &[i32], started: &mut Vec<i32>) {
         let is_first = self.known.is_empty();
         let mut known = BTreeMap::new();
@@ -158,7 +157,7 @@ impl Watch for ProcessWatch {
             let now = sys::monotonic();
             match &mut self.source {
                 Source::Connector(connector) if is_event => {
-                    // Whatever goes wrong here means that some were missed.
+                    // Any error here means that events were missed.
                     heard.look |= connector.take(&mut heard.started).is_err();
                     if !heard.started.is_empty() {
                         self.reported_at = now;
@@ -204,14 +203,14 @@ mod tests {
             polling.look(all, &mut started);
             started
         };
-        // Those that are there at the start are looked at by others.
+        // Processes present at the start are not reported.
         assert!(look(&[1, 5]).is_empty());
         assert_eq!(look(&[1, 5, 9]), [9]);
         assert_eq!(look(&[1, 9, 10]), [9, 10]);
         assert_eq!(look(&[1, 9, 10]), [9, 10]);
         assert_eq!(look(&[1, 9, 10]), [10]);
         assert!(look(&[1, 9, 10]).is_empty());
-        // A number that comes again is a new process.
+        // A reused id is a new process.
         assert_eq!(look(&[1, 5, 9]), [5]);
     }
 }

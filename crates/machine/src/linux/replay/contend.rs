@@ -1,7 +1,6 @@
-//! Threads that contend for a lock, more of them than CPUs perhaps.
+//! Threads that contend for a lock, possibly more threads than CPUs.
 //!
-//! All run at normal priority: a spinning thread of real-time priority would
-//! never let the holder on its CPU go on.
+//! All run at normal priority: a spinning real-time thread would starve the holder on its CPU.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,16 +15,16 @@ use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::{Hints, compute};
 use pinwise_spin::lateness::{Ending, Seen};
 
-/// Threads that never come together end after this, beyond their time.
+/// Threads that never start together end this long after their time.
 const MEETING: Duration = Duration::from_secs(10);
-/// Operations between two looks at the time.
+/// Operations between two checks of the time.
 const WATCH: u64 = 16;
 
-/// What all threads share.
+/// State shared by all threads.
 struct Arena {
     deadline: Deadline,
     lock: Lock,
-    /// Threads that are ready to begin.
+    /// Number of ready threads.
     ready: AtomicUsize,
     threads: usize,
     time_ns: u64,
@@ -35,7 +34,7 @@ struct Arena {
     ending: Ending,
 }
 
-/// A thread's share, from when to when, ns.
+/// A thread's result, with its start and end, ns.
 type Share = (Contender, u64, u64);
 
 /// See [`Replayer::contend`](crate::Replayer::contend).
@@ -76,12 +75,12 @@ pub(super) fn contend(
     })
 }
 
-/// Hints made on the first thread's CPU before any other thread is there.
+/// Calibrates hints on the first thread's CPU before the other threads start.
 fn calibrate(
     order: &ContendOrder<'_>,
     is_interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<(Clock, Hints, HintFound), MachineError> {
-    /// Measurements of what a hint takes.
+    /// Measurements of a hint's length.
     const TIMES: usize = 5;
     let deadline = Deadline::new(MEETING);
     let wanted_ns = order.waiter.hint_ns;

@@ -1,8 +1,8 @@
 //! A lock handed from a holder to a waiter, item after item.
 //!
-//! Both keep their times by the clock; only the wait itself goes by count. What
-//! disturbed an item in a way that changes its lateness leaves it out: a waiter
-//! pushed off its CPU, a wait, a release or a coming that was stopped.
+//! Both keep their schedule by the clock; only the wait itself goes by count. An item is left out
+//! if a disturbance changed its lateness: the waiter was preempted, or a wait, a release or an
+//! arrival was stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,22 +17,22 @@ use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::Hints;
 use pinwise_spin::lateness::{Ending, Seen};
 
-/// A coming or a release that is later than this was disturbed.
+/// An arrival or a release later than this was disturbed.
 const LATE_NS: u64 = 50_000;
 /// Both rest at least this long between two items, and wake at a full millisecond.
 const SHORTEST_REST_NS: u64 = 200_000;
 const REST_PERIOD_NS: u64 = 1_000_000;
-/// Share of the time that both rest at real-time priority: Linux leaves 5 % of
-/// each second to other programs, and would take them by force.
+/// Share of resting time at real-time priority: Linux reserves 5 % of each second for other
+/// programs, and would enforce it.
 const REST_SHARE: u64 = 10;
-/// What it takes to measure a hint, and then some.
+/// Time to measure a hint, with a margin.
 const CORRECTION_NS: u64 = 600_000;
 /// Corrections before an item, whatever its delay.
 const CORRECTIONS: usize = 2;
-/// Waits that spin for longer than this show what a hint takes, ns.
+/// Waits that spin longer than this reveal a hint's length, ns.
 const TELLING_NS: f64 = 1e6;
 
-/// What both threads share. Items count from 1.
+/// State shared by both threads. Items count from 1.
 struct Stage {
     deadline: Deadline,
     lock: Lock,
@@ -41,17 +41,16 @@ struct Stage {
     rest_ns: u64,
     /// The item that the waiter is ready for.
     ready: AtomicU64,
-    /// The item that the holder has taken the lock for, and when.
+    /// The last item that the holder took the lock for, and when.
     taken: AtomicU64,
     taken_at: AtomicU64,
-    /// The item that is over for the holder, when it let go, and whether that
-    /// was in time.
+    /// The last item that the holder released, when, and whether that was in time.
     released: AtomicU64,
     released_at: AtomicU64,
     was_late: AtomicU64,
 }
 
-/// How the waiter does it.
+/// The waiter's parameters.
 struct Waiting {
     runs: Vec<(u64, u64)>,
     is_endless: bool,
@@ -60,13 +59,13 @@ struct Waiting {
     items: usize,
 }
 
-/// What became of an item.
+/// The outcome of an item.
 enum HandOverOutcome {
-    /// With what a hint took in it, where it spun for long enough, ns.
+    /// With the time of a hint in it, ns, if it spun for long enough.
     Good(HandOver, Option<f64>),
     Switched,
     Stopped,
-    /// Time is over.
+    /// The time is over.
     Over,
 }
 
@@ -127,7 +126,7 @@ pub(super) fn hand_over(
 }
 
 impl Stage {
-    /// Rests until a full millisecond, as the other one does.
+    /// Rests until the same full millisecond as the other thread.
     fn rest(&self) {
         let until = system_ns() + self.rest_ns;
         sleep_until(until.next_multiple_of(REST_PERIOD_NS));
@@ -258,14 +257,14 @@ impl Stage {
     }
 }
 
-/// What a hint takes now, interrupts counted in, ns. From time slices of others
-/// nothing is learnt: they leave an item out, too.
+/// The present time of a hint, including interrupts, ns. Time slices of other threads teach
+/// nothing: they also disqualify an item.
 fn observe_ns(hints: &mut Hints, clock: &Clock) -> f64 {
     let pushed = calls::times_pushed();
     hints.observe_ns(clock, || calls::times_pushed() == pushed)
 }
 
-/// What a `sched_yield` takes here, ns: the median of some.
+/// Length of a `sched_yield` here, ns: the median of a few.
 fn yield_ns(clock: &Clock) -> f64 {
     const TIMES: usize = 101;
     let mut times = [0; TIMES];
@@ -278,7 +277,7 @@ fn yield_ns(clock: &Clock) -> f64 {
     clock.ns(times[TIMES / 2])
 }
 
-/// Spins until the clock says so; what it says then, ns.
+/// Spins until the clock reaches `due`; returns the time, ns.
 fn spin_until(due: u64) -> u64 {
     loop {
         let now = system_ns();

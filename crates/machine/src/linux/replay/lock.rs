@@ -1,7 +1,7 @@
-//! The lock that is waited for.
+//! The contended lock.
 //!
-//! Its waiters spin as configured and then park on a futex or yield; who is
-//! first gets it, nobody is handed it.
+//! Its waiters spin as configured, then park on a futex or yield; the first to come gets it, and it
+//! is never handed over.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -14,9 +14,9 @@ use pinwise_spin::lateness::{Ending, Seen};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody may be parked.
+/// Held, and another thread may be parked.
 const AWAITED: u32 = 2;
-/// A sleep that nobody ends is looked at again after this.
+/// A sleep that nobody ends is checked after this.
 const SLEEP: Duration = Duration::from_millis(50);
 
 /// The word, alone on two cache lines: some prefetchers fetch them in pairs.
@@ -31,24 +31,24 @@ pub(super) struct Manner<'a> {
     pub(super) ending: Ending,
 }
 
-/// How a thread got it.
+/// How a thread acquired it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taken {
     pub(super) seen: Seen,
     pub(super) hints: u64,
     /// How long it spun, ns.
     pub(super) spun_ns: f64,
-    /// Time that something else took from the spinning, ns.
+    /// Time lost while spinning, ns.
     pub(super) stopped_ns: f64,
 }
 
 impl Lock {
-    /// Takes it without looking: nobody else wants it.
+    /// Takes it unconditionally: nobody else wants it.
     pub(super) fn hold(&self) {
         self.0.store(HELD, Ordering::Release);
     }
 
-    /// Lets go of it and wakes one who is parked.
+    /// Releases it and wakes a parked thread.
     pub(super) fn release(&self) {
         if self.0.swap(FREE, Ordering::Release) == AWAITED {
             futex_wake(&self.0);
@@ -63,7 +63,7 @@ impl Lock {
                 .is_ok()
     }
 
-    /// Takes it in the given manner; `None` where time is over before.
+    /// Takes it in the given manner; `None` if the time is over before.
     pub(super) fn acquire(
         &self,
         hints: &mut Hints,
@@ -99,8 +99,8 @@ impl Lock {
         }
     }
 
-    /// Parks until it is free. Who has been parked leaves the mark that others
-    /// may be, too: a release more that wakes nobody.
+    /// Parks until it is free. A thread that was parked keeps the mark that others may be, too: at
+    /// worst one release too many wakes nobody.
     fn park(&self, deadline: &Deadline) -> bool {
         while self.0.swap(AWAITED, Ordering::Acquire) != FREE {
             futex_wait(&self.0, AWAITED, SLEEP);
@@ -112,7 +112,7 @@ impl Lock {
     }
 
     fn take_between_yields(&self, deadline: &Deadline) -> bool {
-        /// Yields between two looks at the time.
+        /// Yields between two checks of the time.
         const WATCH: u32 = 64;
         for number in 1u32.. {
             std::thread::yield_now();

@@ -1,9 +1,8 @@
-//! Replays on the host: threads of their own, pinned for as long as they live,
-//! that wait for a lock by the parameters of an algorithm.
+//! Replays on the host: own threads, pinned for life, wait for a lock by the parameters of an
+//! algorithm.
 //!
-//! CPU mask and priority belong to these threads and end with them. Nothing
-//! waits without looking at the time: whatever becomes of a partner, a replay
-//! ends soon after its limit.
+//! CPU mask and priority belong to these threads and end with them. Every wait checks the time:
+//! whatever happens to a partner, a replay ends soon after its limit.
 
 mod contend;
 mod hand_over;
@@ -28,16 +27,15 @@ use pinwise_kernels::loops::wait::{Hints, Made};
 use pinwise_stats::describe::quantile;
 use pinwise_topology::CpuSet;
 
-/// Above other real-time programs that only want to be early, far below the
-/// kernel's own threads.
+/// Above other real-time programs that only want to be early, far below the kernel's own threads.
 const PRIORITY: libc::c_int = 5;
 /// The shortest slice that Linux gives.
 const SLICE: Duration = Duration::from_micros(100);
 /// Loops and a few frames.
 const STACK_BYTES: usize = 256 * 1024;
-/// How often the main thread looks for the user's wish to stop.
+/// How often the main thread checks for an interrupt by the user.
 const WATCH: Duration = Duration::from_millis(20);
-/// Threads may end this much later than the limit before they are given up.
+/// Threads may end this much later than the limit before they are abandoned.
 const GRACE: Duration = Duration::from_secs(2);
 
 impl Replayer for LinuxMachine {
@@ -50,7 +48,7 @@ impl Replayer for LinuxMachine {
     }
 }
 
-/// How long a replay may take, and whether it is to end before.
+/// How long a replay may take, and whether it should stop early.
 #[derive(Debug, Clone)]
 struct Deadline {
     deadline_ns: u64,
@@ -75,10 +73,10 @@ impl Deadline {
     }
 }
 
-/// What the threads of a replay give back.
+/// The result of a replay's thread.
 type Answer<T> = Result<T, MachineError>;
 
-/// Starts a thread on a CPU; its answer, or why there is none, goes to `to`.
+/// Starts a thread on a CPU; sends its answer or its error to `to`.
 fn start<T: Send + 'static>(
     cpu: usize,
     is_realtime: bool,
@@ -88,7 +86,7 @@ fn start<T: Send + 'static>(
     let to = to.clone();
     let body = move || {
         let answer = settle(cpu, is_realtime).and_then(|()| work());
-        // Nobody listens any more where the replay was given up.
+        // The receiver is gone if the replay was abandoned.
         let _ = to.send(answer);
     };
     let thread = std::thread::Builder::new()
@@ -101,7 +99,7 @@ fn start<T: Send + 'static>(
     })
 }
 
-/// Takes the calling thread where it belongs.
+/// Sets CPU and priority of the calling thread.
 fn settle(cpu: usize, is_realtime: bool) -> Result<(), MachineError> {
     sys::set_affinity(&CpuSet::single(cpu)).map_err(|error| MachineError::Refused {
         what: format!("a thread on CPU {cpu}"),
@@ -118,8 +116,7 @@ fn settle(cpu: usize, is_realtime: bool) -> Result<(), MachineError> {
     })
 }
 
-/// Waits for this many answers; ends all threads where the user interrupts or one
-/// of them fails.
+/// Waits for this many answers; stops all threads if the user interrupts or one of them fails.
 fn collect<T>(
     deadline: &Deadline,
     answers: &Receiver<Answer<T>>,
@@ -165,7 +162,7 @@ fn collect<T>(
     }
 }
 
-/// Hints as a waiter wants them, made on the CPU where they are executed.
+/// Calibrates the hints of a waiter, on the CPU that executes them.
 fn hints_of(wanted_ns: Option<f64>, clock: &Clock) -> Result<Hints, MachineError> {
     let Some(wanted_ns) = wanted_ns else {
         return Ok(Hints::own(clock));
@@ -176,8 +173,7 @@ fn hints_of(wanted_ns: Option<f64>, clock: &Clock) -> Result<Hints, MachineError
     })
 }
 
-/// What hints turned out to take before and in the waits; `None` where there
-/// were none.
+/// What hints took before and during the waits; `None` if there were none.
 fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Option<HintFound> {
     if before_ns.is_empty() || achieved_ns.is_empty() {
         return None;
@@ -193,15 +189,15 @@ fn summarise_hints(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Opt
     })
 }
 
-/// An algorithm's runs as the loop takes them.
+/// An algorithm's runs in the form of the loop.
 fn runs_of(waiter: &Waiter<'_>) -> (Vec<(u64, u64)>, bool) {
     let runs = waiter.wait.runs.iter();
     let runs = runs.map(|run| (run.times, run.hints)).collect();
     (runs, waiter.wait.is_endless)
 }
 
-/// Waits for something that another thread does: spins for half a
-/// millisecond, then sleeps and looks now and then. False where time is over.
+/// Waits for another thread: spins for half a millisecond, then sleeps and polls. False if the time
+/// is over.
 fn await_that(deadline: &Deadline, mut is_so: impl FnMut() -> bool) -> bool {
     const SPIN_NS: u64 = 500_000;
     const NAP_NS: u64 = 200_000;

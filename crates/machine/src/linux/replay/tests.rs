@@ -1,5 +1,5 @@
-//! Replays on the machine at hand. Nothing here is held against a time: only
-//! what was executed is, and what must not be left changed.
+//! Replays on this machine. No test checks a time, only what was executed and what must be
+//! restored.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn order<'a>(wait: &'a Wait, ending: Ending, cpus: (usize, usize)) -> HandOverOr
     }
 }
 
-/// How undisturbed items were seen, as far as the machine let any be.
+/// Checks the undisturbed items, if the machine allowed any.
 #[track_caller]
 fn check(runs: &[(u64, u64)], is_endless: bool, ending: Ending, seen: Seen) {
     let Some(cpus) = two_cpus("handing over") else {

@@ -1,11 +1,9 @@
-//! Callers of sampled threads, by the unwind tables of the files that they have
-//! mapped.
+//! Callers of sampled threads, by the unwind tables of their mapped files.
 //!
-//! A sample brings registers and a copy of its stack, which is gone through as
-//! it arrives and not kept. Tables are read once per file, whichever processes
-//! have it mapped; what is kept of them, and the work that goes into them, has
-//! bounds. Where they say nothing of an address the frame pointer is followed,
-//! which code generated at run time often keeps.
+//! A sample brings registers and a copy of its stack, which is unwound on arrival and not kept.
+//! Tables are read once per file, whichever processes have it mapped; their memory and the work on
+//! them are bounded. Without an entry for an address the frame pointer is followed, which code
+//! generated at run time often keeps.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,24 +18,21 @@ use pinwise_code::unwind::{
 };
 use pinwise_profile::Module;
 
-/// Frames of a stack at most.
+/// Limits the frames of a stack.
 const MAX_FRAMES: usize = 200;
-/// Callers that frame pointers may pass over: functions of the C library call
-/// one another some times.
+/// Callers that frame pointers may skip: functions of the C library call one another a few times.
 const MAX_SKIPPED: usize = 8;
-/// Bytes of tables that are kept of all files together; files; rules; and places
-/// where files are mapped.
+/// Limits on all files together: bytes of tables, files, rules, and mapped places.
 const MAX_BYTES: usize = 256 << 20;
 const MAX_FILES: usize = 4096;
 const MAX_RULES: usize = 50_000;
 const MAX_PLACES: usize = 20_000;
-/// Entries of tables that are gone through, bytes: a program of a thousand
-/// files needs a tenth.
+/// Limits the table entries processed, bytes: a program of a thousand files needs a tenth.
 const MAX_WORK: usize = 64 << 20;
-/// The kernel's code in every program has this many bytes at most.
+/// Upper limit on the kernel's code in every program, bytes.
 const LARGEST_VDSO: usize = 64 << 10;
 
-/// A process as it was when it was sampled.
+/// A process when it was sampled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) pid: i32,
@@ -46,10 +41,10 @@ pub(super) struct Place<'a> {
     pub(super) modules: &'a [Module],
 }
 
-/// Which file, however it is called: device, number, bytes, last change.
+/// Identifies a file, whatever its name: device, number, bytes, last change.
 type Identity = (u64, u64, u64, i64);
 
-/// Callers by tables, among them those that frame pointers pass over.
+/// Callers by tables, including those that frame pointers skip.
 #[derive(Debug)]
 pub(super) struct PassedOver {
     /// Innermost first.
@@ -57,12 +52,12 @@ pub(super) struct PassedOver {
     pub(super) end: Lead,
 }
 
-/// What leads on from the last of some callers.
+/// How to continue after some callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lead {
-    /// Frame pointers, from so many frames of theirs on.
+    /// Frame pointers, starting at this one of their frames.
     FramePointers(usize),
-    /// Nothing has to: a thread begins there.
+    /// It need not continue: a thread begins there.
     Outermost,
     Nothing,
 }
@@ -73,10 +68,10 @@ pub(super) struct Unwinder {
     work: ParseBudget,
     bytes: usize,
     tables: Vec<CallFrames>,
-    /// Indices into `tables`; `None` of files without.
+    /// Indices into `tables`; `None` for files without.
     files: BTreeMap<Identity, Option<usize>>,
     vdso: Option<Option<usize>>,
-    /// By process, program that it ran, and module.
+    /// By process, program and module.
     places: BTreeMap<(i32, u32, usize), Option<usize>>,
     /// By tables and address.
     rules: BTreeMap<(usize, u64), Option<Rule>>,
@@ -95,8 +90,8 @@ impl Unwinder {
         }
     }
 
-    /// What a thread executes and who called, innermost first; and whether that
-    /// ends before its outermost function.
+    /// The executed address and its callers, innermost first; and whether the stack ends before its
+    /// outermost function.
     pub(super) fn stack(
         &mut self,
         place: &Place<'_>,
@@ -117,9 +112,8 @@ impl Unwinder {
         (frames, true)
     }
 
-    /// Callers up to two functions in turn that make a frame. Those that make
-    /// none, or have not made it yet, are passed over by frame pointers, which lead
-    /// on from there.
+    /// Callers up to two functions in a row that set up a frame. Frame pointers skip functions that
+    /// have none, or have not set it up yet, and lead on from there.
     pub(super) fn passed_over(
         &mut self,
         place: &Place<'_>,
@@ -253,8 +247,7 @@ impl Unwinder {
     }
 }
 
-/// Frames from one frame pointer to another, each the word that the one before
-/// points at.
+/// Frames from one frame pointer to another, each the word that the previous one points at.
 fn steps(from: Option<u64>, to: Option<u64>, stack: &StackCopy<'_>) -> Option<usize> {
     let mut at = from?;
     let to = to?;
@@ -282,7 +275,7 @@ pub(super) fn tables(file: &File, work: &mut ParseBudget) -> Option<CallFrames> 
     CallFrames::read(read, work)
 }
 
-/// The kernel's code as it is in this process, which is the same in all.
+/// The kernel's code in this process, which is the same in all.
 fn own_vdso() -> Vec<u8> {
     const PAGE: usize = 4096;
     let mut image = Vec::new();

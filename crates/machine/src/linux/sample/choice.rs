@@ -1,7 +1,7 @@
-//! How callers are found where the user does not say: by frame pointers where
-//! the program was built with them, else from copies of stacks, which cost more.
+//! How callers are found if the user does not say: by frame pointers if the program was built with
+//! them, else from copies of stacks, which cost more.
 //!
-//! Only the program that is started is looked at; nothing is measured.
+//! Only the started program is inspected; nothing is measured.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,13 +13,13 @@ use crate::Subject;
 use pinwise_code::unwind::ParseBudget;
 use pinwise_profile::Stacks;
 
-/// Part of a program's functions that keep a frame pointer where it was built
-/// so; the others are the linker's and those written in assembly.
+/// In a program built with frame pointers at least this share of functions keep them; the others
+/// are the linker's and assembly.
 const MIN_SHARE: f64 = 0.8;
-/// Entries of tables that are gone through, bytes.
+/// Limits the table entries processed, bytes.
 const WORK: usize = 16 << 20;
 
-/// How callers are found, never [`Stacks::Auto`].
+/// Chooses how callers are found; never [`Stacks::Auto`].
 pub(super) fn choose_stacks(wanted: Stacks, subject: &Subject<'_>, search: &str) -> Stacks {
     if wanted != Stacks::Auto {
         return wanted;
@@ -47,7 +47,7 @@ fn program(subject: &Subject<'_>, search: &str) -> Option<File> {
     }
 }
 
-/// Programs without unwind tables, as Go makes them, have nothing else.
+/// Programs without unwind tables, such as Go's, can only be followed by frame pointers.
 fn keeps_frame_pointers(file: &File) -> bool {
     let mut magic = [0; 4];
     let is_elf = file.read_exact_at(&mut magic, 0).is_ok() && magic == object::elf::ELFMAG;

@@ -1,4 +1,4 @@
-//! Records to [`Samples`]: who was seen where, how often.
+//! Turns records into [`Samples`]: which thread was seen where, how often.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,43 +14,41 @@ use super::steps::Steps;
 use pinwise_code::{Arch, unwind};
 use pinwise_profile::{Event, Frame, Module, Samples, Stack, Stacks, Thread};
 
-/// Different stacks, and frames of all of them; beyond, only the innermost frames
-/// are kept.
+/// Limits on distinct stacks and on all their frames; beyond, only the innermost frames are kept.
 const MAX_STACKS: usize = 200_000;
 const MAX_FRAMES: usize = 10_000_000;
-/// Frames that are kept then.
+/// Frames kept in that case.
 const FEWEST_FRAMES: usize = 2;
-/// Innermost frames whose code is wanted: a function that only hints is
-/// judged by its caller.
+/// Innermost frames whose code is needed: a function that only hints is judged by its caller.
 const CODE_FRAMES: usize = 2;
-/// The register that x86's SYSCALL leaves the address behind it in.
+/// The register with the return address of x86's SYSCALL.
 const RCX: usize = 2;
-/// Numbers in DWARF of x86's registers, in the kernel's order.
+/// DWARF numbers of x86's registers, in the kernel's order.
 const X86_NUMBERS: [u16; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
-/// In place of a process for frames of the kernel.
+/// Used instead of a process for kernel frames.
 const KERNEL: i32 = -1;
 
-/// Names that stand for a file where there is none.
+/// Names for code that has no file.
 const KERNEL_MODULE: &str = "[kernel]";
 const ANONYMOUS: &str = "//anon";
 
 /// One program that a process ran.
 #[derive(Debug, Default)]
 struct Process {
-    /// Programs that it ran before this one.
+    /// Number of programs that it ran before this one.
     generation: u32,
     maps: Maps,
 }
 
-/// What is executed and who called.
+/// The executed address and its callers.
 struct Calls {
-    /// Addresses, innermost first; is it one of the kernel?
+    /// Addresses, innermost first, and whether each is the kernel's.
     frames: Vec<(u64, bool)>,
     /// Do they end early?
     is_broken: bool,
 }
 
-/// Takes records in the order of time.
+/// Takes records in time order.
 #[derive(Debug)]
 pub(super) struct Collector {
     kind: Kind,
@@ -68,16 +66,15 @@ pub(super) struct Collector {
     unwinder: Unwinder,
     steps: Steps,
     lost: u64,
-    /// Which event a thread was first seen by: those that it has twice count
-    /// once.
+    /// The event that first saw each thread: duplicates count once.
     families: BTreeMap<u64, i32>,
     family_of: BTreeMap<i32, i32>,
     /// Offset of a frame's address in its file.
     pub(super) file_offsets: Vec<Option<u64>>,
     pub(super) pages: Pages,
-    /// Processes that run code which is from no file.
+    /// Processes that run code without a file.
     makers: BTreeSet<i32>,
-    /// What processes have mapped that holds the names of such code.
+    /// Mapped files that contain the names of such code.
     dumps: BTreeMap<i32, String>,
 }
 
@@ -107,22 +104,22 @@ impl Collector {
         }
     }
 
-    /// Processes that were seen in code which is from no file.
+    /// Processes seen in code without a file.
     pub(super) const fn makers(&self) -> &BTreeSet<i32> {
         &self.makers
     }
 
-    /// Paths of what processes have mapped that holds the names of such code.
+    /// Paths of mapped files that contain the names of such code.
     pub(super) const fn dumps(&self) -> &BTreeMap<i32, String> {
         &self.dumps
     }
 
-    /// The events that were opened for this thread have this number.
+    /// Assigns this id to the events opened for a thread.
     pub(super) fn register(&mut self, id: u64, thread: i32) {
         self.families.insert(id, thread);
     }
 
-    /// A process that runs already: what it has mapped, and its name.
+    /// Adds a running process: its mappings and its name.
     pub(super) fn introduce(&mut self, pid: i32, text: &str) {
         if self.processes.contains_key(&pid) {
             return;
@@ -137,7 +134,7 @@ impl Collector {
         }
     }
 
-    /// A thread's name that is known already.
+    /// Sets a known thread's name.
     pub(super) fn name(&mut self, tid: i32, name: &str) {
         self.names.insert(tid, name.to_owned());
     }
@@ -211,7 +208,7 @@ impl Collector {
         });
     }
 
-    /// A new process has what its maker had mapped.
+    /// A new process has its parent's mappings.
     fn begin(&mut self, pid: i32, parent: i32) {
         if let Some(dump) = self.dumps.get(&parent).cloned() {
             self.dumps.insert(pid, dump);
@@ -295,8 +292,7 @@ impl Collector {
             maps: &process.maps,
             modules: &self.modules,
         };
-        // Without frame pointers the chain goes astray: what is mapped nowhere
-        // ends it.
+        // Without frame pointers the chain goes astray: it ends at the first unmapped address.
         let is_astray = |(address, is_kernel): &(u64, bool)| {
             !is_kernel && process.maps.find(*address).is_none()
         };
@@ -310,7 +306,7 @@ impl Collector {
             };
         }
         let Some(innermost) = unwinding(frames[first].0, registers) else {
-            // A 32-bit program: there is nothing but frame pointers.
+            // A 32-bit program has only frame pointers.
             let is_broken = self.kind.stacks == Stacks::Dwarf || frames.len() == first + 1;
             return Calls { frames, is_broken };
         };
@@ -332,7 +328,7 @@ impl Collector {
             callers.extend(caller_of_call(&frames[first..], registers, stack));
             callers.retain(|caller| process.maps.find(*caller).is_some());
         }
-        // The kernel follows no more.
+        // The kernel follows no further.
         let is_cut = frames.len() >= usize::from(*DEEPEST);
         let chain = frames.split_off(first + 1);
         let (led, is_broken) = match end {
@@ -415,7 +411,7 @@ impl Collector {
         self.pages.want(pid, address, mapping, path);
     }
 
-    /// Everything but names and code of frames.
+    /// Everything except names and code of frames.
     pub(super) fn finish(self, wall_s: f64) -> (Samples, Vec<Option<u64>>, Pages) {
         let weight_ns = period_ns(self.kind.hz);
         let stacks = self
@@ -448,8 +444,8 @@ impl Collector {
     }
 }
 
-/// Who called a function without a frame that only makes a system call, where no
-/// tables say so: the word on top of the stack.
+/// The caller of a frameless function that only makes a system call, if no table covers it: the
+/// word on top of the stack.
 fn caller_of_call(frames: &[(u64, bool)], registers: &Registers<'_>, stack: &[u8]) -> Option<u64> {
     let top = u64::from_ne_bytes(*stack.first_chunk()?);
     let is_in_call = registers.values().nth(RCX) == Some(frames.first()?.0);
@@ -457,7 +453,7 @@ fn caller_of_call(frames: &[(u64, bool)], registers: &Registers<'_>, stack: &[u8
     (is_in_call && is_new).then_some(top)
 }
 
-/// Registers as unwinding has them; `None` of a 32-bit program.
+/// Registers for unwinding; `None` for a 32-bit program.
 fn unwinding(address: u64, registers: &Registers<'_>) -> Option<unwind::Registers> {
     let arch = Arch::here().filter(|_| registers.are_wide())?;
     let numbered = registers.values().zip(0u16..);

@@ -12,17 +12,17 @@ use super::super::sys;
 use super::records::{REGISTER_MASK, SAMPLE_STACK, SAMPLE_TYPE};
 use pinwise_profile::{Event, Stacks};
 
-/// Frames of a call chain at most, as far as this system permits.
+/// Limits the frames of a call chain, as far as this system permits.
 pub(super) static DEEPEST: LazyLock<u16> = LazyLock::new(|| {
     const MAX_DEPTH: u16 = 127;
     let permitted = read_file(Path::new("/proc/sys/kernel/perf_event_max_stack"));
     let permitted = permitted.and_then(|text| str::from_utf8(&text).ok()?.trim().parse().ok());
     permitted.map_or(MAX_DEPTH, |most: u16| most.min(MAX_DEPTH))
 });
-/// Bytes of each stack that are copied to be unwound.
+/// Bytes of each stack that are copied for unwinding.
 pub(super) const STACK_BYTES: u32 = 16 << 10;
-/// Bytes that are copied where frame pointers lead: what functions have there that
-/// make no frame, and those of libraries that were built without.
+/// Bytes copied if frame pointers are followed: the stack of frameless functions, and of libraries
+/// built without frame pointers.
 const TOP_BYTES: u32 = 1 << 10;
 
 /// What is sampled, and how.
@@ -31,25 +31,25 @@ pub(super) struct Kind {
     pub(super) event: Event,
     /// Samples per second of CPU time.
     pub(super) hz: u32,
-    /// What the kernel does for the program, too.
+    /// Include what the kernel does for the program.
     pub(super) has_kernel: bool,
     /// How callers are found; never [`Stacks::Auto`].
     pub(super) stacks: Stacks,
 }
 
-/// Whose samples on which CPU.
+/// The sampled thread and CPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish {
     /// 0: this thread.
     pub(super) thread: i32,
     pub(super) cpu: usize,
-    /// It begins when the thread starts a program.
+    /// Begins when the thread executes a program.
     pub(super) on_exec: bool,
-    /// The kernel notifies when this many bytes have been written.
+    /// The kernel notifies after this many bytes.
     pub(super) watermark_bytes: usize,
 }
 
-/// Opens an event, switched off. Threads that the thread makes have it, too.
+/// Opens an event, disabled. Threads created by the thread inherit it.
 pub(super) fn open(kind: Kind, wish: &Wish) -> io::Result<OwnedFd> {
     let mut attributes = perf::perf_event_attr::default();
     attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
@@ -97,7 +97,7 @@ pub(super) fn open(kind: Kind, wish: &Wish) -> io::Result<OwnedFd> {
     sys::perf_event(&attributes, wish.thread, cpu)
 }
 
-/// CPU time from one sample to the next, ns.
+/// CPU time between samples, ns.
 pub(super) const fn period_ns(hz: u32) -> u64 {
     let hz = if hz == 0 { 1 } else { hz };
     1_000_000_000 / hz as u64

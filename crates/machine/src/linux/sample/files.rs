@@ -1,9 +1,8 @@
-//! Files that watched programs name: opened without waiting and without
-//! following links, and used only where they are what they are said to be.
+//! Files that watched programs name: opened without blocking and without following links, and used
+//! only if they are what they are said to be.
 //!
-//! What a program has mapped, and where it says that names of its code are, is
-//! the program's to choose. A pipe there would be waited on for ever, a device
-//! may act on being opened. Nothing is written.
+//! A program chooses its mappings and where it says that the names of its code are. A pipe there
+//! would block for ever, a device may act on being opened. Nothing is written.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,18 +12,17 @@ use std::path::{Path, PathBuf};
 
 use super::super::sys;
 
-/// What the kernel adds to the path of a file that was removed.
+/// The kernel's suffix for the path of a removed file.
 const REMOVED: &str = " (deleted)";
 const ROOT: u32 = 0;
 
-/// Is this name of a mapping that of a file? One that was removed is not
-/// there any more, whatever has its name now.
+/// Is this mapping's name that of a file? A removed file is gone, whatever has its name now.
 pub(super) fn is_file(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.ends_with(REMOVED)
 }
 
-/// A file of a program as a process sees it, which may live in a container; as
-/// pinwise does where the process is gone.
+/// A file of a program as the process sees it, possibly in a container; as pinwise sees it if the
+/// process is gone.
 pub(super) fn program_of(pid: i32, path: &str) -> Option<File> {
     if !is_file(path) {
         return None;
@@ -37,7 +35,7 @@ pub(super) fn program_of(pid: i32, path: &str) -> Option<File> {
 /// Opens a regular file; nothing else is opened, not even for a moment.
 ///
 /// # Errors
-/// Where it does not exist, is not permitted, or not a regular file.
+/// If it does not exist, is not permitted, or not a regular file.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let found = OpenOptions::new()
         .read(true)
@@ -55,8 +53,8 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
         .open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
-/// The path of a file that nobody but root and this user may have made, and
-/// where nobody else can put another one in its place or beside it.
+/// The path of a file that only root and this user can have made, and that nobody else can replace
+/// or surround.
 pub(super) fn sheltered_path(file: &File) -> Option<PathBuf> {
     let path = path_of(file).ok()?;
     let (here, there) = (file.metadata().ok()?, path.symlink_metadata().ok()?);
@@ -65,7 +63,7 @@ pub(super) fn sheltered_path(file: &File) -> Option<PathBuf> {
     let is_sheltered = path.ancestors().enumerate().all(|(level, part)| {
         part.symlink_metadata().is_ok_and(|part| {
             let is_ours = part.uid() == ROOT || part.uid() == own;
-            // Further up a sticky folder will do: what is in it stays.
+            // Further up a sticky folder is enough: its contents stay.
             let is_sticky = level > 1 && part.mode() & libc::S_ISVTX != 0;
             is_ours && (part.mode() & 0o022 == 0 || is_sticky)
         })

@@ -1,17 +1,17 @@
-//! Which file each address of a process came from.
+//! The file of each address of a process.
 
 use std::path::Path;
 
 use super::super::capture::read_file;
 
-/// Code that is mapped.
+/// Mapped code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Of the first address in the file, bytes.
+    /// Offset of the first address in the file, bytes.
     pub(super) offset: u64,
-    /// Index of the file among all that were met.
+    /// Index of the file among all known ones.
     pub(super) module: usize,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Mapping {
 pub(super) struct Maps(Vec<Mapping>);
 
 impl Maps {
-    /// Adds one, in the place of what was there.
+    /// Adds a mapping, replacing what was there.
     pub(super) fn insert(&mut self, new: Mapping) {
         let mut kept = Vec::with_capacity(self.0.len() + 2);
         for old in self.0.drain(..) {
@@ -50,7 +50,7 @@ impl Maps {
         self.0.clear();
     }
 
-    /// What holds an address.
+    /// The mapping that contains an address.
     pub(super) fn find(&self, address: u64) -> Option<&Mapping> {
         let after = self.0.partition_point(|mapping| mapping.start <= address);
         let mapping = self.0.get(after.checked_sub(1)?)?;
@@ -64,12 +64,12 @@ pub(super) struct Line {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) offset: u64,
-    /// Empty for memory of no file.
+    /// Empty for memory without a file.
     pub(super) path: String,
 }
 
-/// Reads one line; `None` for memory that is not executed. The kernel writes a newline in a
-/// path as `\012`, and nothing else so.
+/// Parses one line; `None` for memory that is not executable. In a path the kernel writes only a
+/// newline as an escape, `\012`.
 pub(super) fn parse_line(line: &str) -> Option<Line> {
     let mut rest = line;
     let mut field = || {
@@ -91,7 +91,7 @@ pub(super) fn parse_line(line: &str) -> Option<Line> {
     })
 }
 
-/// `/proc/PID/maps`; empty where it cannot be read.
+/// `/proc/PID/maps`; empty if it cannot be read.
 pub(super) fn read(pid: i32) -> String {
     let bytes = read_file(Path::new(&format!("/proc/{pid}/maps"))).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,10 +1,9 @@
-//! Samples of where a program's CPU time goes.
+//! Samples where a program's CPU time goes.
 //!
-//! Perf interrupts each thread after this much of its CPU time and writes down
-//! what it executes, with its callers as far as frame pointers lead or with a copy
-//! of its stack, into buffers that are emptied ten times a second. Code is read from the process
-//! soon after it was seen, as code generated at run time is nowhere else. Nothing is
-//! stopped, injected or left behind.
+//! Perf interrupts each thread at an interval of its CPU time and records what it executes, with
+//! its callers by frame pointers or with a copy of its stack, into buffers that are emptied ten
+//! times a second. Code is read from the process soon after it was seen, as code generated at run
+//! time exists nowhere else. Nothing is stopped, injected or left behind.
 
 mod callers;
 mod choice;
@@ -87,7 +86,7 @@ impl LinuxMachine {
         order: &SampleOrder<'_>,
         session: &mut Session,
     ) -> Result<Run, MachineError> {
-        // Counters of the command would only cost it time.
+        // Counters would only cost the command time.
         let aside = self.counters.set_aside();
         let has_run = std::mem::replace(&mut self.has_run, true);
         let run = self.run_beside(request, order.limit, session);
@@ -96,8 +95,7 @@ impl LinuxMachine {
         run
     }
 
-    /// Sleeps and empties buffers until the limit, the end of the process, or
-    /// the user's wish.
+    /// Sleeps and empties buffers until the limit, the end of the process, or an interrupt.
     fn sample_running(&mut self, limit: Option<Duration>, target: Target, session: &mut Session) {
         let end = limit.map(|limit| session.started.saturating_add(limit));
         loop {
@@ -119,7 +117,7 @@ impl LinuxMachine {
 
 /// Sampling in progress.
 struct Session {
-    /// `None` where only CPU time is available.
+    /// `None` if only CPU time is available.
     source: Option<Source>,
     collector: Collector,
     name_files: NameFiles,
@@ -165,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Ends the sampling; how long it was.
+    /// Ends the sampling; returns how long it was.
     fn stop(mut self, wall: Option<Duration>) -> (Collected, Duration) {
         let wall = wall.unwrap_or_else(|| sys::monotonic().saturating_sub(self.started));
         if let Some(source) = &self.source {
@@ -221,7 +219,7 @@ impl Attendant for Session {
     }
 }
 
-/// What was collected, without names.
+/// Collected data, without names.
 struct Collected {
     collector: Collector,
     name_files: NameFiles,
@@ -255,7 +253,7 @@ impl Collected {
     }
 }
 
-/// Opens the event asked for, or the best that is available.
+/// Opens the requested event, or the best one available.
 fn choose(
     order: &SampleOrder<'_>,
     target: Target,
@@ -298,7 +296,7 @@ const fn kind(event: Event, hz: u32, has_kernel: bool, stacks: Stacks) -> Kind {
     }
 }
 
-/// With what the kernel does for the program where that is permitted.
+/// Includes what the kernel does for the program if permitted.
 fn open_event(
     wanted: Kind,
     target: Target,

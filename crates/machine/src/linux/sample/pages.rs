@@ -1,8 +1,7 @@
-//! Code around sampled addresses: from the process while it lives, from the
-//! file afterwards.
+//! Code around sampled addresses: from the process while it lives, from the file afterwards.
 //!
-//! Code that a program makes at run time is only in its memory, so that pages
-//! are read soon after they were first seen. Their number is bounded.
+//! Code that a program makes at run time is only in its memory, so pages are read soon after they
+//! were first seen. Their number is bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
@@ -14,10 +13,10 @@ use pinwise_code::{Arch, Code};
 
 /// Bytes that are read at once.
 const PAGE: u64 = 4096;
-/// Pages that are kept at most.
+/// Limits the pages that are kept.
 const MAX_PAGES: usize = 8192;
 
-/// Where a page can be read from when its process is gone.
+/// Where a page can be read when its process is gone.
 #[derive(Debug, Clone)]
 struct Origin {
     path: String,
@@ -54,7 +53,7 @@ impl Pages {
         }
     }
 
-    /// Reads what is wanted from the processes that still live.
+    /// Reads the wanted pages from processes that still live.
     pub(super) fn read_memory(&mut self) {
         let mut buffer = vec![0; usize::try_from(PAGE).unwrap_or(0)];
         let read = &mut self.read;

@@ -1,4 +1,4 @@
-//! Where perf is not permitted: CPU time of threads, from `/proc`.
+//! CPU time of threads from `/proc`, if perf is not permitted.
 //!
 //! What they execute is unknown; nothing is invented for it.
 
@@ -9,18 +9,18 @@ use super::super::capture::read_file;
 use super::super::trace::threads;
 use pinwise_profile::Thread;
 
-/// Threads and their CPU time since they were first looked at.
+/// Threads and their CPU time since their first poll.
 #[derive(Debug)]
 pub(super) struct Times {
     root: Option<i32>,
-    /// By thread: process, name, CPU time before and by now, ns.
+    /// By thread: process, name, CPU time at the first and the last poll, ns.
     threads: BTreeMap<i32, (i32, String, u64, u64)>,
-    /// Those that the last look found.
+    /// Those that the last scan found.
     last: BTreeSet<i32>,
 }
 
 impl Times {
-    /// Of a process and what it starts; `None`: of a command to be started.
+    /// Watches a process and its descendants; `None`: a command to be started.
     pub(super) fn new(root: Option<i32>) -> Self {
         let mut times = Self {
             root,
@@ -58,8 +58,8 @@ impl Times {
         }
     }
 
-    /// CPU time of a thread, s; `None` where it was never seen. One that ended
-    /// after the look before had `sampled_ns`, where that is more.
+    /// CPU time of a thread, s; `None` if it was never seen. If it ended since the last scan,
+    /// `sampled_ns` if that is more.
     pub(super) fn cpu_s(&self, tid: i32, sampled_ns: u64) -> Option<f64> {
         let (_, _, before, now) = self.threads.get(&tid)?;
         let counted_ns = now.saturating_sub(*before);

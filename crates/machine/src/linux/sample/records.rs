@@ -1,7 +1,7 @@
 //! Perf's records of samples and mappings, from bytes.
 //!
-//! Nothing of the bytes is believed that was not looked at, and no bytes make
-//! this panic. After a record that makes no sense the rest is given up.
+//! Every byte is checked before it is believed, and no input makes this panic. After a senseless
+//! record the rest is dropped.
 //!
 //! Layouts: `perf_event_open(2)`, section "MMAP layout", with `sample_type`
 //! identifier, instruction pointer, thread, time and call chain, and
@@ -12,8 +12,7 @@ use perf_event_open_sys::bindings as perf;
 use crate::linux::perf_record::{self, Reader};
 use pinwise_sched::perf::{Bytes, Native, kind};
 
-/// `sample_type` of the events whose records are read here; beside it
-/// [`SAMPLE_STACK`] where stacks are copied.
+/// `sample_type` of the events read here; [`SAMPLE_STACK`] is added if stacks are copied.
 pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
     | perf::PERF_SAMPLE_IP
     | perf::PERF_SAMPLE_TID
@@ -35,8 +34,8 @@ pub(super) const REGISTER_MASK: u64 = if cfg!(target_arch = "x86_64") {
 /// `PERF_SAMPLE_REGS_ABI_64`.
 const ABI_64: u64 = 2;
 
-/// Numbers from here on in a call chain are no addresses but say what follows
-/// (`enum perf_callchain_context`).
+/// Numbers from here on in a call chain are not addresses but say what follows (`enum
+/// perf_callchain_context`).
 const CONTEXTS: u64 = (-4095i64).cast_unsigned();
 const CONTEXT_KERNEL: u64 = (-128i64).cast_unsigned();
 const CONTEXT_USER: u64 = (-512i64).cast_unsigned();
@@ -49,19 +48,17 @@ const TRAILER: usize = 24;
 pub enum Record<'a> {
     /// A thread was seen.
     Sample {
-        /// Which event saw it.
+        /// The id of the event.
         id: u64,
         /// Its process.
         pid: i32,
         /// The thread.
         tid: i32,
-        /// What it executes, and where that returns to.
+        /// The executed address, and its return addresses.
         chain: Chain<'a>,
-        /// Its general registers, in the kernel's order; none where it has none
-        /// of its own.
+        /// Its general registers, in the kernel's order; empty if it has none.
         registers: Registers<'a>,
-        /// The innermost part of its stack, from the stack pointer up; nothing
-        /// where it could not be read.
+        /// The innermost part of its stack, from the stack pointer up; empty if unreadable.
         stack: &'a [u8],
     },
     /// Code was mapped.
@@ -72,7 +69,7 @@ pub enum Record<'a> {
         start: u64,
         /// Bytes.
         length: u64,
-        /// Where in the file, bytes.
+        /// Offset in the file, bytes.
         offset: u64,
         /// The file, as the process names it.
         path: &'a [u8],
@@ -83,7 +80,7 @@ pub enum Record<'a> {
         pid: i32,
         /// The thread.
         tid: i32,
-        /// It runs a new program: nothing of the old one is mapped.
+        /// It runs a new program: all old mappings are gone.
         is_exec: bool,
         /// The name.
         name: &'a [u8],
@@ -99,9 +96,9 @@ pub enum Record<'a> {
         /// The thread that made it.
         parent_tid: i32,
     },
-    /// Samples found no room.
+    /// Samples that found no room.
     Lost(u64),
-    /// Bytes that are no record; nothing follows.
+    /// Not a record; nothing follows.
     Damaged,
 }
 
@@ -109,7 +106,7 @@ pub enum Record<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain<'a> {
     bytes: &'a [u8],
-    /// Where there is no chain.
+    /// Used if there is no chain.
     ip: u64,
     is_kernel: bool,
 }
@@ -142,7 +139,7 @@ pub struct Registers<'a> {
 }
 
 impl Registers<'_> {
-    /// One after the other.
+    /// The values, one after the other.
     pub fn values(&self) -> impl Iterator<Item = u64> {
         numbers(self.bytes)
     }
@@ -162,8 +159,8 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Reads records one after the other, with their times in ns of the event's
-/// clock. Kinds that do not matter here are passed over.
+/// Reads records one after the other, with their times in ns of the event's clock. Irrelevant kinds
+/// are skipped.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     rest: &'a [u8],
@@ -171,7 +168,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Of these bytes.
+    /// Reads these bytes.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -189,8 +186,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// What a record says; the outer `None`: it makes no sense, the inner one: it
-/// does not matter here.
+/// Decodes a record; the outer `None` means senseless, the inner one irrelevant.
 fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>> {
     if kind == kind::SAMPLE {
         return sample(flags, body).map(Some);
@@ -258,7 +254,7 @@ fn sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
         is_kernel,
     };
     reader.0 = &reader.0[bytes..];
-    // The kind of registers; 0 where the thread has none (of the kernel).
+    // The register ABI; 0 if the thread has none (kernel threads).
     let abi = reader.u64()?;
     let length = if abi == 0 {
         0
@@ -281,7 +277,7 @@ fn sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
     Some((time_ns, record))
 }
 
-/// A length, as many bytes, and how many of them could be read.
+/// A length, that many bytes, and the number of readable ones.
 fn stack<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     let size = usize::try_from(reader.u64()?).ok()?;
     let bytes = reader.0.get(..size)?;

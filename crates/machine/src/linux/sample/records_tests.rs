@@ -95,7 +95,7 @@ fn the_stack_follows_the_registers() {
     check(&[8, 0x5555, 8], &[0x5555]);
     // The end of the stack was reached.
     check(&[24, 1, 2, 3, 16], &[1, 2]);
-    // It could not be read, the thread has no stack, the record lies.
+    // An unreadable stack, a thread without one, and a false length.
     check(&[8, 0, 0], &[]);
     check(&[0], &[]);
     check(&[], &[]);

@@ -15,18 +15,17 @@ use pinwise_profile::Stacks;
 use pinwise_sched::Refusal;
 use pinwise_topology::CpuSet;
 
-/// Buffer of a CPU where memory is not limited, bytes: with stacks of 20 frames
-/// some 1,500 samples.
+/// Buffer of a CPU if memory is not limited, bytes: some 1,500 samples with stacks of 20 frames.
 const WANTED_BYTES: usize = 2 << 20;
-/// The same with copies of stacks: 250 of them.
+/// The same with copies of stacks: 250 samples.
 const WANTED_WITH_STACKS: usize = 4 << 20;
-/// Smallest buffer that is of any use, bytes.
+/// Smallest useful buffer, bytes.
 const FEWEST_BYTES: usize = 32 << 10;
-/// All buffers together, bytes.
+/// Limits all buffers together, bytes.
 const MAX_BYTES: usize = 256 << 20;
 /// Descriptors left for everything else.
 const SPARE_DESCRIPTORS: usize = 128;
-/// Looks at the threads of a process until no new one is found.
+/// Passes over the threads of a process until no new one is found.
 const MAX_ROUNDS: usize = 50;
 
 /// Buffers, one per CPU.
@@ -38,12 +37,12 @@ pub(super) struct Source {
     bytes: Vec<Vec<u8>>,
 }
 
-/// Why there is no source.
+/// Why sampling is not available.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The event is unknown to this machine.
     Missing(String),
-    /// It is not permitted, or something else is wrong.
+    /// It is not permitted, or another error.
     Refused(Refusal),
 }
 
@@ -165,7 +164,7 @@ impl Source {
         }
     }
 
-    /// Hands on what was written since, in the order of time.
+    /// Passes on new records in time order.
     pub(super) fn drain(&mut self, collector: &mut Collector) {
         for (ring, bytes) in self.rings.iter_mut().zip(&mut self.bytes) {
             ring.read(bytes);
@@ -182,7 +181,7 @@ impl Source {
     }
 }
 
-/// One event with a buffer on each CPU, all smaller where memory is limited.
+/// One event with a buffer on each CPU, all smaller if memory is limited.
 fn open_rings(
     cpus: &CpuSet,
     wanted_bytes: usize,
@@ -192,7 +191,7 @@ fn open_rings(
     'smaller: loop {
         let mut rings = Vec::new();
         for cpu in cpus.iter() {
-            // A quarter full is notified at once.
+            // A reader is woken at a quarter full.
             match Ring::new(open(cpu, bytes / 4)?, bytes) {
                 Ok(ring) => rings.push(ring),
                 Err(error) if bytes <= FEWEST_BYTES || !ring::is_for_memory(&error) => {

@@ -1,25 +1,24 @@
-//! What registers say of a thread: how far they went from one of its samples to
-//! the next, and which of them point into its own stack.
+//! What registers reveal of a thread: how far they changed between consecutive samples, and which
+//! of them point into its own stack.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::records::Registers;
 use pinwise_profile::{REGISTERS, Step};
 
-/// Neighbouring samples that are kept.
+/// Limits the consecutive samples that are kept.
 const MAX_STEPS: usize = 50_000;
-/// Two samples further apart are not of one loop, bytes.
+/// Samples further apart than this are not in one loop, bytes.
 const NEAR: u64 = 512;
-/// Where the stack pointer stands in [`REGISTERS`].
+/// Index of the stack pointer in [`REGISTERS`].
 const STACK_POINTER: usize = 7;
-/// Bytes below the stack pointer that a function may use (System V ABI, "red
-/// zone"), and above it that are taken for frames of its callers: stacks of
-/// threads and goroutines can be short, and what follows them is others'.
+/// Bytes below the stack pointer that a function may use (System V ABI, "red zone"), and above it
+/// that count as frames of its callers: stacks of threads and goroutines can be short, and other
+/// data follows them.
 const RED_ZONE: u64 = 128;
 const CALLERS: u64 = 4096;
 
-/// Registers that are remembered of a thread at an instruction, and instructions of
-/// threads that have any.
+/// Limits the register sets kept per thread and instruction, and such instructions.
 const MAX_STATES: usize = 4;
 const MAX_PLACES: usize = 20_000;
 
@@ -36,14 +35,14 @@ struct Last {
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     last: BTreeMap<usize, Last>,
-    /// By thread and frame: registers with which it was seen there, the latest last.
+    /// By thread and frame: earlier register sets, the latest last.
     states: BTreeMap<(usize, usize), VecDeque<Vec<u64>>>,
     steps: Vec<Step>,
     stack_pointers: BTreeMap<usize, u16>,
 }
 
 impl Steps {
-    /// A thread was seen with these registers.
+    /// Takes a sample of a thread.
     pub(super) fn take(
         &mut self,
         time_ns: u64,
@@ -87,7 +86,7 @@ impl Steps {
         });
     }
 
-    /// Was the thread seen with these registers there before? They are remembered.
+    /// Was the thread seen there with these registers before? Remembers them.
     fn recurs(&mut self, thread: usize, frame: usize, values: &[u64]) -> bool {
         let place = (thread, frame);
         if self.states.len() >= MAX_PLACES && !self.states.contains_key(&place) {
@@ -113,7 +112,7 @@ impl Steps {
     }
 }
 
-/// Registers that point into the stack whose pointer is among them, a bit each.
+/// Registers that point into the thread's stack, one bit each.
 fn stack_pointers(values: &[u64]) -> u16 {
     let top = values[STACK_POINTER];
     let own = top.saturating_sub(RED_ZONE)..top.saturating_add(CALLERS);
@@ -134,7 +133,7 @@ mod tests {
             .into();
         let expected = [false, false, true, true, false, false, false, false, true];
         assert_eq!(recurs, expected);
-        // Neither at another instruction nor of another thread.
+        // Neither at another instruction nor in another thread.
         assert!(!steps.recurs(0, 1, &[5]) && !steps.recurs(1, 0, &[5]));
     }
 
@@ -143,7 +142,7 @@ mod tests {
         let top = 0x7fff_0000;
         let mut values = [0; REGISTERS.len()];
         values[STACK_POINTER] = top;
-        // Below and above what may be its own, and the ends of that.
+        // Below and above its own range, and the ends of that.
         let near = [
             (0, top - 129),
             (3, top - 128),

@@ -1,8 +1,7 @@
-//! Stubs by which a file calls functions of others (its procedure linkage table).
+//! Stubs by which a file calls functions of other files (its procedure linkage table).
 //!
-//! They have no symbols, so that a symbol in front of them, `_init`, would get their time.
-//! Each jumps to the address in a slot, and the file says whose address the loader puts
-//! there.
+//! They have no symbols, so a symbol before them, such as `_init`, would get their time. Each jumps
+//! to the address in a slot, and the file says whose address the loader puts there.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +11,15 @@ use pinwise_profile::Symbol;
 
 /// Bytes of the longest stub; stubs begin at multiples of half of it.
 const LENGTH: u64 = 16;
-/// Bytes of a section that are read at most.
+/// Limits the bytes read of a section.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The stubs of a file.
 #[derive(Debug, Default)]
 pub(super) struct Stubs {
-    /// From and to addresses of sections of stubs.
+    /// Address ranges of sections of stubs.
     sections: Vec<(u64, u64)>,
-    /// What they jump to, by their address.
+    /// Target names by stub address.
     names: BTreeMap<u64, String>,
 }
 
@@ -52,7 +51,7 @@ impl Stubs {
         stubs
     }
 
-    /// The stub at an address of the file, as tools name it: `memcpy@plt`.
+    /// The stub at an address of the file, named as in other tools: `memcpy@plt`.
     pub(super) fn symbol_at(&self, address: u64) -> Option<Symbol> {
         let mut sections = self.sections.iter();
         let &(first, _) = sections.find(|(start, end)| (*start..*end).contains(&address))?;
@@ -70,7 +69,7 @@ impl Stubs {
     }
 }
 
-/// Names of functions by the slots that the loader puts their addresses in.
+/// Names of functions by the slots for their addresses.
 fn slots<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> BTreeMap<u64, String> {
     let Some((relocations, symbols)) = file.dynamic_relocations().zip(file.dynamic_symbol_table())
     else {
@@ -87,8 +86,8 @@ fn slots<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> BTreeMap<u6
     named.collect()
 }
 
-/// Where x86-64 code has a `jmp [rip + distance]`, and the slot that it jumps through: the
-/// distance counts from its end.
+/// Finds each `jmp [rip + distance]` in x86-64 code and its slot: the distance counts from the end
+/// of the jump.
 fn jumps(start: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     let all = (start..).zip(bytes.windows(6));
     all.filter_map(|(from, jump)| {

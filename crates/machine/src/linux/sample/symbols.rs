@@ -1,8 +1,7 @@
-//! Names of addresses, from the files that they came from, the kernel's list,
-//! and what a runtime says of the code that it made.
+//! Names of addresses, from their files, the kernel's list, and a runtime's description of the code
+//! that it made.
 //!
-//! Files are named by the programs that are looked at: each is opened once, and
-//! what was opened is what is read.
+//! The sampled programs name the files: each is opened once, and exactly what was opened is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,18 +22,18 @@ use pinwise_profile::{Samples, Symbol};
 /// Used instead of a path if the code is from the kernel.
 pub(super) const VDSO: &str = "[vdso]";
 
-/// Sections that name a file with debug information beside the program.
+/// Sections that name a separate file with debug information.
 const LINKS: [&str; 3] = [".gnu_debuglink", ".gnu_debugaltlink", ".debug_sup"];
 
-/// Names frames; `offsets` are those of frames in their files. Returns what
-/// could not be read, and why.
+/// Names frames; `offsets` are those of frames in their files. Returns what could not be read, and
+/// why.
 pub(super) fn name(
     samples: &mut Samples,
     offsets: &[Option<u64>],
     name_files: &NameFiles,
 ) -> Vec<String> {
     let mut notes = name_files.refusals();
-    // Names that were not mangled must stay as they are: `a` is no `signed char`.
+    // Unmangled names must stay as they are: `a` is not `signed char`.
     let symbolizer = Symbolizer::builder().enable_demangling(false).build();
     let exact = find_executed(samples);
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
@@ -80,8 +79,8 @@ pub(super) fn name(
     notes
 }
 
-/// Frames that were executed just then; all others are return addresses, and
-/// the call stands one byte before at the latest.
+/// Frames that were being executed; all others are return addresses, and the call is at least one
+/// byte before.
 fn find_executed(samples: &Samples) -> BTreeSet<usize> {
     let mut exact = BTreeSet::new();
     for stack in &samples.stacks {
@@ -92,16 +91,16 @@ fn find_executed(samples: &Samples) -> BTreeSet<usize> {
     exact
 }
 
-/// Frames whose names come from the same place.
+/// Frames with the same source of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     /// The running kernel.
     Kernel,
-    /// A file, as one of the processes that have it mapped sees it.
+    /// A file, as seen by one of the processes that have it mapped.
     File(usize, i32),
     /// The kernel's code in every program, pinwise among them.
     Vdso,
-    /// Code of no file, in a process.
+    /// Code without a file, in a process.
     Made(i32),
 }
 
@@ -121,7 +120,7 @@ impl Group {
         Some(Self::Made(frame.pid))
     }
 
-    /// A name for each address where there is one.
+    /// The name of each address, if known.
     fn names(
         self,
         symbolizer: &Symbolizer,
@@ -130,7 +129,7 @@ impl Group {
     ) -> Vec<Option<Symbol>> {
         let (source, input) = match self {
             Self::Kernel => {
-                // Looking for an image of it takes long and adds nothing.
+                // Searching an image of it takes long and adds nothing.
                 let kernel = Kernel {
                     vmlinux: MaybeDefault::None,
                     ..Kernel::default()
@@ -160,7 +159,7 @@ fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
     let Symbolized::Sym(found) = found else {
         return None;
     };
-    // Of inlined functions the innermost is what was executed.
+    // The innermost inlined function is what was executed.
     let innermost = found.inlined.last().and_then(|one| one.code_info.as_ref());
     let info = innermost.or(found.code_info.as_deref());
     let source = info.map(|info| {
@@ -182,9 +181,9 @@ fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
     })
 }
 
-/// An open file for the symbolizer, by a path that leads to nothing else. What
-/// a program says of files beside it is believed of programs only that nobody
-/// else could have written or surrounded: such a file may be a pipe.
+/// An open file for the symbolizer, by a path that leads to nothing else. Debug files that a
+/// program names are used only if nobody else could have written the program or its folder: such a
+/// file may be a pipe.
 fn elf(file: &File) -> Option<Source<'static>> {
     let has_links = has_links(file)?;
     let elf = match sheltered_path(file) {
@@ -198,7 +197,7 @@ fn elf(file: &File) -> Option<Source<'static>> {
     Some(Source::from(elf))
 }
 
-/// `None` where it is no program.
+/// `None` if it is not a program.
 fn has_links(file: &File) -> Option<bool> {
     let cache = ReadCache::new(file);
     let object = object::File::parse(&cache).ok()?;
@@ -206,7 +205,7 @@ fn has_links(file: &File) -> Option<bool> {
     Some(names.any(|section| section.name().is_ok_and(|name| LINKS.contains(&name))))
 }
 
-/// Addresses as the file's own tables have them.
+/// Converts addresses to those of the file's own tables.
 fn place(samples: &mut Samples, frames: &[usize], offsets: &[Option<u64>], file: File) {
     let cache = ReadCache::new(file);
     let Ok(object) = object::File::parse(&cache) else {

@@ -1,8 +1,7 @@
-//! Attaching to a process that runs already: each of its threads gets an event
-//! on every CPU, and threads that it makes from then on inherit them.
+//! Attaches to a running process: each of its threads gets an event on every CPU, and threads that
+//! it makes later inherit them.
 //!
-//! It refuses where that would take more descriptors than are permitted, and
-//! never stops a thread to look at it.
+//! It refuses if that would take more descriptors than permitted, and never stops a thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,22 +15,21 @@ use pinwise_sched::{EventKind, Refusal, Tid};
 
 /// Descriptors left for everything else.
 const SPARE_DESCRIPTORS: usize = 128;
-/// Looks at the threads of a process until no new one is found.
+/// Passes over the threads of a process until no new one is found.
 const MAX_ROUNDS: usize = 50;
 
-/// Who has been attached to.
+/// What has been attached to.
 #[derive(Debug, Default)]
 struct Attached {
     /// Threads that have all their events, and since when.
     since: BTreeMap<Tid, u64>,
-    /// Threads that had ended before they could be attached to.
+    /// Threads that ended before they could be attached to.
     gone: BTreeSet<Tid>,
 }
 
-/// Attaches to every thread of a process and of what it started, until no new
-/// one is found. Threads that are made meanwhile have their maker's events if
-/// it had all of its own by then; the others are attached to, too, and what
-/// they report twice is emitted once (by the lane).
+/// Attaches to every thread of a process and its descendants, until no new one is found. Threads
+/// made meanwhile inherit their maker's events if it had all of its own by then; the others are
+/// attached to, too, and the lane drops duplicate events.
 pub(super) fn attach_all(
     source: &mut PerfSource,
     pid: Tid,
@@ -90,7 +88,7 @@ fn attach(source: &mut PerfSource, thread: Tid, extent: &Extent) -> io::Result<(
     Ok(())
 }
 
-/// Children of threads that had all of their events when they made them.
+/// Marks children of threads that had all their events when they made them.
 fn note_inherited(source: &mut PerfSource, attached: &mut Attached) {
     let mut lives = Vec::new();
     source.read_rings(&mut |event| match event.what {
@@ -106,7 +104,7 @@ fn note_inherited(source: &mut PerfSource, attached: &mut Attached) {
                 attached.since.insert(child, time_ns);
             }
             Some(_) => {}
-            // Its number may come again for a thread that has no events yet.
+            // Its id may be reused by a thread that has no events yet.
             None => {
                 attached.since.remove(&thread);
             }

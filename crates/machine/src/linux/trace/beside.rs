@@ -1,9 +1,8 @@
-//! What a stream of switches does not show: who is there when it begins, which
-//! CPUs threads may use, and how long the kernel says that they were queued.
+//! What a stream of switches does not show: the threads at its beginning, the CPUs they may use,
+//! and how long the kernel says that they were queued.
 //!
-//! Threads are looked at every 100 ms, at most 256 of them at a time, and less
-//! often where that took long. Which threads the trace is about is learned from
-//! the stream itself.
+//! Up to 256 threads are polled every 100 ms, less often if that takes long. The stream itself
+//! tells which threads the trace is about.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -15,35 +14,35 @@ use super::figures::{Figures, Look, introduce};
 use super::threads::{self, Found};
 use pinwise_sched::{Event, EventKind, Left, Tid};
 
-/// When to look again after the beginning: `chrt` and `taskset` change how a program runs
-/// right before they start it.
+/// The first poll after the beginning: `chrt` and `taskset` change how a program runs right before
+/// they start it.
 const SOON: Duration = Duration::from_millis(10);
 /// Shortest interval between polls.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A poll may take at most this part of the time until the next one.
+/// Polls may take at most one part in this many of the time …
 const SHARE: u32 = 50;
-/// … and where processes end all the time, this part.
+/// … and if processes end all the time, one in this many.
 const MAX_SHARE: u32 = 10;
-/// Threads that are looked at in one go.
+/// Threads per poll.
 const MAX_AT_ONCE: usize = 256;
-/// Threads that are remembered at most.
+/// Limits the threads that are remembered.
 const MAX_THREADS: usize = 65_536;
 /// Threads whose files stay open.
 const MAX_OPEN: usize = 64;
 
 /// The threads of a trace.
 pub(super) struct Beside {
-    /// All threads that exist are meant.
+    /// The trace is about all threads.
     is_everything: bool,
     threads: BTreeMap<Tid, Figures>,
-    /// `None` where the kernel does not report them.
+    /// `None` if the kernel does not report them.
     exits: Option<Exits>,
-    /// Not looked at yet.
+    /// Not polled yet.
     fresh: BTreeSet<Tid>,
-    /// Where the last look stopped.
+    /// Where the last poll stopped.
     cursor: Tid,
     next: Duration,
-    /// Whoever ends, not before this.
+    /// No poll before this, even if processes end.
     earliest: Duration,
     buffer: Vec<u8>,
 }
@@ -62,7 +61,7 @@ impl Beside {
         }
     }
 
-    /// Emits the threads that exist; all of them if the stream has all.
+    /// Emits the existing threads; all of them if the stream has all.
     pub(super) fn introduce_all(&mut self, has_all_cpus: bool, emit: &mut dyn FnMut(EventKind)) {
         if has_all_cpus || self.is_everything {
             for found in threads::all() {
@@ -74,7 +73,7 @@ impl Beside {
         }
     }
 
-    /// Emits a process and what it started, and follows it.
+    /// Emits a process and its descendants, and follows it.
     pub(super) fn follow_process(&mut self, pid: Tid, emit: &mut dyn FnMut(EventKind)) {
         let mut found = threads::below(pid);
         if found.is_empty() {
@@ -89,8 +88,8 @@ impl Beside {
         }
     }
 
-    /// Learns from the stream who began and who ended, and adds before the end of
-    /// a thread what the kernel reported of it then.
+    /// Learns from the stream which threads began and ended, and inserts the kernel's report of a
+    /// thread before its end.
     pub(super) fn learn(&mut self, events: &mut Vec<Event>) {
         if let Some(exits) = &mut self.exits {
             exits.drain();
@@ -113,7 +112,7 @@ impl Beside {
                     last_looks.extend(self.last_look(thread).map(|look| (index, look)));
                     self.threads.remove(&thread);
                 }
-                // Where the source has it, it comes first.
+                // If the source has it, it comes first.
                 EventKind::Out {
                     thread,
                     left: Left::Ended,
@@ -129,14 +128,14 @@ impl Beside {
         insert(events, last_looks);
     }
 
-    /// What the kernel reported of a thread as it ended, emitted once.
+    /// The kernel's report of an ended thread, emitted once.
     fn last_look(&mut self, thread: Tid) -> Option<EventKind> {
         let figures = self.threads.get(&thread)?;
         let last = self.exits.as_mut()?.take(thread)?;
         Some(figures.ended(last))
     }
 
-    /// Looks at all threads, at the beginning of the trace or at its end.
+    /// Polls all threads, at the beginning of the trace or at its end.
     pub(super) fn look_at_all(&mut self, is_last: bool, emit: &mut dyn FnMut(EventKind)) {
         let all: Vec<Tid> = self.threads.keys().copied().collect();
         self.look_at(&all, is_last, emit);
@@ -144,13 +143,12 @@ impl Beside {
         self.next = sys::monotonic() + SOON;
     }
 
-    /// When it wants to look.
+    /// When the next poll is due.
     pub(super) const fn next(&self) -> Duration {
         self.next
     }
 
-    /// Looks at the threads whose turn it is. `all`: even if it is nobody's
-    /// turn yet, unless a look was taken a moment ago.
+    /// Polls the threads whose turn it is. `all`: all threads now, unless a poll was a moment ago.
     pub(super) fn look(&mut self, now: Duration, all: bool, emit: &mut dyn FnMut(EventKind)) {
         let due = if all { self.earliest } else { self.next };
         if now < due {
@@ -163,12 +161,12 @@ impl Beside {
         self.earliest = now + took * MAX_SHARE;
     }
 
-    /// The end of who is gone is in the stream, perhaps later.
+    /// The end of a missing thread is in the stream, perhaps later.
     fn look_at(&mut self, threads: &[Tid], is_last: bool, emit: &mut dyn FnMut(EventKind)) {
         let stay_open = self.threads.len() <= MAX_OPEN;
         for thread in threads {
             if let Some(figures) = self.threads.get_mut(thread) {
-                // Switches count where events of them are missing.
+                // The number of switches matters if their events are missing.
                 let look = match is_last || figures.is_new() {
                     true => Look::Counts,
                     false => Look::Times,
@@ -211,7 +209,7 @@ impl Beside {
     }
 }
 
-/// Puts events before those at these places, as of the same moment.
+/// Inserts events before those at these places, with the same times.
 fn insert(events: &mut Vec<Event>, looks: Vec<(usize, EventKind)>) {
     if looks.is_empty() {
         return;

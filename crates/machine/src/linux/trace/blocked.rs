@@ -1,22 +1,21 @@
-//! What a blocked thread waits for, as `/proc/PID/task/TID/syscall` has it: the number of
-//! the system call that it is in, and its arguments. The kernel shows that to who may
-//! trace the thread.
+//! What a blocked thread waits for, from `/proc/PID/task/TID/syscall`: its present system call and
+//! arguments. The kernel shows it to processes that may trace the thread.
 
 use std::path::Path;
 
 use super::threads::Found;
 use pinwise_sched::BlockedIn;
 
-/// A program of 32 bits has other numbers, and its stack below this.
+/// A 32-bit program has other call numbers, and its stack below this.
 const END_OF_32_BITS: u64 = 1 << 32;
 
-/// Is a thread in this state, as `/proc/PID/stat` has it, blocked?
+/// Is a thread in this state of `/proc/PID/stat` blocked?
 pub(super) const fn is_blocked(state: char) -> bool {
     matches!(state, 'S' | 'D')
 }
 
-/// What a thread in that state waits for, by what its file `syscall` says; `None`: it is
-/// no longer blocked.
+/// What a thread in that state waits for, from its file `syscall`; `None` if it is no longer
+/// blocked.
 pub(super) fn read_call(found: Found, state: char, text: Option<&str>) -> Option<BlockedIn> {
     let Some(text) = text else {
         return Some(BlockedIn::Unknown);
@@ -41,14 +40,14 @@ pub(super) fn read_call(found: Found, state: char, text: Option<&str>) -> Option
     }
     let what = classify(number, || first.and_then(|fd| open_file(found, fd)));
     Some(match (what, state) {
-        // Whoever waits for a child to start its program cannot be interrupted either.
+        // A parent that waits for its child to execute cannot be interrupted either.
         (BlockedIn::Child, _) => BlockedIn::Child,
         (_, 'D') => BlockedIn::Disk,
         _ => what,
     })
 }
 
-/// What the call of this number waits for; `file`: what its first argument is open on.
+/// What a system call waits for; `file`: the target of its first argument.
 fn classify(number: i64, file: impl FnOnce() -> Option<String>) -> BlockedIn {
     #[cfg(target_arch = "x86_64")]
     match number {

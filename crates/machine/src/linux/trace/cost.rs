@@ -1,11 +1,10 @@
-//! What tiers cost those whom they trace, measured here and now.
+//! Measures on this machine what each tier costs the traced threads.
 //!
-//! Two threads hand a byte to and fro on one CPU, which does nothing but
-//! switch: the worst that can be traced. Rounds with and without a tier take
-//! turns in random order; what counts is the CPU time that the pair used, and
-//! of the differences within turns the median with the interval that order
-//! statistics give. It is no statement about a program that switches seldom,
-//! and what the collecting thread itself uses is left out.
+//! Two threads pass a byte back and forth on one CPU that does nothing but switch: the worst case
+//! to trace. Rounds with and without a tier take turns in random order; the result is the median,
+//! over turns, of the difference in the pair's CPU time, with an interval from order statistics. It
+//! says nothing about a program that switches seldom, and leaves out the collecting thread's own
+//! time.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,29 +25,28 @@ use pinwise_sched::{Event, Tid, Tier};
 use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::CpuSet;
 
-/// Bytes to and fro in a round: some 10 to 20 ms, long beside the clock and
-/// short beside what changes the speed of a machine.
+/// Round trips in a round: some 10 to 20 ms, long compared with the clock's resolution and short
+/// compared with changes of the machine's speed.
 const ROUND_TRIPS: u32 = 2000;
-/// Each byte brings one switch on its way there and one on its way back.
+/// Each round trip has two switches.
 const SWITCHES: f64 = 2.0 * ROUND_TRIPS as f64;
-/// The fewest turns that have a 95 % interval of the median.
+/// The minimum of turns for a 95 % interval of the median.
 const FEWEST_TURNS: usize = 6;
 /// More would add nothing.
 const MAX_TURNS: usize = 200;
 /// Confidence of the interval.
 const CONFIDENCE: f64 = 0.95;
-/// How long a source is left alone, as in a trace.
+/// Interval at which a source is drained, as in a trace.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Measures for about `time` per tier; tiers that are not available are left out, and so
-/// are those that take longer than until `deadline`.
+/// Measures for about `time` per tier; leaves out tiers that are unavailable or not finished by
+/// `deadline`.
 ///
 /// On a busy machine a round may take a hundred times as long: the pair waits for the CPU
 /// at each of its switches.
 ///
 /// # Errors
-/// [`MachineError`] where the pair cannot be started or `is_interrupted` says
-/// so.
+/// [`MachineError`] if the pair cannot be started or `is_interrupted` says so.
 pub(super) fn measure(
     tiers: &[Tier],
     time: Duration,
@@ -86,7 +84,7 @@ pub(super) fn measure(
     Ok(turns.iter().filter_map(Turns::judge).collect())
 }
 
-/// How long rounds are waited for.
+/// Limits on waiting for rounds.
 struct Patience<'a> {
     deadline: Duration,
     is_interrupted: &'a dyn Fn() -> bool,
@@ -122,8 +120,8 @@ impl Turns {
         }
     }
 
-    /// One round with the tier and one without it. A tier that was there and
-    /// is refused now makes no turn, nor does a round that takes too long.
+    /// One round with the tier and one without it. There is no turn if a tier is refused meanwhile
+    /// or a round takes too long.
     fn take_one(
         &mut self,
         pair: &Pair,
@@ -168,14 +166,14 @@ impl Turns {
 /// Two threads on one CPU.
 struct Pair {
     orders: Option<Sender<()>>,
-    /// CPU time that both used in a round; `None` where it was ended early.
+    /// CPU time that both used in a round; `None` if it ended early.
     results: Receiver<io::Result<Option<Duration>>>,
-    /// Is the round to be ended?
+    /// Should the round end?
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the first thread says to the second.
+/// Orders of the first thread to the second.
 const PASS: u8 = 1;
 const REPORT: u8 = 2;
 
@@ -218,8 +216,7 @@ impl Pair {
         })
     }
 
-    /// One round while `source` records; CPU time per switch, ns. `None` where it took
-    /// too long.
+    /// One round while `source` records; CPU time per switch, ns. `None` if it took too long.
     fn round(
         &self,
         mut source: Option<&mut dyn Source>,
@@ -267,7 +264,7 @@ impl Drop for Pair {
     }
 }
 
-/// The first thread's round: says what both used, unless it is to end early.
+/// The first thread's round: returns what both used, unless told to end early.
 fn play(
     ping: &mut File,
     pong: &mut File,
@@ -294,7 +291,7 @@ fn play(
     Ok(Some(own + Duration::from_nanos(other)))
 }
 
-/// The second thread: hands every byte back until there are no more.
+/// The second thread: returns every byte until the input ends.
 fn answer(cpu: usize, mut ping: File, mut pong: File, used_ns: &AtomicU64) {
     if sys::set_affinity(&CpuSet::single(cpu)).is_err() {
         return;

@@ -1,9 +1,8 @@
-//! A trace from the order to its end: the richest source that is permitted is
-//! opened, the command is started (or a process waited for), events go to the
-//! listener in rounds.
+//! A trace from the order to its end: the richest permitted source is opened, the command is
+//! started (or a process waited for), events go to the listener in rounds.
 //!
-//! The same sleep serves the command's supervision and the source: no thread
-//! runs beside a traced command either.
+//! One sleep serves both the command's supervision and the source, so no pinwise thread runs beside
+//! a traced command.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, RawFd};
@@ -25,13 +24,13 @@ use crate::{
 use pinwise_sched::{Availability, Event, EventKind, InterruptSummary, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
 
-/// Rounds are at least this long: shorter ones would only cost.
+/// Shorter rounds would only cost.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
-/// On a busy machine measuring what tiers cost may take this many times as long as asked
-/// for, or this long, and is given up then.
+/// On a busy machine, measuring tier costs stops after this many times the requested time, or after
+/// this long if that is more.
 const MAX_FACTOR: u32 = 10;
 const MIN_LIMIT: Duration = Duration::from_secs(2);
-/// A process that runs already is looked after this often: has it ended?
+/// How often a running process is checked for its end.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 impl Tracer for LinuxMachine {
@@ -106,8 +105,8 @@ impl LinuxMachine {
         session: &mut Session<'_>,
     ) -> Result<Run, MachineError> {
         session.begin(sys::monotonic());
-        // Counters of the command would cost it more than most traces do, and
-        // its length says nothing of what they may cost untraced runs.
+        // Counters would cost the command more than most traces do, and its length does not predict
+        // their cost in untraced runs.
         let aside = self.counters.set_aside();
         let has_run = std::mem::replace(&mut self.has_run, true);
         let run = self.run_beside(request, order.limit, session);
@@ -116,8 +115,8 @@ impl LinuxMachine {
         run
     }
 
-    /// Sleeps and listens until the limit, the end of the process, the
-    /// listener's wish or the user's.
+    /// Sleeps and listens until the limit, the end of the process, or a request by the listener or
+    /// the user.
     fn trace_running(
         &mut self,
         limit: Option<Duration>,
@@ -154,26 +153,25 @@ impl LinuxMachine {
     }
 }
 
-/// Runs on every allowed CPU for a moment. A CPU that idles may have no switch
-/// for seconds, and until its first one nobody knows what it does: this makes
-/// each have one before the trace begins.
+/// Runs on every allowed CPU for a moment. An idle CPU may not switch for seconds, and its state is
+/// unknown until its first switch: this forces one before the trace begins.
 fn visit_all_cpus() {
     let Ok(before) = sys::affinity() else { return };
     for cpu in before.iter() {
-        // One that just went offline cannot be visited and runs nothing.
+        // A CPU that just went offline cannot be visited and runs nothing.
         let _ = sys::set_affinity(&CpuSet::single(cpu));
     }
     let _ = sys::set_affinity(&before);
 }
 
-/// A source and how it was come by.
+/// A source and how it was chosen.
 struct Chosen {
     tier: Tier,
     source: Box<dyn Source>,
     notes: Vec<String>,
 }
 
-/// Opens the tier asked for, or the richest that is available.
+/// Opens the requested tier, or the richest one available.
 fn choose(tier: Option<Tier>, target: Target) -> Result<Chosen, MachineError> {
     let mut notes = Vec::new();
     let wanted: Vec<Tier> = match tier {
@@ -230,14 +228,14 @@ pub(in crate::linux) fn check_target(target: Target) -> Result<(), MachineError>
 /// A trace in progress.
 struct Session<'a> {
     source: Box<dyn Source>,
-    /// `None` where the source itself looks at threads.
+    /// `None` if the source itself polls threads.
     beside: Option<Beside>,
     pages: Pages,
     quotas: Quotas,
-    /// What they took, at the end.
+    /// The throttling, at the end.
     throttled: Option<Throttling>,
     interrupts: Option<Interrupts>,
-    /// What they took, at the end.
+    /// The time of interrupts, at the end.
     interrupted: Option<InterruptSummary>,
     listener: &'a mut dyn Listener,
     has_all_cpus: bool,
@@ -245,7 +243,7 @@ struct Session<'a> {
     round: Duration,
     next_round: Duration,
     from_ns: u64,
-    /// The time of the last event that was handed on.
+    /// The time of the last emitted event.
     last_ns: u64,
     /// The command's process.
     root: Option<Tid>,
@@ -309,8 +307,8 @@ impl<'a> Session<'a> {
         self.emit(|beside, emit| beside.look(now, all, emit));
     }
 
-    /// Hands on what is seen beside the stream, as of the last moment of the
-    /// stream: later ones may still bring earlier events.
+    /// Emits what polling found, as of the last moment of the stream: later ones may still bring
+    /// earlier events.
     fn emit(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(EventKind))) {
         let Some(beside) = &mut self.beside else {
             return;
@@ -337,7 +335,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Hands on what the source has.
+    /// Emits the source's events.
     fn deliver(&mut self, is_last: bool) {
         let mut events = std::mem::take(&mut self.events);
         events.clear();
@@ -347,7 +345,7 @@ impl<'a> Session<'a> {
             self.source.drain(&mut events);
         }
         if let Some(root) = self.root {
-            // It was emitted when it was started.
+            // It was emitted at its start.
             events.retain(|e| !matches!(e.what, EventKind::Fork { child, .. } if child == root));
         }
         if events.first().is_some_and(|e| e.time_ns < self.from_ns) {
@@ -375,8 +373,7 @@ impl<'a> Session<'a> {
         self.emit(|beside, emit| beside.look_at_all(true, emit));
         self.throttled = self.quotas.finish();
         self.notes.extend(self.source.notes());
-        // The trace of a command ends with its last process, not when that
-        // was noticed.
+        // The trace of a command ends with its last process, not when that was noticed.
         let end_ns = wall.map_or(now_ns, |wall| self.from_ns + nanoseconds(wall));
         self.listener.round(now_ns);
         let end_ns = end_ns.max(self.last_ns);
@@ -419,8 +416,8 @@ impl Attendant for Session<'_> {
         if stir.has_ended {
             self.source.alert();
         }
-        // Before the stream: it may hold the end of whom this is the last
-        // moment to look at.
+        // Before the stream, which may hold the end of a thread that can now be polled for the last
+        // time.
         self.look(now, stir.has_ended);
         self.pages.look(now);
         self.quotas.look(now, stir.has_ended);
@@ -438,8 +435,8 @@ impl Attendant for Session<'_> {
     }
 }
 
-/// What was recorded before the trace began shows how things stood when it
-/// began: who was on each CPU, and who was there at all.
+/// Events from before the trace show its initial state: which thread was on each CPU, and which
+/// existed.
 fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
     let early = events.partition_point(|event| event.time_ns < from_ns);
     let mut on_cpu: BTreeMap<u32, (usize, Event)> = BTreeMap::new();
@@ -457,7 +454,7 @@ fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
             _ => kept.push((index, event)),
         }
     }
-    // A thread has left one CPU before it came on another.
+    // A thread has left one CPU before it arrives on another.
     kept.extend(on_cpu.into_values());
     kept.sort_by_key(|(index, _)| *index);
     events.splice(0..0, kept.into_iter().map(|(_, event)| event));

@@ -1,4 +1,4 @@
-//! What was recorded before a trace began.
+//! Events from before a trace began.
 
 use super::*;
 use pinwise_sched::Left;

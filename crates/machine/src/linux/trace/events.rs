@@ -12,40 +12,40 @@ use pinwise_sched::perf::sampled;
 /// What an event records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::linux) enum Recorded {
-    /// Nothing: it only holds a buffer for others.
+    /// Nothing: it only holds a buffer for other events.
     Nothing,
     /// Switches and the lives of threads.
     Switches,
-    /// A tracepoint of this number, and with it the lives of threads.
+    /// The tracepoint of this id, and the lives of threads.
     Tracepoint {
-        /// As tracefs reports it.
+        /// The id in tracefs.
         id: u64,
         /// Beginnings, ends and names of threads, too.
         with_lives: bool,
     },
 }
 
-/// What events of switches write into their records.
+/// Fields in records of switches.
 pub(in crate::linux) const SWITCH_FIELDS: u64 = sampled::TID | sampled::TIME;
-/// What tracepoints write into their records.
+/// Fields in records of tracepoints.
 pub(in crate::linux) const POINT_FIELDS: u64 = sampled::TIME | sampled::RAW;
 
-/// An event to be opened on one CPU.
+/// An event to open on one CPU.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::linux) struct Wish {
     pub(in crate::linux) recorded: Recorded,
-    /// Of which thread: −1 all, 0 this one.
+    /// The thread: −1 for all, 0 for this one.
     pub(in crate::linux) thread: Tid,
     pub(in crate::linux) cpu: usize,
-    /// Threads that it starts have the event, too.
+    /// Do new threads inherit the event?
     pub(in crate::linux) is_inherited: bool,
-    /// It begins when the thread starts a program.
+    /// Begins when the thread executes a program.
     pub(in crate::linux) on_exec: bool,
-    /// The kernel notifies when this many bytes have been written.
+    /// The kernel notifies after this many bytes.
     pub(in crate::linux) watermark_bytes: usize,
 }
 
-/// Opens an event, switched off.
+/// Opens an event, disabled.
 pub(in crate::linux) fn open(wish: &Wish) -> io::Result<OwnedFd> {
     let cpu = libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX);
     sys::perf_event(&attributes(wish), wish.thread, cpu)
@@ -57,7 +57,7 @@ fn attributes(wish: &Wish) -> perf::perf_event_attr {
     attributes.set_disabled(1);
     attributes.set_inherit(wish.is_inherited.into());
     attributes.set_enable_on_exec(wish.on_exec.into());
-    // All sources speak of the same clock, which is that of `sys::monotonic`.
+    // All sources use the clock of `sys::monotonic`.
     attributes.set_use_clockid(1);
     attributes.clockid = libc::CLOCK_MONOTONIC;
     attributes.set_watermark(1);
@@ -74,7 +74,7 @@ fn attributes(wish: &Wish) -> perf::perf_event_attr {
         Recorded::Switches | Recorded::Nothing => {
             attributes.type_ = perf::PERF_TYPE_SOFTWARE;
             attributes.config = perf::PERF_COUNT_SW_DUMMY.into();
-            // Switch records need no right to see into the kernel.
+            // Switch records need no permission to see the kernel.
             attributes.set_exclude_kernel(1);
             attributes.sample_type = SWITCH_FIELDS;
             let has_switches = wish.recorded == Recorded::Switches;
@@ -89,8 +89,8 @@ fn attributes(wish: &Wish) -> perf::perf_event_attr {
     attributes
 }
 
-/// An event of this thread that records nothing: it holds a buffer that other
-/// events of its CPU write into.
+/// An event of this thread that records nothing: it holds a buffer that other events of its CPU
+/// write into.
 pub(in crate::linux) fn dummy(cpu: usize, watermark_bytes: usize) -> io::Result<OwnedFd> {
     open(&Wish {
         recorded: Recorded::Nothing,

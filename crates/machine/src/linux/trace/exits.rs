@@ -1,9 +1,9 @@
-//! What the kernel reports of a thread as it ends (`linux/taskstats.h`): its last
-//! figures, which nobody could read from `/proc` in time.
+//! The kernel's report of an ended thread (`linux/taskstats.h`): its last figures, which nobody
+//! could read from `/proc` in time.
 //!
-//! It needs `CAP_NET_ADMIN` and the first namespaces of processes and networks;
-//! without them nothing is reported. The kernel reports every thread of the
-//! machine: what nobody asks for is forgotten after a while.
+//! It needs `CAP_NET_ADMIN` and the initial namespaces of processes and networks; otherwise nothing
+//! is reported. The kernel reports every thread of the machine: unclaimed reports are dropped after
+//! a while.
 
 #![expect(unsafe_code, reason = "sockets of this family have no safe form")]
 
@@ -19,13 +19,13 @@ use pinwise_sched::Tid;
 
 /// Answers are queued before `send` returns.
 const ANSWER: Duration = Duration::from_millis(200);
-/// Messages that may wait, bytes of kernel memory.
+/// Room for pending messages, bytes of kernel memory.
 const QUEUE: libc::c_int = 16 << 20;
 /// Longest message: two statistics of 500 bytes.
 const LONGEST: usize = 8 * 1024;
-/// Threads of others are remembered for one to two of these.
+/// Unclaimed reports are kept for one to two of these …
 const GENERATION: Duration = Duration::from_secs(2);
-/// … and at most this many in each.
+/// … and up to this many in each.
 const MAX_ENTRIES: usize = 1 << 16;
 
 /// Commands and attributes of generic netlink and of taskstats.
@@ -55,7 +55,7 @@ pub(super) struct LastFigures {
     pub(super) involuntary: Option<u64>,
 }
 
-/// Threads that ended lately.
+/// Recently ended threads.
 #[derive(Debug)]
 pub(super) struct Exits {
     socket: OwnedFd,
@@ -66,8 +66,7 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    /// Subscribes; `None` where the kernel does not permit it or knows no such
-    /// statistics.
+    /// Subscribes; `None` if the kernel does not permit it or lacks such statistics.
     pub(super) fn open() -> Option<Self> {
         let mut exits = Self {
             socket: open_socket().ok()?,
@@ -86,7 +85,7 @@ impl Exits {
         (exits.answer(error_of)? == 0).then_some(exits)
     }
 
-    /// Takes what has come since.
+    /// Reads new reports.
     pub(super) fn drain(&mut self) {
         let now = sys::monotonic();
         if now.saturating_sub(self.aged) >= GENERATION || self.young.len() >= MAX_ENTRIES {
@@ -100,8 +99,7 @@ impl Exits {
                     self.young.extend(last);
                 }
                 Ok(None) => return,
-                // Some were lost: what is known may be of threads whose numbers
-                // came again.
+                // Some were lost: known reports may be of reused thread ids.
                 Err(_) => {
                     self.young.clear();
                     self.old.clear();
@@ -110,7 +108,7 @@ impl Exits {
         }
     }
 
-    /// The last figures of a thread that ended.
+    /// The last figures of an ended thread.
     pub(super) fn take(&mut self, thread: Tid) -> Option<LastFigures> {
         let old = self.old.remove(&thread);
         self.young.remove(&thread).or(old)
@@ -132,7 +130,7 @@ impl Exits {
         Ok(())
     }
 
-    /// One message; `None`: there is none.
+    /// Receives one message; `None` if there is none.
     fn receive(&mut self) -> io::Result<Option<usize>> {
         // SAFETY: the buffer is as long as said.
         let taken = unsafe {
@@ -195,7 +193,7 @@ fn open_socket() -> io::Result<OwnedFd> {
     }
 }
 
-/// `nlmsghdr`, `genlmsghdr`, an attribute; an answer is asked for.
+/// `nlmsghdr`, `genlmsghdr`, an attribute; requests an answer.
 fn message(family: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
     let length = u32::try_from(20 + attribute.len()).unwrap_or(0);
     let flags = u16::try_from(libc::NLM_F_REQUEST | libc::NLM_F_ACK).unwrap_or(0);
@@ -219,7 +217,7 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The attributes in these bytes, as far as they make sense.
+/// The attributes in these bytes, as far as they are valid.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(*bytes.first_chunk()?));
@@ -240,8 +238,8 @@ fn family_of(message: &[u8]) -> Option<u16> {
     Some(u16::from_ne_bytes(*id.first_chunk()?))
 }
 
-/// The error of an acknowledgement; 0: none. That of the question for the
-/// family comes before that of the registration.
+/// The error of an acknowledgement; 0: none. The answer about the family comes before that about
+/// the registration.
 fn error_of(message: &[u8]) -> Option<i32> {
     let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?);
     if i32::from(kind) != libc::NLMSG_ERROR {

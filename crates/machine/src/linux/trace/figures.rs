@@ -1,7 +1,7 @@
-//! The files of a thread in `/proc`, kept open and read again and again.
+//! The files of a thread in `/proc`, kept open and reread.
 //!
-//! A file that was opened belongs to its thread: when that has ended it cannot
-//! be read any more, even if the number was given to another one.
+//! An open file belongs to its thread: once that has ended it cannot be read, even if the id is
+//! reused.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,7 +18,7 @@ use pinwise_topology::CpuSet;
 /// Longest file of these, bytes; `sched` has about 1,500.
 const LONGEST: usize = 16 * 1024;
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Debug)]
 pub(super) struct Figures {
     pub(super) found: Found,
@@ -26,27 +26,27 @@ pub(super) struct Figures {
     schedstat: Option<File>,
     counts: Option<File>,
     syscall: Option<File>,
-    /// What it waits for is asked for, too.
+    /// Also read what it waits for?
     asks_why: bool,
     last_counts: Counts,
     mask: Option<CpuSet>,
-    /// The name it was last seen with: a new program has another.
+    /// Its last name: a new program has another.
     name: Box<str>,
-    /// The CPU it was last seen on.
+    /// Its last CPU.
     cpu: u32,
 }
 
-/// What is looked at.
+/// How much to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     /// The mask, state and times.
     Times,
-    /// All of it and the counts, which take longest.
+    /// All of that and the counts, which take longest.
     Counts,
 }
 
 impl Figures {
-    /// Opens nothing yet. `asks_why`: what it waits for while blocked is of interest.
+    /// Opens nothing yet. `asks_why`: read what it waits for while blocked.
     pub(super) fn new(found: Found, asks_why: bool) -> Self {
         Self {
             found,
@@ -66,7 +66,7 @@ impl Figures {
         }
     }
 
-    /// Looks at the thread; false where it is gone. `is_last`: the trace ends.
+    /// Polls the thread; false if it is gone. `is_last`: the trace ends.
     pub(super) fn look(
         &mut self,
         look: Look,
@@ -94,12 +94,12 @@ impl Figures {
         true
     }
 
-    /// Has it never been looked at?
+    /// Has it never been polled?
     pub(super) const fn is_new(&self) -> bool {
         self.mask.is_none()
     }
 
-    /// Gives the descriptors back; they are opened again when needed.
+    /// Closes the descriptors; they are reopened when needed.
     pub(super) fn close(&mut self) {
         self.stat = None;
         self.schedstat = None;
@@ -155,12 +155,12 @@ impl Figures {
             voluntary: self.last_counts.voluntary,
             involuntary: self.last_counts.involuntary,
             life_ns: None,
-            // Who waits to be taken off the list runs no more.
+            // A thread waiting to be reaped runs no more.
             is_last,
         })
     }
 
-    /// What the kernel reported of the thread as it ended.
+    /// The kernel's report of the ended thread.
     pub(super) fn ended(&self, last: LastFigures) -> EventKind {
         EventKind::Sample(Box::new(Sample {
             thread: self.found.tid,
@@ -188,8 +188,7 @@ const fn class_of(policy: libc::c_int) -> SchedulingClass {
     }
 }
 
-/// Reads a file of a thread from its start, opening the first of these that is
-/// there where none is open.
+/// Reads a file of a thread from its start; if none is open, opens the first of these that exists.
 fn read<'a>(
     file: &mut Option<File>,
     found: Found,
@@ -209,7 +208,7 @@ fn open(found: Found, name: &str) -> Option<File> {
     File::open(format!("/proc/{}/task/{}/{name}", found.process, found.tid)).ok()
 }
 
-/// What is emitted for a thread that appears for the first time.
+/// Emits a thread that appears for the first time.
 pub(super) fn introduce(found: Found, is_followed: bool, emit: &mut dyn FnMut(EventKind)) {
     let thread: Tid = found.tid;
     emit(EventKind::Known {

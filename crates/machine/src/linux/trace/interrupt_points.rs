@@ -1,5 +1,5 @@
-//! Tracepoints of interrupts, and of switches where they are wanted, through perf's
-//! buffers: nothing of the system's own tracing is set.
+//! Tracepoints of interrupts, and of switches if requested, through perf's buffers: the system's
+//! own tracing is not touched.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
@@ -17,22 +17,21 @@ use pinwise_topology::CpuSet;
 /// Buffer of a CPU, bytes: some 20,000 records.
 const WANTED_BYTES: usize = 2 << 20;
 const FEWEST_BYTES: usize = 64 << 10;
-/// All buffers together.
+/// Limits all buffers together.
 const MAX_BYTES: usize = 512 << 20;
-/// Who has the CPU.
+/// Reports which thread has the CPU.
 const SWITCH: (&str, &str) = ("sched", "sched_switch");
-/// Those that a cause rests on; the first one holds the buffer.
+/// Those that causes require; the first one holds the buffer.
 const NEEDED: [(&str, &str); 4] = [
     ("irq", "irq_handler_entry"),
     ("irq", "irq_handler_exit"),
     ("irq", "softirq_entry"),
     ("irq", "softirq_exit"),
 ];
-/// Folders of which all are wanted that there are: they depend on the
-/// architecture.
+/// Folders of which all existing ones are used: they depend on the architecture.
 const FOLDERS: [&str; 3] = ["irq_vectors", "ipi", "nmi"];
 
-/// What is read of the kernel.
+/// What to read from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::linux) enum Wanted {
     /// Interrupts, softirqs and switches.
@@ -42,7 +41,7 @@ pub(in crate::linux) enum Wanted {
 }
 
 impl Wanted {
-    /// What of pinwise asks for it.
+    /// The pinwise command that needs it.
     const fn command(self) -> &'static str {
         match self {
             Self::Everything => "bench jitter",
@@ -58,7 +57,7 @@ impl Wanted {
     }
 }
 
-/// The buffers of the CPUs that are watched.
+/// The buffers of the watched CPUs.
 #[derive(Debug)]
 pub(in crate::linux) struct InterruptPoints {
     points: Points,
@@ -70,7 +69,7 @@ pub(in crate::linux) struct InterruptPoints {
 }
 
 impl InterruptPoints {
-    /// Opens the tracepoints, switched off.
+    /// Opens the tracepoints, disabled.
     pub(in crate::linux) fn open(cpus: &CpuSet, wanted: Wanted) -> Result<Self, Refusal> {
         permission::first_of_pids()?;
         let (points, ids) = read_points(wanted)?;
@@ -140,13 +139,13 @@ impl InterruptPoints {
         }
     }
 
-    /// Readable where a buffer is half full.
+    /// Readable when a buffer is half full.
     pub(in crate::linux) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.rings.iter().map(Ring::descriptor)
     }
 
-    /// Takes what the kernel has written; `take` gets the CPU's place in the order
-    /// of those that are watched, and the thread that had it.
+    /// Takes what the kernel has written; `take` gets the CPU's index among the watched ones, and
+    /// the thread that had it.
     pub(in crate::linux) fn drain(&mut self, mut take: impl FnMut(usize, Tid, Step)) {
         for (index, ring) in self.rings.iter_mut().enumerate() {
             let is_full = ring.read(&mut self.bytes);
@@ -166,7 +165,7 @@ impl InterruptPoints {
                 }
                 last_ns = time_ns;
             }
-            // No record comes any more that would say so.
+            // No further record will report the loss.
             if is_full && !self.is_on {
                 let (time_ns, what) = (last_ns, StepKind::Lost);
                 take(index, IDLE, Step { time_ns, what });
@@ -175,7 +174,7 @@ impl InterruptPoints {
     }
 }
 
-/// How the tracepoints are read, and their numbers.
+/// The formats of the tracepoints, and their ids.
 fn read_points(wanted: Wanted) -> Result<(Points, Vec<u64>), Refusal> {
     let folder = Folder::find()?;
     let mut points = Points::default();

@@ -1,7 +1,7 @@
-//! Interrupts beside a trace: the tracepoints of all CPUs, added up as they are read.
+//! Interrupts during a trace: the tracepoints of all CPUs, summed as they are read.
 //!
-//! Who had the CPU stands in every record. Whether that is a thread of the trace is
-//! learned from its events, which may come a round later.
+//! Every record names the thread that had the CPU. Whether that belongs to the trace is learned
+//! from its events, which may come a round later.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use crate::MachineError;
 use pinwise_sched::jitter::{Cause, Step, StepKind};
 use pinwise_sched::{Event, EventKind, IDLE, InterruptAccount, InterruptSummary, Tid};
 
-/// Interrupts on their way to sums.
+/// Adds up interrupts.
 #[derive(Debug)]
 pub(super) struct Interrupts {
     points: InterruptPoints,
@@ -24,17 +24,17 @@ pub(super) struct Interrupts {
     own: Own,
     /// Reports from before the trace do not count.
     from_ns: u64,
-    /// What the kernel had counted then.
+    /// The kernel's counts at the start.
     before: Counts,
 }
 
-/// Threads that the trace is about.
+/// The traced threads.
 #[derive(Debug, Default)]
 struct Own {
-    /// None was named: all are.
+    /// If false, all threads are.
     is_named: bool,
     live: BTreeSet<Tid>,
-    /// Those that ended in this round and in the one before.
+    /// Threads that ended in this round and in the one before.
     ended: [BTreeSet<Tid>; 2],
 }
 
@@ -98,18 +98,17 @@ impl Interrupts {
         self.before = Counts::read();
     }
 
-    /// Readable where a buffer is half full.
+    /// Readable when a buffer is half full.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.points.descriptors()
     }
 
-    /// Learns who belongs to the trace.
+    /// Learns which threads belong to the trace.
     pub(super) fn learn(&mut self, events: &[Event]) {
         self.own.learn(events);
     }
 
-    /// Takes what the kernel has reported, after the events of the same time were
-    /// learned from.
+    /// Takes the kernel's reports, after the events of the same time.
     pub(super) fn drain(&mut self) {
         let Self {
             points,
@@ -141,8 +140,8 @@ impl Interrupts {
     }
 }
 
-/// Counts what was reported within this time, and all losses: the kernel reports
-/// one with the record that comes next.
+/// Counts what was reported within this time, and all losses: the kernel reports a loss with the
+/// next record.
 fn counting(
     cpus: &[usize],
     account: &mut InterruptAccount,
@@ -203,7 +202,7 @@ mod tests {
         assert_eq!(account.finish(&|_| true).gaps, 2);
     }
 
-    /// Reports of a round are put down to threads at the end of the next.
+    /// Reports of a round are attributed to threads at the end of the next.
     #[test]
     fn an_ended_thread_is_known_for_one_more_round() {
         let mut own = own(&[

@@ -1,16 +1,16 @@
-//! From the records of one CPU to events.
+//! Turns the records of one CPU into events.
 //!
-//! Each kind of source writes a switch in its own way: as two halves of the
-//! program's own threads, as two halves of any thread, as one tracepoint. A
-//! lane knows who is on its CPU, so that no switch is emitted twice. It refuses
-//! to repair what is missing: a half without its other half is emitted as it is.
+//! Each kind of source writes a switch in its own way: as two halves of the program's own threads,
+//! as two halves of any thread, or as one tracepoint. A lane tracks the thread on its CPU, so that
+//! no switch is emitted twice. It does not repair what is missing: a half without its other half is
+//! emitted as it is.
 
 use pinwise_sched::perf::{Native, Record};
 use pinwise_sched::{
     Event, EventKind, Field, FormatError, IDLE, Left, States, Tid, TracepointFormat,
 };
 
-/// How switches are written.
+/// How switches are recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Writing {
     /// `PERF_RECORD_SWITCH`.
@@ -72,7 +72,7 @@ impl Points {
         })
     }
 
-    /// What a tracepoint reports; `None` where it is none of these or too short.
+    /// The event of a tracepoint; `None` if it is another one or too short.
     fn read(&self, raw: &[u8]) -> Option<EventKind> {
         let tid = |field: Field| field.small(raw, Native);
         let id = u64::try_from(self.kind.number(raw, Native)?).ok()?;
@@ -97,9 +97,9 @@ impl Points {
 pub(super) struct Lane {
     cpu: u32,
     writing: Writing,
-    /// Who is on the CPU, as far as is known.
+    /// The thread on the CPU, if known.
     current: Option<Tid>,
-    /// The second half of this switch is still to come.
+    /// The second half of this switch is still missing.
     awaited: Option<Tid>,
 }
 
@@ -166,15 +166,14 @@ impl Lane {
         }
     }
 
-    /// Records are missing: who is on the CPU is not known any more.
+    /// Records are missing: the thread on the CPU is no longer known.
     const fn forget(&mut self) {
         self.current = None;
         self.awaited = None;
     }
 
-    /// Half a switch of a thread of ours. A thread whose events were opened
-    /// twice, because it was made while its maker was attached to, reports each
-    /// half twice.
+    /// Half a switch of a traced thread. A thread whose events were opened twice, because it was
+    /// made while its maker was being attached to, reports each half twice.
     fn half(
         &mut self,
         thread: Tid,
@@ -200,7 +199,7 @@ impl Lane {
         }
     }
 
-    /// Half a switch of any thread: the first half has all of it.
+    /// Half a switch of any thread: the first half is complete.
     fn wide(
         &mut self,
         thread: Tid,
@@ -209,11 +208,10 @@ impl Lane {
         is_preempted: bool,
     ) -> Option<EventKind> {
         if is_out {
-            // Who has been taken off the list of processes has no number any
-            // more when it leaves for the last time.
+            // A thread that was already reaped has no id when it leaves for the last time.
             let is_gone = thread < IDLE;
             let prev = if is_gone { self.current? } else { thread };
-            // Who has ended may wait on its way out, and come again.
+            // A thread that has ended may block during its exit, and run again.
             let left = if is_gone {
                 Left::Ended
             } else if is_preempted {
@@ -239,7 +237,7 @@ impl Lane {
         })
     }
 
-    /// A thread of ours reports nothing after it has ended.
+    /// A traced thread reports nothing after it has ended.
     fn exit(&mut self, thread: Tid, emit: &mut dyn FnMut(EventKind)) {
         match self.writing {
             Writing::Own => {
@@ -254,8 +252,7 @@ impl Lane {
         emit(EventKind::Exit { thread });
     }
 
-    /// A thread of ours may be heard of first when it starts a program: it is
-    /// on the CPU then.
+    /// A traced thread may first appear when it executes a program: it is on the CPU then.
     fn exec(&mut self, thread: Tid, is_exec: bool, emit: &mut dyn FnMut(EventKind)) {
         if is_exec && self.writing == Writing::Own && self.current != Some(thread) {
             emit(EventKind::In { thread });

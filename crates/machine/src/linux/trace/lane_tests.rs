@@ -1,4 +1,4 @@
-//! Records of a CPU, one after the other, and the events that they are.
+//! Records of a CPU, one after the other, and their events.
 
 use super::*;
 use pinwise_sched::perf::Task;
@@ -146,9 +146,8 @@ fn a_second_half_alone_is_reported() {
     check(Writing::Wide, &records, &expected);
 }
 
-/// Who has ended has no number when it leaves for the last time. One that still
-/// has it may come again: since Linux 6.16 the end is reported before memory is
-/// given back.
+/// A thread that has ended has no id when it leaves for the last time. One that still has an id may
+/// run again: since Linux 6.16 the end is reported before memory is freed.
 #[test]
 fn who_ended_is_known_by_the_cpu() {
     let records = [
@@ -174,7 +173,7 @@ fn who_ended_is_known_by_the_cpu() {
     check(Writing::Wide, &records, &expected);
 }
 
-/// Formats with little in them, and what such tracepoints write.
+/// Small formats, and what such tracepoints write.
 fn points() -> Points {
     let states = "print fmt: { 0x1, \"S\" }, { 0x10, \"X\" }, { 0x20, \"Z\" }";
     let switch = format!(

@@ -1,9 +1,8 @@
-//! Collecting what the scheduler does on this host.
+//! Collects what the scheduler does on this host.
 //!
-//! Five tiers stand behind one trait, [`Source`]: it is opened before the
-//! command starts, drained now and then, and closed after the last thread has
-//! ended. [`Tracer::trace`](crate::Tracer::trace) drives it beside
-//! the supervision of the command; nothing here decides what events mean.
+//! Five tiers implement one trait, [`Source`]: it is opened before the command starts, drained now
+//! and then, and closed after the last thread has ended. [`Tracer::trace`](crate::Tracer::trace)
+//! drives it together with the supervision of the command; nothing here decides what events mean.
 
 mod attach;
 mod beside;
@@ -41,7 +40,7 @@ use polling::Polling;
 pub(super) enum Target {
     /// A command that this process will start after the source is open.
     Child,
-    /// A process that runs already.
+    /// A running process.
     Process(Tid),
     /// All.
     Everything,
@@ -49,32 +48,29 @@ pub(super) enum Target {
 
 /// Events of one tier as they come.
 pub(super) trait Source {
-    /// Descriptors that become readable when a buffer fills up and should be
-    /// drained before the round is over; may be none.
+    /// Descriptors that become readable when a buffer should be drained before the round is over;
+    /// may be empty.
     fn descriptors(&self) -> Vec<RawFd>;
 
-    /// Takes what has been recorded and appends it, in the order of time over
-    /// all CPUs, to `events`. Events that might yet be overtaken by earlier
-    /// ones are held back.
+    /// Appends new events to `events`, in time order over all CPUs. Events that earlier ones may
+    /// still precede are held back.
     fn drain(&mut self, events: &mut Vec<Event>);
 
-    /// Stops recording and appends all that is left.
+    /// Stops recording and appends the rest.
     fn finish(&mut self, events: &mut Vec<Event>);
 
-    /// The command was started; said once, of [`Target::Child`] only.
+    /// The command was started; called once, for [`Target::Child`] only.
     fn started(&mut self, _pid: Tid) {}
 
-    /// A process has ended and is about to be taken off the list: the last
-    /// moment to look at it.
+    /// A process has ended and is about to be reaped: the last moment to read its figures.
     fn alert(&mut self) {}
 
-    /// When it wants to be drained, whatever is recorded; on the clock of
-    /// `sys::monotonic`.
+    /// When to drain it, whatever is recorded; on the clock of `sys::monotonic`.
     fn wake(&self) -> Option<Duration> {
         None
     }
 
-    /// What else should be known of it, as full sentences.
+    /// Further notes, as full sentences.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -88,7 +84,7 @@ pub(super) fn open(tier: Tier, target: Target) -> Opened {
     open_on(tier, target, &Extent::all())
 }
 
-/// Which tiers are available: each is tried.
+/// Tries which tiers are available.
 pub(super) fn availability() -> Vec<Availability> {
     let tried = Tier::ALL.into_iter().map(|tier| Availability {
         tier,
@@ -97,7 +93,7 @@ pub(super) fn availability() -> Vec<Availability> {
     tried.collect()
 }
 
-/// Opens as little of a tier as shows whether it is available.
+/// Opens just enough of a tier to see whether it is available.
 fn find_out(tier: Tier) -> Result<(), Refusal> {
     let target = match tier {
         Tier::Proc | Tier::Switch => Target::Child,
@@ -128,7 +124,7 @@ fn own_threads(target: Target, extent: &Extent) -> Result<PerfSource, Refusal> {
     Ok(source)
 }
 
-/// A moment as events have it.
+/// The time of an event.
 pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

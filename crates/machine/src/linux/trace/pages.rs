@@ -1,9 +1,7 @@
-//! Where the pages of traced processes are: `/proc/PID/numa_maps`, read now and
-//! then.
+//! The NUMA nodes of traced processes' pages: `/proc/PID/numa_maps`, sampled.
 //!
-//! To print it the kernel walks the page tables, which takes longer the more memory
-//! there is: after the first few, looks are so far apart that they take a hundredth
-//! of the time.
+//! To print it the kernel walks the page tables, which takes longer with more memory: after the
+//! first few samples, pauses are so long that sampling takes a hundredth of the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -16,23 +14,23 @@ use crate::linux::numa_maps::{open, ranges};
 use crate::linux::sys;
 use pinwise_sched::Tid;
 
-/// The first look comes this long after the begin, …
+/// The first sample comes this long after the beginning, …
 const FIRST: Duration = Duration::from_millis(50);
 /// … and the pauses double up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Looks take at most one part of this many of the time, …
+/// Samples may take one part in this many of the time, …
 const SHARE: u32 = 100;
-/// … and this beside: short commands get some, too.
+/// … plus this much, so that short commands get some, too.
 const ALLOWANCE: Duration = Duration::from_millis(10);
-/// Looks that are kept; then every second is dropped.
+/// Limits the samples; beyond, every second one is dropped.
 const MAX_LOOKS: usize = 256;
 
-/// Looks at the pages of a process and of those that it started.
+/// Samples of the pages of a process and its descendants.
 pub(super) struct Pages {
-    /// `None`: nobody's are looked at.
+    /// `None`: nothing is sampled.
     root: Option<Tid>,
     begin: Duration,
-    /// Time that looks took.
+    /// Time that samples took.
     spent: Duration,
     next: Duration,
     pause: Duration,
@@ -58,7 +56,7 @@ impl Pages {
         self.next = now + self.pause;
     }
 
-    /// When it wants to look.
+    /// When the next sample is due.
     pub(super) const fn next(&self) -> Duration {
         self.next
     }
@@ -115,7 +113,7 @@ impl Pages {
 /// Bytes in transparent huge pages, by the totals of `smaps_rollup`.
 fn transparent(mut file: File) -> u64 {
     let mut text = String::new();
-    // Short, whatever the process is like.
+    // Always short.
     let _ = file.by_ref().take(64 << 10).read_to_string(&mut text);
     let kb = |line: &str| {
         let (name, value) = line.split_once(':')?;

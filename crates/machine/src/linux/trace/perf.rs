@@ -1,10 +1,9 @@
-//! The three tiers that read perf's buffers: switch records of a program's
-//! own threads, switch records of whole CPUs, and the scheduler's tracepoints.
+//! The three tiers that read perf's buffers: switch records of a program's own threads, of whole
+//! CPUs, and the scheduler's tracepoints.
 //!
-//! One buffer per CPU; what several events of a CPU record goes into the same
-//! one, so that it stays in order. What is younger than the beginning of a
-//! round of reading is held back until the next, as a CPU that was read first
-//! may have older events by then.
+//! One buffer per CPU: several events of a CPU share it, which keeps their records in order.
+//! Records younger than the start of a round are held back until the next, since a CPU that was
+//! read first may have older events by then.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
@@ -21,28 +20,27 @@ use pinwise_sched::perf::{Layout, Record, Records};
 use pinwise_sched::{Event, IDLE, Merger, Refusal};
 use pinwise_topology::CpuSet;
 
-/// Buffer of a CPU where memory is not limited, bytes: at 200,000 switches a
-/// second with wake-ups a quarter of it is written in 15 to 20 ms, and the rest
-/// leaves three times that for pinwise to get a CPU.
+/// Buffer of a CPU if memory is not limited, bytes: 200,000 switches a second with wake-ups fill a
+/// quarter of it in 15 to 20 ms, and the rest gives pinwise three times that to get a CPU.
 pub(super) const WANTED_BYTES: usize = 2 << 20;
-/// Smallest buffer that is of any use, bytes.
+/// Smallest useful buffer, bytes.
 const FEWEST_BYTES: usize = 32 << 10;
-/// All buffers together, bytes: on large machines each is smaller.
+/// Limits all buffers together, bytes: on large machines each is smaller.
 const MAX_BYTES: usize = 512 << 20;
-/// An event may be written a little later than its time says.
+/// An event may be written a little after its time.
 const SETTLING: Duration = Duration::from_micros(200);
 
-/// How much is opened.
+/// How much to open.
 #[derive(Debug, Clone)]
 pub(super) struct Extent {
-    /// On which CPUs.
+    /// The CPUs.
     pub(super) cpus: CpuSet,
     /// Buffer of each CPU, bytes.
     pub(super) bytes: usize,
 }
 
 impl Extent {
-    /// All CPUs that are online.
+    /// All online CPUs.
     pub(super) fn all() -> Self {
         let cpus = threads::online_cpus();
         let each = MAX_BYTES / cpus.len().max(1);
@@ -52,7 +50,7 @@ impl Extent {
         }
     }
 
-    /// As little as shows whether it is permitted.
+    /// The smallest buffer, to test for permission.
     pub(super) fn least() -> Self {
         let first = threads::online_cpus().first().unwrap_or(0);
         Self {
@@ -62,13 +60,13 @@ impl Extent {
     }
 }
 
-/// Buffers of CPUs and what they mean.
+/// Buffers of CPUs and their meaning.
 #[derive(Debug)]
 pub(super) struct PerfSource {
     rings: Vec<Ring>,
     lanes: Vec<Lane>,
     layout: Layout,
-    /// Events that write into the buffers of others.
+    /// Events that write into the buffers of other events.
     guests: Vec<OwnedFd>,
     merger: Merger,
     bytes: Vec<u8>,
@@ -77,8 +75,7 @@ pub(super) struct PerfSource {
 }
 
 impl PerfSource {
-    /// Switch records of a program's own threads; those of a process that runs
-    /// already are still to be attached to.
+    /// Switch records of a program's own threads; a running process must still be attached to.
     pub(super) fn own(target: Target, extent: &Extent) -> Result<Self, Refusal> {
         let refused = |error: &io::Error| permission::refusal(Attempt::Own(target), error);
         let is_child = target == Target::Child;
@@ -147,8 +144,8 @@ impl PerfSource {
         Ok(source)
     }
 
-    /// One event with a buffer on each CPU. Where the kernel grants less
-    /// memory, all buffers are smaller, so that each CPU has its share.
+    /// One event with a buffer on each CPU. If the kernel grants less memory, all buffers are
+    /// smaller, so that each CPU has its share.
     fn open(wish: &Wish, extent: &Extent, writing: &Writing) -> io::Result<Self> {
         let mut bytes = extent.bytes;
         let rings = loop {
@@ -181,7 +178,7 @@ impl PerfSource {
         Ok(source)
     }
 
-    /// Less memory than wanted is reported: records may be lost for it.
+    /// Reports buffers smaller than wanted, which may lose records.
     fn report_size(&mut self, wanted_bytes: usize) {
         let least = self.rings.iter().map(Ring::data_bytes).min();
         if let Some(least) = least.filter(|&bytes| bytes < wanted_bytes) {
@@ -230,7 +227,7 @@ impl PerfSource {
         Ok(())
     }
 
-    /// Lets an event write into the buffer of its CPU, and switches it on.
+    /// Lets an event write into the buffer of its CPU, and enables it.
     pub(super) fn admit(&mut self, ring: usize, event: OwnedFd) -> io::Result<()> {
         self.rings[ring].admit(&event)?;
         ring::switch(&event, true);
@@ -238,7 +235,7 @@ impl PerfSource {
         Ok(())
     }
 
-    /// Events that write into the buffers of others.
+    /// Events that write into the buffers of other events.
     pub(super) fn guests(&self) -> &[OwnedFd] {
         &self.guests
     }
@@ -247,7 +244,7 @@ impl PerfSource {
         self.notes.push(sentence);
     }
 
-    /// Moves what the kernel has written into the merger.
+    /// Moves new records into the merger.
     pub(super) fn read_rings(&mut self, watch: &mut dyn FnMut(&Event)) {
         self.read_all(watch, false);
     }
@@ -260,7 +257,7 @@ impl PerfSource {
                 lane.take(time_ns, thread, record, &mut self.fresh);
                 last_ns = time_ns;
             }
-            // No record comes any more that would say how many.
+            // No further record will report how many.
             if is_full && is_last {
                 let lost = Record::Lost { records: 1 };
                 lane.take(last_ns, IDLE, lost, &mut self.fresh);
@@ -273,8 +270,8 @@ impl PerfSource {
     }
 }
 
-/// Events with buffers; the inner error is that of the memory. The kernel
-/// wakes the reader when a quarter of a buffer is full.
+/// Events with buffers; the inner error concerns memory. The kernel wakes the reader when a quarter
+/// of a buffer is full.
 fn open_rings(
     wish: &Wish,
     cpus: &CpuSet,

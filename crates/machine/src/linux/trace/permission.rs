@@ -1,8 +1,8 @@
-//! What stands in the way of perf, and the command that would permit it.
+//! Why perf is refused, and the command that would permit it.
 //!
-//! The kernel is asked by trying; what it answers is explained with the
-//! settings that it goes by (`kernel.perf_event_paranoid`, capabilities,
-//! filters of containers). It refuses to name a command that would not help.
+//! Permission is tested by trying; a refusal is explained by the settings that the kernel checks
+//! (`kernel.perf_event_paranoid`, capabilities, container filters). It names no command that would
+//! not help.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ pub(in crate::linux) enum Attempt {
     Points,
 }
 
-/// What the kernel goes by.
+/// A setting that the kernel checks.
 #[derive(Debug, Clone)]
 struct Setting {
     /// `kernel.perf_event_paranoid`; `None`: a kernel without perf.
@@ -48,8 +48,8 @@ pub(in crate::linux) fn refusal(attempt: Attempt, error: &io::Error) -> Refusal 
     explain(attempt, error, &setting)
 }
 
-/// Threads are named by numbers that hold only in the system's first space of
-/// process ids: in another one threads outside of it look like idling.
+/// Thread ids hold only in the initial PID namespace: in another one threads outside of it look
+/// idle.
 pub(in crate::linux) fn first_of_pids() -> Result<(), Refusal> {
     // PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h).
     const FIRST: u64 = 0xEFFF_FFFC;
@@ -65,7 +65,7 @@ pub(in crate::linux) fn first_of_pids() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A process has too many threads to be attached to.
+/// A process has too many threads to attach to.
 pub(in crate::linux) fn too_many(pid: Tid, threads: usize, needed: usize, most: usize) -> Refusal {
     Refusal {
         reason: format!(
@@ -76,20 +76,20 @@ pub(in crate::linux) fn too_many(pid: Tid, threads: usize, needed: usize, most: 
     }
 }
 
-/// The system's words, without the number.
+/// The system's message, without the number.
 pub(in crate::linux) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_owned()
 }
 
-/// A command that only root may run, for who is not.
+/// Prefixes a command that only root may run, for other users.
 pub(super) fn as_root(command: &str) -> String {
     let prefix = if sys::is_root() { "" } else { "sudo " };
     format!("{prefix}{command}")
 }
 
-/// Starting a command of pinwise with all rights.
+/// A pinwise command run as root.
 pub(super) fn run_as_root(command: &str) -> String {
     format!("sudo {} {command}", own_program())
 }
@@ -158,7 +158,7 @@ fn explain_denial(attempt: Attempt, paranoid: i32, words: &str, setting: &Settin
     }
 }
 
-/// A process of somebody else.
+/// A process of another user.
 fn foreign(pid: Tid, error: &io::Error, setting: &Setting) -> Option<Refusal> {
     let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     let owner = Path::new(&format!("/proc/{pid}")).metadata().ok()?.uid();

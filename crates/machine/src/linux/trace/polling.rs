@@ -1,8 +1,8 @@
-//! Tier `proc`: threads are looked at in `/proc` now and then.
+//! Tier `proc`: polls threads in `/proc`.
 //!
-//! Looking costs CPU time, 6 to 30 µs a thread: it is done so often that it
-//! takes at most a fiftieth of one CPU, and at most every 10 ms. What happens
-//! between two looks is not seen, and nothing is invented for it.
+//! A poll costs 6 to 30 µs of CPU time per thread: polls are at least 10 ms apart and take at most
+//! a fiftieth of one CPU. What happens between two polls is not seen, and nothing is invented for
+//! it.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -20,33 +20,33 @@ use pinwise_sched::{Event, EventKind, IDLE, Tid};
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 /// Longest interval between polls.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A poll may take at most this part of the time until the next one.
+/// Polls may take at most one part in this many of the time …
 const SHARE: u32 = 50;
-/// … and where processes end all the time, this part.
+/// … and if processes end all the time, one in this many.
 const MAX_SHARE: u32 = 10;
-/// Threads that are followed at most.
+/// Limits the threads that are followed.
 const MAX_THREADS: usize = 4096;
-/// Counts are read every N looks, as they take longest.
+/// Counts are read every N polls, as they take longest.
 const COUNTS_EVERY: u32 = 10;
 /// Descriptors that stay open per thread.
 const DESCRIPTORS_PER_THREAD: usize = 4;
 
-/// Threads that are looked at.
+/// Polled threads.
 pub(super) struct Polling {
     target: Target,
     roots: Vec<Tid>,
     threads: BTreeMap<Tid, Figures>,
     meter: Meter,
     next: Duration,
-    /// However much happens, not before this.
+    /// No poll before this, whatever happens.
     earliest: Duration,
     next_usage: Duration,
     exits: Option<Exits>,
-    /// Threads that are new from now on have begun in the trace.
+    /// Threads that are new from now on began during the trace.
     has_looked: bool,
     looks: u32,
     buffer: Vec<u8>,
-    /// Threads for which files stay open.
+    /// Threads whose files stay open.
     most_open: usize,
     was_cut: bool,
 }
@@ -54,8 +54,7 @@ pub(super) struct Polling {
 impl Polling {
     pub(super) fn new(target: Target) -> Self {
         let descriptors = match target {
-            // What it may open, a command that is started may open, too: its
-            // limits are left alone.
+            // A command inherits this limit, so it is not changed.
             Target::Child => sys::descriptor_limit(),
             Target::Process(_) | Target::Everything => sys::raise_descriptor_limit(),
         };
@@ -88,7 +87,7 @@ impl Polling {
                     .iter()
                     .flat_map(|&pid| threads::below(pid))
                     .collect();
-                // What outlived its parent was given to pinwise.
+                // Processes that outlive their parent become pinwise's children.
                 if self.target == Target::Child {
                     found.extend(own_orphans(&self.roots));
                 }
@@ -98,7 +97,7 @@ impl Polling {
         }
     }
 
-    /// One look at all threads.
+    /// Polls all threads.
     fn look(&mut self, is_last: bool, events: &mut Vec<Event>) {
         let all_begin = self.target == Target::Child || self.has_looked;
         self.has_looked = true;
@@ -214,7 +213,7 @@ impl Source for Polling {
     }
 }
 
-/// Threads of pinwise's children but these and its own helpers, and of what they started.
+/// Threads of pinwise's other children, without its own helpers, and of their descendants.
 fn own_orphans(roots: &[Tid]) -> Vec<Found> {
     let spared = roots.iter().copied().collect();
     let children = tree::own_children(&spared).into_iter();

@@ -1,10 +1,9 @@
 //! Quotas on CPU time of all cgroups that processes of a trace are in.
 //!
-//! A shell, `systemd-run` and container starters put a child into a cgroup of its own,
-//! often one that they have just made, and what its quota takes would look like the
-//! scheduler's doing. So every process is looked at, new ones first, and a cgroup counts
-//! from the moment at which the trace began: what each had used up until then is read
-//! before. It decides nothing about who was held back.
+//! A shell, `systemd-run` and container runtimes put a child into its own cgroup, often a new one,
+//! and its throttling would look like the scheduler's doing. So every process is checked, new ones
+//! first, and a cgroup counts from the start of the trace: its earlier throttling is read in
+//! advance. Which threads were throttled is not decided here.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,42 +18,42 @@ use crate::Throttling;
 use pinwise_sched::{Event, EventKind, Tid};
 use pinwise_topology::mounts;
 
-/// Shortest interval between looks.
+/// Shortest interval between polls.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A look may take at most this part of the time until the next one.
+/// Polls may take at most one part in this many of the time …
 const SHARE: u32 = 50;
-/// … and where processes end all the time, this part.
+/// … and if processes end all the time, one in this many.
 const MAX_SHARE: u32 = 10;
-/// Processes that are looked at in one go.
+/// Processes per poll.
 const MAX_AT_ONCE: usize = 32;
-/// Threads that are remembered, and cgroups that are read before the trace.
+/// Limits the remembered threads, and the cgroups read before the trace.
 const MAX_THREADS: usize = 65_536;
 const MAX_CGROUPS: usize = 4096;
 
-/// What holds processes back.
+/// The quotas of processes.
 #[derive(Debug)]
 pub(super) struct Quotas {
-    /// `/proc/mounts` as the trace began.
+    /// `/proc/mounts` at the start of the trace.
     mounts: Vec<u8>,
-    /// What had been taken before the trace, by folder.
+    /// Throttling before the trace, by folder.
     before: BTreeMap<PathBuf, Throttling>,
     /// Folders that are not in `before` were made since.
     has_all_before: bool,
-    /// All cgroups are meant.
+    /// All cgroups count.
     is_everything: bool,
     threads: BTreeSet<Tid>,
-    /// The thread that was introduced last, and its process.
+    /// The last introduced thread, and its process.
     introduced: Option<(Tid, Tid)>,
-    /// Processes with the lines of `/proc/PID/cgroup` that were read last, empty before.
+    /// Processes with the latest lines of `/proc/PID/cgroup`, empty at first.
     processes: BTreeMap<Tid, Vec<u8>>,
     fresh: BTreeSet<Tid>,
-    /// Where the last look stopped.
+    /// Where the last poll stopped.
     cursor: Tid,
     watched: BTreeMap<PathBuf, Watched>,
-    /// A process is in a cgroup, and no file system shows any.
+    /// A process is in a cgroup that no mounted file system shows.
     is_blind: bool,
     next: Duration,
-    /// Whoever ends, not before this.
+    /// No poll before this, even if processes end.
     earliest: Duration,
 }
 
@@ -65,7 +64,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// A cgroup that is gone keeps what it had taken.
+    /// A removed cgroup keeps its last figures.
     fn update(&mut self) {
         if let Some(added) = self.throttle.since_last() {
             self.taken.periods += added.periods;
@@ -76,7 +75,7 @@ impl Watched {
 }
 
 impl Quotas {
-    /// The trace is about to begin.
+    /// Call just before the trace begins.
     pub(super) fn new(is_everything: bool) -> Self {
         let mut quotas = Self {
             mounts: read_file(Path::new("/proc/mounts")).unwrap_or_default(),
@@ -139,8 +138,7 @@ impl Quotas {
         }
     }
 
-    /// Looks at the processes whose turn it is, where it is time to. `has_ended`: one is
-    /// about to be taken off the list.
+    /// Polls the processes whose turn it is, if it is time. `has_ended`: one is about to be reaped.
     pub(super) fn look(&mut self, now: Duration, has_ended: bool) {
         let due = if has_ended { self.earliest } else { self.next };
         if now < due {
@@ -155,7 +153,7 @@ impl Quotas {
         self.earliest = now + took * MAX_SHARE;
     }
 
-    /// Looks at new processes, which may end before it is time for the others.
+    /// Polls new processes, which may end before the next turn.
     pub(super) fn look_at_new(&mut self) {
         for _ in 0..MAX_AT_ONCE {
             let Some(process) = self.fresh.pop_first() else {
@@ -215,7 +213,7 @@ impl Quotas {
         }
     }
 
-    /// What all of them took; `None` where that cannot be seen.
+    /// The throttling of all cgroups; `None` if it cannot be read.
     pub(super) fn finish(&mut self) -> Option<Throttling> {
         if self.is_everything {
             for folder in all_cgroups(&self.mounts).0 {
@@ -231,12 +229,12 @@ impl Quotas {
     }
 }
 
-/// What cgroups took in all. A group and one within it hold the same threads back; groups
-/// beside each other hold others.
+/// Total throttling of cgroups. Nested groups throttle the same threads; sibling groups different
+/// ones.
 fn sum_of_tree(taken: &BTreeMap<&Path, Throttling>) -> Throttling {
     let mut within: BTreeMap<&Path, Throttling> = BTreeMap::new();
     let mut sum = Throttling::default();
-    // What lies within a folder comes after it.
+    // Nested folders come after their parent.
     for (folder, own) in taken.iter().rev() {
         let both = own.merge_nested(within.remove(folder).unwrap_or_default());
         let mut around = folder.ancestors().skip(1);
@@ -247,7 +245,7 @@ fn sum_of_tree(taken: &BTreeMap<&Path, Throttling>) -> Throttling {
     sum
 }
 
-/// All cgroups for CPU time that can be seen, and whether these are all.
+/// All visible cgroups for CPU time, and whether these are all.
 fn all_cgroups(table: &[u8]) -> (Vec<PathBuf>, bool) {
     let table = String::from_utf8_lossy(table);
     let of_cpus = mounts(&table).filter(|mount| mount.is_unified() || mount.has("cpu"));

@@ -1,7 +1,7 @@
-//! Threads as `/proc` lists them, and what its files say of one.
+//! Threads listed in `/proc`, and the contents of their files.
 //!
-//! Lists are snapshots: a thread may be gone when its name is read, and then
-//! is left out. It keeps no state and is bounded in what it lists.
+//! Lists are snapshots: a thread that is gone when its name is read is left out. It keeps no state
+//! and limits its lists.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::super::{sys, tree};
 use pinwise_sched::Tid;
 use pinwise_topology::CpuSet;
 
-/// Threads that are listed at most.
+/// Limits the threads that are listed.
 pub(in crate::linux) const MAX_THREADS: usize = 16_384;
 
 /// A thread that exists.
@@ -32,7 +32,7 @@ pub(in crate::linux) fn online_cpus() -> CpuSet {
     pinwise_topology::online_cpus(listed, &own, described_cpus)
 }
 
-/// The CPUs whose place in the machine is described; of one that is offline it is not.
+/// The CPUs with a topology folder; offline ones have none.
 fn described_cpus() -> CpuSet {
     let folder = Path::new(CPU_FOLDER);
     let described = names(folder).into_iter().filter_map(|name| {
@@ -43,8 +43,7 @@ fn described_cpus() -> CpuSet {
     described.collect()
 }
 
-/// All threads of a process and of all that it started, in the order of their
-/// numbers.
+/// All threads of a process and its descendants, in the order of their ids.
 pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([pid]);
@@ -66,7 +65,7 @@ pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
     found
 }
 
-/// All threads of the machine that can be seen.
+/// All visible threads of the machine.
 pub(in crate::linux) fn all() -> Vec<Found> {
     let mut found = Vec::new();
     for process in numbers(&names(Path::new("/proc"))) {
@@ -81,20 +80,19 @@ pub(in crate::linux) fn all() -> Vec<Found> {
     found
 }
 
-/// Threads of one process; none where it is gone.
+/// Threads of one process; empty if it is gone.
 pub(in crate::linux) fn of_process(process: Tid) -> Vec<Tid> {
     numbers(&names(Path::new(&format!("/proc/{process}/task"))))
 }
 
-/// A thread's name, cut to what the kernel keeps.
+/// A thread's name, cut to the kernel's limit.
 pub(in crate::linux) fn name(thread: Tid) -> Option<Box<str>> {
     let bytes = read_file(Path::new(&format!("/proc/{thread}/comm")))?;
     let text = String::from_utf8_lossy(&bytes);
     Some(text.trim_end_matches('\n').into())
 }
 
-/// Is there a process of this number that has not ended? Otherwise says what
-/// is wrong.
+/// Checks that a process exists and has not ended; otherwise says what is wrong.
 pub(in crate::linux) fn check_process(pid: Tid) -> Result<(), String> {
     let none = || "no such process".to_owned();
     if pid <= 0 {
@@ -119,8 +117,8 @@ fn numbers(names: &[String]) -> Vec<Tid> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// Time on CPUs and in queues from `schedstat`, ns; `None` where the kernel
-/// does not keep it and writes zeros.
+/// Time on CPUs and in queues from `schedstat`, ns; `None` if the kernel does not keep it and
+/// writes zeros.
 pub(in crate::linux) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     let run_ns = fields.next()?.ok()?;

@@ -1,4 +1,4 @@
-//! Files of threads: as kernels print them, odd ones, and anything at all.
+//! Files of threads: as printed by kernels, odd ones, and arbitrary text.
 
 use proptest::prelude::*;
 

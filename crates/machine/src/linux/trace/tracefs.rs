@@ -1,6 +1,6 @@
-//! Tracepoints as tracefs describes them.
+//! Tracepoints as described by tracefs.
 //!
-//! It mounts nothing: where tracefs is missing, it says how to get it.
+//! It mounts nothing: if tracefs is missing, it says how to get it.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,12 +9,12 @@ use super::super::capture;
 use super::permission;
 use pinwise_sched::{FormatError, Refusal, TracepointFormat};
 
-/// Where tracefs is mounted by convention.
+/// The usual mount points of tracefs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Longest format that is read, bytes; they have about one thousand.
 const LONGEST: u64 = 64 * 1024;
 
-/// Formats of the tracepoints that a trace rests on.
+/// Formats of the tracepoints that a trace requires.
 #[derive(Debug)]
 pub(super) struct Tracepoints {
     pub(super) switch: TracepointFormat,
@@ -33,7 +33,7 @@ pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
     })
 }
 
-/// Where tracefs is mounted.
+/// The mount point of tracefs.
 #[derive(Debug)]
 pub(in crate::linux) struct Folder(&'static Path);
 
@@ -48,7 +48,7 @@ impl Folder {
             .ok_or_else(not_mounted)
     }
 
-    /// The description of a tracepoint; `command`: what of pinwise asks for it.
+    /// The description of a tracepoint; `command`: the pinwise command that needs it.
     pub(in crate::linux) fn format(
         &self,
         system: &str,
@@ -60,13 +60,13 @@ impl Folder {
         TracepointFormat::parse(&text).map_err(|error| unusable(&error))
     }
 
-    /// Tracepoints of a system; empty where there is none of that name.
+    /// Tracepoints of a system; empty if there is no such system.
     pub(in crate::linux) fn names(&self, system: &str) -> Vec<String> {
         capture::names(&self.0.join("events").join(system))
     }
 }
 
-/// A tracepoint that is described in a way that is not understood.
+/// The error for a tracepoint with an unknown format.
 pub(in crate::linux) fn unusable(error: &FormatError) -> Refusal {
     Refusal {
         reason: format!("this kernel's scheduler tracepoints are not understood: a format {error}"),

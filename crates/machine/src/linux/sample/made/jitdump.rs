@@ -1,8 +1,8 @@
-//! `jit-PID.dump`: code that a runtime made, with its names and its bytes, as
-//! tools/perf/Documentation/jitdump-specification.txt of the kernel has it.
+//! `jit-PID.dump`: code that a runtime made, with its names and its bytes, as in the kernel's
+//! tools/perf/Documentation/jitdump-specification.txt.
 //!
-//! A runtime shows where its file is by mapping it as code. Lines of sources are
-//! not used: V8 gives the addresses of lines behind a header that does not exist.
+//! A runtime reveals its file by mapping it as code. Source lines are not used: V8 gives the
+//! addresses of lines behind a header that does not exist.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,9 +17,9 @@ const LOAD: u32 = 0;
 const MOVE: u32 = 1;
 /// Longer names are cut, bytes.
 const LONGEST_NAME: u64 = 4096;
-/// Pieces of code that can be moved.
+/// Limits the pieces of code that can move.
 const MAX_PIECES: usize = 1_000_000;
-/// Number, length and time in front of each record, bytes.
+/// Number, length and time before each record, bytes.
 const HEAD: u64 = 16;
 
 /// The last code at an address has its name: code is replaced and moved.
@@ -29,7 +29,7 @@ pub(super) fn find(file: &File, addresses: &[u64]) -> Vec<Option<Symbol>> {
         bytes: BufReader::new(FromStart(file, 0)),
         at: 0,
     };
-    // What cannot be read ends the list: all before it holds.
+    // Unreadable data ends the list; everything before it holds.
     let _ = reader.go_through(&mut covered);
     covered.symbols(file)
 }
@@ -40,7 +40,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// `None` at the end, wherever that is.
+    /// `None` at the end of the list.
     fn go_through(&mut self, covered: &mut Covered<'_>) -> Option<()> {
         let (magic, _version) = (self.short()?, self.short()?);
         if magic != MAGIC {
@@ -95,7 +95,7 @@ impl Reader<'_> {
         self.array().map(u64::from_ne_bytes)
     }
 
-    /// The name of code that begins at `start`, up to its zero.
+    /// The name of code that begins at `start`, up to its zero byte.
     fn name(&mut self, start: u64) -> Option<Name> {
         let at = self.at;
         let mut name = Vec::new();
@@ -109,8 +109,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Never back: a record that says it is shorter than what was read of it ends
-    /// the list.
+    /// Never backwards: a record whose length is less than what was read of it ends the list.
     fn skip_to(&mut self, to: u64) -> Option<()> {
         let by = i64::try_from(to.checked_sub(self.at)?).ok()?;
         self.bytes.seek_relative(by).ok()?;

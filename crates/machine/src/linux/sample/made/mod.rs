@@ -1,8 +1,8 @@
-//! Names that programs give the code that they make at run time: the files
-//! `/tmp/perf-PID.map` and `jit-PID.dump`, as the kernel's perf has them.
+//! Names of code made at run time, from the files `/tmp/perf-PID.map` and `jit-PID.dump`, as in the
+//! kernel's perf.
 //!
-//! They are opened while the process lives and read when sampling is over, piece
-//! by piece: however large one is, only names that are asked for are kept.
+//! They are opened while the process lives and read after sampling, piece by piece: only requested
+//! names are kept, however large a file is.
 
 mod jitdump;
 mod perf_map;
@@ -19,35 +19,34 @@ use super::files::{is_file, open_regular};
 use pinwise_code::demangle;
 use pinwise_profile::Symbol;
 
-/// Files that are kept open at most.
+/// Limits the files that stay open.
 const MAX_FILES: usize = 256;
-/// Of one file this much is read, bytes: a million functions, and their code.
+/// Bytes read of one file: a million functions and their code.
 const LARGEST_MAP: u64 = 128 << 20;
 const LARGEST_DUMP: u64 = 1 << 30;
-/// Addresses that are given names, those of all pieces of code together: each
-/// may be said to cover everything.
+/// Limits the named addresses of all pieces of code together: each piece may claim to cover
+/// everything.
 const MAX_MATCHES: usize = 10_000_000;
 const ROOT: u32 = 0;
 
 /// A file of names, or why it is not read.
 type Opened = Result<File, String>;
 
-/// How a file has its names.
+/// The format of a file of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     /// `/tmp/perf-PID.map`.
     Map,
-    /// `jit-PID.dump`, wherever its process wants it.
+    /// `jit-PID.dump`, at a path that the process chooses.
     Dump,
 }
 
-/// Whose files are looked for. It is kept, since some runtimes write their names
-/// when they end.
+/// A process with such files. It is kept, since some runtimes write their names when they end.
 #[derive(Debug)]
 struct Maker {
     /// The root of its file system.
     root: File,
-    /// The number by which it calls itself.
+    /// The process id that it sees itself.
     number: String,
     user: u32,
 }
@@ -60,8 +59,8 @@ pub(super) struct NameFiles {
 }
 
 impl NameFiles {
-    /// Opens those that are there by now; `dumps` are paths that processes have
-    /// mapped. Processes may have ended since they were seen first.
+    /// Opens the files that exist by now; `dumps` are paths that processes have mapped. Processes
+    /// may have ended since.
     pub(super) fn open_of(&mut self, processes: &BTreeSet<i32>, dumps: &BTreeMap<i32, String>) {
         for &pid in processes {
             let lacks = |form| !self.files.contains_key(&(pid, form));
@@ -90,7 +89,7 @@ impl NameFiles {
         }
     }
 
-    /// Which were not opened, and why.
+    /// The files that were not opened, and why.
     pub(super) fn refusals(&self) -> Vec<String> {
         let refused = self.files.iter().filter_map(|((pid, _), opened)| {
             let why = opened.as_ref().err()?;
@@ -101,7 +100,7 @@ impl NameFiles {
         refused.collect()
     }
 
-    /// A name for each address of a process where there is one; a dump's first.
+    /// The name of each address of a process, if known; dumps come first.
     pub(super) fn names(
         &self,
         pid: i32,
@@ -132,7 +131,7 @@ impl NameFiles {
     }
 }
 
-/// Does a mapping of this path say that it holds the names of made code?
+/// Does a mapping of this path announce names of generated code?
 pub(super) fn is_dump(path: &str) -> bool {
     let number = path
         .rsplit_once("/jit-")
@@ -141,7 +140,7 @@ pub(super) fn is_dump(path: &str) -> bool {
 }
 
 impl Maker {
-    /// `None` of a process that is gone, or that this user may not look at.
+    /// `None` for a process that is gone or may not be inspected.
     fn from_process(pid: i32) -> Option<Self> {
         let status = read_file(Path::new(&format!("/proc/{pid}/status")))?;
         let status = String::from_utf8_lossy(&status);
@@ -158,7 +157,7 @@ impl Maker {
         })
     }
 
-    /// `None` where there is no such file.
+    /// `None` if there is no such file.
     fn open(&self, path: &str) -> Option<Opened> {
         let inside = format!("/proc/self/fd/{}{path}", self.root.as_raw_fd());
         match open_regular(Path::new(&inside)) {
@@ -185,21 +184,21 @@ fn last_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     fields(status, name)?.last()
 }
 
-/// Where in a file the name of a piece of code is.
+/// Where a code name is in a file.
 #[derive(Debug, Clone, Copy)]
 struct Name {
     /// The first address of the code.
     start: u64,
-    /// Of the name in the file, bytes.
+    /// Offset of the name in the file, bytes.
     at: u64,
     length: usize,
 }
 
-/// Addresses, and the name of what covered each of them last.
+/// Addresses, and the last name that covers each.
 #[derive(Debug)]
 struct Covered<'a> {
     addresses: &'a [u64],
-    /// With their index in `addresses`.
+    /// Addresses with their index in `addresses`.
     sorted: Vec<(u64, usize)>,
     names: Vec<Option<Name>>,
     left: usize,
@@ -217,7 +216,7 @@ impl<'a> Covered<'a> {
         }
     }
 
-    /// Code from `start` to before `end` has this name from now on.
+    /// Names the code from `start` up to `end`.
     fn cover(&mut self, start: u64, end: u64, name: Name) {
         let first = self.sorted.partition_point(|(address, _)| *address < start);
         let inside = self.sorted[first..].iter().take_while(|(a, _)| *a < end);
@@ -252,7 +251,7 @@ impl<'a> Covered<'a> {
     }
 }
 
-/// Reads a file from its beginning, wherever its descriptor stands.
+/// Reads a file from its beginning, whatever its descriptor's position.
 struct FromStart<'a>(&'a File, u64);
 
 impl Read for FromStart<'_> {

@@ -26,7 +26,7 @@ pub(super) fn find(file: &File, addresses: &[u64]) -> Vec<Option<Symbol>> {
     covered.symbols(file)
 }
 
-/// Hands on lines with where they begin, until `take` has enough.
+/// Passes on lines with their offsets until `take` has enough.
 fn each_line(file: &File, mut take: impl FnMut(u64, &[u8]) -> bool) {
     let mut reader = BufReader::new(FromStart(file, 0)).take(LARGEST_MAP);
     let mut at = 0;
@@ -49,8 +49,8 @@ fn each_line(file: &File, mut take: impl FnMut(u64, &[u8]) -> bool) {
     }
 }
 
-/// `START SIZE name`, both hexadecimal: where code begins and ends, and how many
-/// bytes stand before the name.
+/// `START SIZE name`, both hexadecimal: start and end of the code, and the offset of the name in
+/// the line.
 fn parse(line: &[u8]) -> Option<(u64, u64, usize)> {
     let mut fields = line.splitn(3, |&byte| byte == b' ');
     let (start, size, name) = (fields.next()?, fields.next()?, fields.next()?);

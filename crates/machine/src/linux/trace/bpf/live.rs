@@ -1,4 +1,4 @@
-//! The loaded program and what comes of it.
+//! The loaded program and its events.
 
 #![expect(unsafe_code, reason = "the rings are memory shared with the kernel")]
 
@@ -20,16 +20,15 @@ use pinwise_sched::{Event, EventKind};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("sched.bpf.o");
 
-/// Slots of a CPU: at 200,000 switches and as many wake-ups a second on one
-/// CPU the larger number lasts for a third of a second.
+/// Slots of a CPU: with 200,000 switches and as many wake-ups a second on one CPU, the larger
+/// number lasts a third of a second.
 const MAX_SLOTS_LOG2: u32 = 17;
 const FEWEST_SLOTS_LOG2: u32 = 12;
-/// All rings together take no more than 2 to this power slots of 16 bytes,
-/// 64 MiB, unless there are more than 1024 CPUs.
+/// Limit on all rings: 2 to this power slots of 16 bytes, 64 MiB, unless there are more than 1024
+/// CPUs.
 const ALL_SLOTS_LOG2: u32 = 22;
 
-/// Programs with the tracepoint of each; the first of an alternative that the
-/// kernel takes is used.
+/// Programs with the tracepoint of each; the first alternative that the kernel accepts is used.
 const PROGRAMS: [(&[&str], &str); 5] = [
     (&["switched", "switched_before_5_18"], "sched_switch"),
     (&["woken"], "sched_wakeup"),
@@ -38,7 +37,7 @@ const PROGRAMS: [(&[&str], &str); 5] = [
     (&["renamed"], "task_rename"),
 ];
 
-/// What can go wrong while the program is loaded.
+/// Errors of loading the program.
 #[derive(Debug, thiserror::Error)]
 enum LoadError {
     #[error("loading the maps: {0}")]
@@ -64,8 +63,8 @@ pub(in super::super) fn open() -> Opened {
     }
 }
 
-/// The kernel's own description of its structures; read once, as that takes
-/// longer than all the rest.
+/// The kernel's own description of its structures; read once, as that takes longer than everything
+/// else.
 fn kernel_types() -> Result<&'static Btf, LoadError> {
     static TYPES: OnceLock<Btf> = OnceLock::new();
     if let Some(types) = TYPES.get() {
@@ -77,13 +76,13 @@ fn kernel_types() -> Result<&'static Btf, LoadError> {
 
 /// The program while it records.
 struct Live {
-    /// Holds programs and links; dropping it stops them.
+    /// Owns programs and links; dropping it stops them.
     loaded: Option<Ebpf>,
     bell: RingBuf<MapData>,
     cursors: Mapping,
     slots: Mapping,
     readers: Vec<Reader>,
-    /// Events that others may yet overtake.
+    /// Events that earlier ones may still precede.
     held: Vec<Event>,
 }
 
@@ -118,8 +117,8 @@ impl Live {
         })
     }
 
-    /// Reads every ring; says up to when all is read, and whether a record is
-    /// being written.
+    /// Reads every ring; returns the time up to which all is read, and whether a record is being
+    /// written.
     fn read(&mut self) -> (u64, bool) {
         let now_ns = now_ns();
         let rings = rings(&self.cursors, &self.slots, self.readers.len());
@@ -133,16 +132,16 @@ impl Live {
         (until_ns, is_unfinished)
     }
 
-    /// Hands out what is older than `until_ns`, in the order of time.
+    /// Emits events older than `until_ns`, in time order.
     fn release(&mut self, until_ns: u64, events: &mut Vec<Event>) {
-        // Stable, and fast on what is made of sorted stretches.
+        // A stable sort, fast on sorted runs.
         self.held.sort_by_key(|event| event.time_ns);
         let ripe = self.held.partition_point(|event| event.time_ns < until_ns);
         events.extend(self.held.drain(..ripe));
     }
 
-    /// Calls that the kernel left out because the same program was running on
-    /// that CPU already: a wake-up by an interrupt in the midst of one.
+    /// Calls that the kernel skipped because the same program was running on that CPU already: a
+    /// wake-up by an interrupt during another.
     fn count_missed(&self) -> u64 {
         let programs = self.loaded.iter().flat_map(Ebpf::programs);
         programs
@@ -166,8 +165,7 @@ impl Source for Live {
     fn finish(&mut self, events: &mut Vec<Event>) {
         let records = self.count_missed();
         self.loaded = None;
-        // A record that was begun ends within microseconds, unless a
-        // hypervisor stopped that CPU.
+        // A record is finished within microseconds, unless a hypervisor stopped that CPU.
         for _ in 0..20 {
             if !self.read().1 {
                 break;
@@ -181,7 +179,7 @@ impl Source for Live {
         }
         self.release(u64::MAX, events);
         if records > 0 {
-            // The kernel does not say on which CPU.
+            // The kernel does not report the CPU.
             events.push(Event {
                 time_ns,
                 cpu: 0,

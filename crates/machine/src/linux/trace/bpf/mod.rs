@@ -19,7 +19,7 @@ pub(super) use live::open;
 
 #[cfg(test)]
 mod tests {
-    /// As `cargo xtask bpf` computes it.
+    /// The hash that `cargo xtask bpf` computes.
     fn fnv(bytes: &[u8]) -> String {
         format!("{:016x}", pinwise_topology::fnv1a(bytes.iter().copied()))
     }

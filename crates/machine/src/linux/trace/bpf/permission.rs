@@ -1,28 +1,27 @@
 //! What prevents BPF here, and the command that permits it.
 //!
-//! Only what can be checked beforehand; what the kernel refuses for reasons of
-//! its own is reported in its own words.
+//! Only what can be checked in advance; other refusals are reported with the kernel's error.
 
 use super::super::permission::{first_of_pids, own_program};
 use pinwise_sched::Refusal;
 
 /// The first release whose BPF has atomic additions that return the old value.
 const OLDEST: (u32, u32) = (5, 12);
-/// Where the kernel describes its structures.
+/// The kernel's description of its structures.
 pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// Bits of capabilities, from linux/capability.h.
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 const CAP_BPF: u64 = 1 << 39;
 
-/// What must be known of this process and its kernel.
+/// The facts about this process and its kernel.
 #[derive(Debug, Clone)]
 pub(super) struct Standing {
     /// `uname -r`.
     pub(super) release: String,
     /// Does the kernel describe its structures?
     pub(super) has_btf: bool,
-    /// Why this process's numbers of threads are not the kernel's.
+    /// Why thread ids of this process differ from the kernel's.
     pub(super) other_numbers: Option<Refusal>,
     /// The effective capabilities.
     pub(super) capabilities: u64,
@@ -31,7 +30,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Looks at this process.
+    /// Reads the state of this process.
     pub(super) fn read() -> Self {
         Self {
             release: text("/proc/sys/kernel/osrelease").trim().to_owned(),
@@ -42,7 +41,7 @@ impl Standing {
         }
     }
 
-    /// What stands in the way, the gravest first.
+    /// The first obstacle, the gravest first.
     pub(super) fn obstacle(&self) -> Option<Refusal> {
         let refusal = |reason: String, remedy: Option<String>| Some(Refusal { reason, remedy });
         let (major, minor) = OLDEST;
@@ -73,14 +72,14 @@ impl Standing {
     }
 }
 
-/// What is said where the kernel refuses though nothing stood in the way.
+/// The refusal to report if the kernel refuses although no obstacle was found.
 pub(super) fn explain_refusal(error: &(dyn std::error::Error + 'static)) -> Refusal {
     let mut words = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let line = error.to_string();
         let line = line.lines().next().unwrap_or_default();
-        // The verifier's log, which may follow, is of use to developers only.
+        // The verifier's log may follow, which is only useful to developers.
         let line = line.split(". Verifier output").next().unwrap_or(line);
         if !words.iter().any(|said: &String| said.contains(line)) {
             words.push(line.to_owned());

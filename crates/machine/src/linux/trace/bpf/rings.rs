@@ -1,9 +1,8 @@
 //! The rings that the program writes, one per CPU, as `sched.bpf.c` lays them
 //! out: 16-byte records whose words carry the phase of their lap.
 //!
-//! It takes records in the order of a ring, and says up to which moment all
-//! are reported. It trusts nothing it reads: a word that makes no sense counts as
-//! a lost record.
+//! It takes records in the order of a ring, and says up to which moment all are reported. It trusts
+//! nothing: a senseless word counts as a lost record.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -35,7 +34,7 @@ pub(super) struct Reader {
     newest_ns: u64,
 }
 
-/// How far a ring could be read.
+/// How far a ring was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Progress {
     /// All records older than this have been taken.
@@ -49,8 +48,7 @@ impl Ring<'_> {
         (self.slots.len() / SLOT_WORDS) as u64
     }
 
-    /// The words of a place without their phase; `None` while they are being
-    /// written.
+    /// The words at a place without their phase; `None` while they are being written.
     fn words(&self, place: u64) -> Option<[u64; SLOT_WORDS]> {
         let count = self.count();
         let lap = place / count;
@@ -77,14 +75,14 @@ impl Reader {
         }
     }
 
-    /// Appends what has been written; `now_ns` must have been read before.
+    /// Appends new records; `now_ns` must have been read before.
     pub(super) fn read(
         &mut self,
         ring: Ring<'_>,
         now_ns: u64,
         events: &mut Vec<Event>,
     ) -> Progress {
-        // Whoever takes a place after this look takes its time after `now_ns`.
+        // A writer that reserves a place after this reads a time after `now_ns`.
         fence(Ordering::SeqCst);
         let head = ring.cursor[HEAD].load(Ordering::Acquire);
         if head.wrapping_sub(self.place) > ring.count() {
@@ -108,8 +106,7 @@ impl Reader {
         }
     }
 
-    /// What could not be written since the last record, and, where the ring is
-    /// at rest, what was never finished.
+    /// Reports records lost since the last one and, if the ring is idle, those never finished.
     pub(super) fn close(&mut self, ring: Ring<'_>, now_ns: u64, events: &mut Vec<Event>) {
         let head = ring.cursor[HEAD].load(Ordering::Acquire);
         let unfinished = head.saturating_sub(self.place);
@@ -120,15 +117,15 @@ impl Reader {
         }
     }
 
-    /// Writers have overtaken the reader, which the spare places exclude but
-    /// for a kernel that interrupts a writer a dozen times.
+    /// Writers have overtaken the reader. The spare places prevent this unless the kernel
+    /// interrupts a writer a dozen times.
     fn give_up(&mut self, head: u64, now_ns: u64, events: &mut Vec<Event>) {
         let records = head.saturating_sub(self.place).max(1);
         self.place = head;
         self.push(now_ns, EventKind::Lost { records }, events);
     }
 
-    /// Takes the record at the reader's place, and says how many slots it has.
+    /// Takes the record at the reader's position, and returns its number of slots.
     fn read_one(&mut self, ring: Ring<'_>, events: &mut Vec<Event>) -> Option<u64> {
         let [time_ns, packed] = ring.words(self.place)?;
         let kind = Kind::from_packed(packed);
@@ -139,8 +136,8 @@ impl Reader {
         };
         self.newest_ns = self.newest_ns.max(time_ns);
         self.push(time_ns, what(kind, packed, more), events);
-        // A thread's last switch is its end: the kernel's own notice of it
-        // comes before that, while the thread still runs.
+        // A thread's last switch is its end: the kernel's own notice comes earlier, while the
+        // thread still runs.
         if let Some(Event {
             what:
                 EventKind::Switch {
@@ -230,13 +227,13 @@ fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> EventKind {
     }
 }
 
-/// The lowest 24 bits, which every number of a thread or CPU fits in.
+/// The lowest 24 bits, which hold any thread or CPU number.
 fn number(bits: u64) -> Tid {
     Tid::try_from(bits & 0xff_ffff).unwrap_or(0)
 }
 
-/// Seven bytes in each word of the second slot, above a byte that holds the
-/// phase, and the eighth byte in the first slot.
+/// Seven bytes in each word of the second slot, above a byte with the phase, and the eighth byte in
+/// the first slot.
 fn name(eighth: u64, more: [u64; SLOT_WORDS]) -> String {
     // The phase has been shifted out already.
     let [first, second] = more.map(|word| (word >> 7).to_le_bytes());

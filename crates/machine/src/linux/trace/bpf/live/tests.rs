@@ -4,8 +4,8 @@ use std::io::Write as _;
 use super::*;
 use pinwise_sched::{Left, Tid};
 
-/// A recorder with this many slots per CPU as a power of two; `None` where it
-/// is not permitted here, which is said.
+/// A recorder with this many slots per CPU, as a power of two; `None` and a message if not
+/// permitted here.
 fn recorder(slots_log2: u32) -> Option<Live> {
     if let Some(refusal) = Standing::read().obstacle() {
         skipped(&refusal.reason);
@@ -22,23 +22,23 @@ fn recorder(slots_log2: u32) -> Option<Live> {
     }
 }
 
-/// Said past the harness, which keeps what passing tests print.
+/// Bypasses the harness, which captures the output of passing tests.
 fn skipped(reason: &str) {
     let line = format!("SKIPPED recording with BPF: {reason}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// What the kernel says of a thread that still runs.
+/// The kernel's counts of a running thread.
 struct Counted {
     thread: Tid,
     switches: u64,
-    /// When that many were all, `CLOCK_MONOTONIC`, ns. Whoever shares the CPU
-    /// may switch it off and on before it ends.
+    /// `CLOCK_MONOTONIC` of these counts, ns. Threads sharing the CPU may switch it out and in
+    /// before it ends.
     until_ns: u64,
 }
 
 impl Counted {
-    /// The calling thread's.
+    /// For the calling thread.
     fn read() -> Self {
         loop {
             let switches = switches_of_this_thread();
@@ -66,8 +66,8 @@ fn switches_of_this_thread() -> u64 {
     u64::try_from(usage.ru_nvcsw + usage.ru_nivcsw).unwrap()
 }
 
-/// Two threads on one CPU that hand a byte to and fro this many times; says what
-/// the kernel counted of the first.
+/// Two threads on one CPU pass a byte back and forth this many times; returns the kernel's counts
+/// of the first.
 fn hand_over(times: usize) -> Counted {
     let (ping_read, ping_write) = sys::pipe(0).unwrap();
     let (pong_read, pong_write) = sys::pipe(0).unwrap();
@@ -100,8 +100,8 @@ fn hand(to: &std::os::fd::OwnedFd) {
     unsafe { libc::write(to.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
 }
 
-/// Reads until the thread was seen to leave its CPU for good: that comes after
-/// whoever waits for a thread goes on, and on a busy machine some time after.
+/// Reads until the thread was seen to leave its CPU for good: that comes after the wake-up of a
+/// thread that joins it, on a busy machine some time after.
 fn drain_to_its_end(live: &mut Live, thread: Tid, events: &mut Vec<Event>) {
     let is_last = |event: &Event| matches!(&event.what, EventKind::Switch { prev, left: Left::Ended, .. } if *prev == thread);
     while !events.iter().any(is_last) {
@@ -118,11 +118,10 @@ fn lost(events: &[Event]) -> u64 {
     lost.sum()
 }
 
-/// How often a CPU went on from a thread of another process without reporting
-/// that it left. Linux 6.18 calls no tracepoint while certain threads are on
-/// the CPU (`perf record` sees neither switch nor wake-up either), so whoever
-/// follows them has not come. One of them may have been there from the start.
-/// Of this process's threads every switch counts.
+/// How often a CPU switched from a thread of another process without reporting that it left. Linux
+/// 6.18 calls no tracepoint while certain threads are on the CPU (`perf record` sees neither switch
+/// nor wake-up either), so the arrival of the next thread is missing. Such a thread may have been
+/// there from the start. For this process's threads every switch counts.
 fn others_that_left_unseen(events: &[Event]) -> u64 {
     let process = Tid::try_from(std::process::id()).unwrap();
     let mut own = vec![process];
@@ -232,7 +231,7 @@ fn a_full_ring_says_how_much_it_could_not_take() {
         .filter(|event| matches!(event.what, EventKind::Switch { prev, .. } if prev == thread));
     let seen = seen.count() as u64;
     assert!(seen < switches, "the ring took everything");
-    // What is lacking was a switch away, a switch back and a wake-up each.
+    // Each missing exchange was a switch away, a switch back and a wake-up.
     let lacking = switches - seen;
     assert!(
         lost(&events) >= 2 * lacking,

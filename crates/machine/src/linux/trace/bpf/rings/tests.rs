@@ -6,7 +6,7 @@ const SLOT_COUNT: usize = 64;
 const SLOTS: u64 = SLOT_COUNT as u64;
 const SPARE: u64 = 16;
 
-/// A ring, and a writer that does what `sched.bpf.c` does.
+/// A ring, and a writer that imitates `sched.bpf.c`.
 struct Shared {
     cursor: Vec<AtomicU64>,
     slots: Vec<AtomicU64>,
@@ -196,8 +196,8 @@ fn a_reader_that_was_overtaken_says_so_and_goes_on() {
 }
 
 proptest! {
-    /// However writing and reading alternate, every record comes once and in
-    /// order, or is counted as lost.
+    /// However writing and reading alternate, every record comes once and in order, or is counted
+    /// as lost.
     #[test]
     fn every_record_comes_once_or_is_counted(bursts in prop::collection::vec((0u64..90, any::<bool>()), 1..40)) {
         let shared = Shared::new();
@@ -224,7 +224,7 @@ proptest! {
         prop_assert_eq!(times.len() as u64 + lost, written);
     }
 
-    /// Whatever is in the memory, reading ends and does not panic.
+    /// Whatever the memory contains, reading ends and does not panic.
     #[test]
     fn nonsense_is_read_to_its_end(
         words in prop::collection::vec(any::<u64>(), SLOT_COUNT * SLOT_WORDS),
