@@ -1,4 +1,4 @@
-//! Whole analyses of small scripts whose truth is plain.
+//! Whole analyses of small scripts with obvious results.
 
 use proptest::prelude::*;
 
@@ -209,8 +209,8 @@ fn a_wake_up_on_an_idle_cpu_is_latency_not_waste() {
     );
 }
 
-/// A thread of this class waits 30 ms after a preemption, behind another program and,
-/// unless no CPU is to idle, beside idle CPUs.
+/// A thread of this class waits 30 ms after a preemption behind another program, with idle CPUs or
+/// without.
 #[track_caller]
 fn check_class(class: SchedulingClass, others_idle: bool, expected: Causes) {
     let busy = (1..8).map(|cpu| switch(1, cpu, IDLE, Tid::try_from(100 + cpu).unwrap()));
@@ -324,7 +324,7 @@ fn a_cpu_whose_idle_task_is_not_seen_is_named() {
     let on = |events: Vec<Event>| on_smt([vec![follow(1)], events].concat(), 100).unknown;
     let silent = on((1..8).map(|k| leaves(10 * k)).collect());
     assert_eq!(silent.idle_task_unseen, [0]);
-    // Once may be chance, and what was lost is known to be lost.
+    // Once may be chance, and lost records are known to be lost.
     let once = on(vec![
         comes(5),
         leaves(10),
@@ -376,8 +376,8 @@ fn a_number_that_comes_again_is_another_thread() {
     assert_eq!(result.cpu_ns, 15 * MS);
 }
 
-/// The first switch of a CPU credits the leaver with all the time before, and
-/// a thread that ended elsewhere meanwhile has had that time already.
+/// The first switch of a CPU credits the leaving thread with all the time before, but a thread that
+/// ended elsewhere has had that time already.
 #[test]
 fn who_ended_elsewhere_was_not_here_since_the_beginning() {
     let ended = EventKind::Switch {
@@ -395,8 +395,8 @@ fn who_ended_elsewhere_was_not_here_since_the_beginning() {
     check_timeline(&result);
 }
 
-/// A thread that leaves a CPU did not wait on another one, whatever was reported
-/// of it before; and what that CPU loses does not concern it.
+/// A thread that leaves a CPU did not wait on another one, whatever was reported before; and losses
+/// of that CPU do not concern it.
 #[test]
 fn who_leaves_a_cpu_waits_nowhere() {
     let events = vec![
@@ -486,8 +486,8 @@ fn polling_counts_what_the_kernel_counted() {
     assert_eq!(result.sharing, None);
 }
 
-/// The kernel's count of moves is read at every tenth look: moves that were seen in between
-/// are among those that it has by then.
+/// The kernel's count of moves is read at every tenth poll: it includes moves that were seen in
+/// between.
 #[test]
 fn moves_that_were_seen_are_not_counted_again() {
     let sample = |ms, cpu, migrations| {
@@ -513,7 +513,7 @@ fn moves_that_were_seen_are_not_counted_again() {
         sample(10, 4, 10),
         sample(20, 0, 10),
         sample(30, 4, 10),
-        // Three of these were seen, and a fourth between two looks.
+        // Three of these were seen; a fourth happened between two polls.
         sample(40, 4, 14),
         sample(50, 0, 15),
     ];
@@ -522,8 +522,8 @@ fn moves_that_were_seen_are_not_counted_again() {
     assert_eq!(result.migrations.unknown, 1);
 }
 
-/// Threads on their way out come again after they seemed to be gone, and looks
-/// may be late: they are who they were. A number that begins anew is another's.
+/// Ending threads come back after they seemed to be gone, and polls may be late: they are the same
+/// threads. A new thread with a reused id is another.
 #[test]
 fn a_thread_that_comes_back_is_reported_once() {
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
@@ -571,8 +571,8 @@ fn a_thread_that_comes_back_is_reported_once() {
     assert_eq!(of_one(&result), [(13 * MS, Some(2)), (5 * MS, Some(1))]);
 }
 
-/// The command's first child may be there when the command is looked at, before
-/// the stream reports its beginning.
+/// The command's first child may exist when the command is polled, before the stream reports its
+/// beginning.
 #[test]
 fn a_thread_that_is_known_before_it_begins_is_reported_once() {
     let know = |thread| {
@@ -605,14 +605,13 @@ fn a_thread_that_is_known_before_it_begins_is_reported_once() {
     ];
     let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
     assert_eq!((result.threads, result.by_thread.len()), (2, 2));
-    // One that has run is another's.
+    // A thread that has run is another one.
     events.push(fork(12));
     let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
     assert_eq!((result.threads, result.by_thread.len()), (3, 3));
 }
 
-/// Where wake-ups are not seen, what the kernel reported before a thread ended may
-/// be a part of it.
+/// If wake-ups are not seen, the kernel's last report before a thread's end may be incomplete.
 #[test]
 fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     let look = |ms, wait_ms: u64, is_last| {
@@ -644,10 +643,10 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     check(&whole, Some(40), false);
     check(&[follow(1), look(0, 5, false), end(90)], Some(0), true);
     check(&[follow(1), end(90)], None, true);
-    // The last look was a moment before the end.
+    // The last poll was a moment before the end.
     let late = [follow(1), look(0, 5, false), look(90, 65, false), end(91)];
     check(&late, Some(60), false);
-    // A wait after preemption was seen, which is longer.
+    // A wait after a preemption was seen, which is longer.
     let seen = [
         follow(1),
         look(0, 5, false),
@@ -666,8 +665,8 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     check(&seen, Some(30), true);
 }
 
-/// A thread that perf reports, preempted so often for 10 ms each; then the kernel's report
-/// of its time queued, ms.
+/// A thread that perf reports, preempted several times for 10 ms each; then the kernel's report of
+/// its time queued, ms.
 fn preempted_often(times: u64, reported_ms: u64, ends: bool) -> Vec<Event> {
     let (thread, left) = (1, Left::Preempted);
     let mut events = vec![follow(1), looked_at(0, 0, 0, false)];
@@ -686,8 +685,7 @@ fn preempted_often(times: u64, reported_ms: u64, ends: bool) -> Vec<Event> {
     events
 }
 
-/// Perf's records of a thread stop before it has torn down its memory: it may be queued
-/// once more.
+/// Perf's records of a thread stop before it has torn down its memory: it may be queued once more.
 #[test]
 fn waits_after_the_last_record_of_a_thread_are_unseen() {
     let check = |tier: Tier, times: u64, ends: bool, is_bound: bool| {
@@ -704,8 +702,8 @@ fn waits_after_the_last_record_of_a_thread_are_unseen() {
     check(Tier::CpuWide, 10, true, false);
 }
 
-/// A thread that yields all the time seems queued while it is switched, and one whose
-/// arrival was not recorded until its next one.
+/// A thread that yields all the time seems queued while it is switched, and so does one with a
+/// missing arrival until its next one.
 #[test]
 fn events_have_no_more_waits_than_the_kernel_reported() {
     let waited_ns = |reported_ms| {
@@ -781,7 +779,7 @@ fn what_the_kernel_counted_stands_for_events_that_did_not_come() {
         5,
         Some(1),
     );
-    // Switches that no event shows are those that the kernel counted.
+    // Switches without events are taken from the kernel's count.
     let counted = |mut look: Event, voluntary, involuntary| {
         if let EventKind::Sample(sample) = &mut look.what {
             sample.voluntary = Some(voluntary);
@@ -798,15 +796,14 @@ fn what_the_kernel_counted_stands_for_events_that_did_not_come() {
     assert_eq!((result.switches, result.preemptions), (Some(42), Some(2)));
     let unknown = &result.unknown;
     assert_eq!((unknown.hidden_threads, unknown.hidden_uncounted), (1, 0));
-    // It was asked for last before its end.
+    // It was last polled before its end.
     let part = [looked_at(0, 500, 70, false), looked_at(60, 550, 75, false)];
     let result = on_smt([vec![follow(1)], part.into()].concat(), 100);
     assert_eq!(result.cpu_ns, 50 * MS);
     assert!(result.waits.is_lower_bound && result.by_thread[0].is_wait_bound);
 }
 
-/// The kernel reports a thread early on its way out: what it was queued for after that
-/// is in no figure.
+/// The kernel reports a thread early during its exit: later queuing time is in no figure.
 #[test]
 fn waits_after_the_kernels_report_of_an_end_are_missing() {
     let check = |life_ms: u64, run_ms: u64, is_bound: bool| {
@@ -842,12 +839,12 @@ fn waits_after_the_kernels_report_of_an_end_are_missing() {
     };
     check(80, 70, false);
     check(70, 70, true);
-    // It ran all the time since.
+    // It ran ever since.
     check(70, 60, false);
 }
 
-/// A hypervisor that takes the CPU from a thread is not seen: the kernel's own
-/// account leaves that out.
+/// A hypervisor that takes the CPU from a thread is not seen in events; the kernel's own account
+/// excludes that time.
 #[test]
 fn cpu_time_is_what_the_kernel_counted_without_stolen_time() {
     let came = |ms| at(ms, 0, EventKind::In { thread: 1 });
@@ -869,13 +866,13 @@ fn cpu_time_is_what_the_kernel_counted_without_stolen_time() {
         assert_eq!(result.cpu_ns, expected_ms * MS);
     };
     check(&[came(10), went(90), looked_at(90, 60, 0, true)], 60);
-    // The kernel's figure may be of a moment ago.
+    // The kernel's figure may be slightly old.
     check(&[came(10), went(90), looked_at(90, 60, 0, false)], 80);
     check(&[came(10), went(90), looked_at(90, 79, 0, true)], 80);
     // The kernel reports before the very end.
     let end = at(95, 0, EventKind::Exit { thread: 1 });
     check(&[came(10), looked_at(90, 60, 0, true), end], 65);
-    // Who was there before may have run a while before it was looked at.
+    // A thread from before the trace may have run a while before its first poll.
     let there = |last_ms, expected_ms, doubtful_ms| {
         let events = [
             follow(1),
@@ -893,8 +890,7 @@ fn cpu_time_is_what_the_kernel_counted_without_stolen_time() {
     there(120, 90, 0);
 }
 
-/// A switch is missing: who is next seen leaving the CPU was on it, nobody knows
-/// since when.
+/// A switch is missing: the thread next seen leaving the CPU was on it, for an unknown time.
 #[test]
 fn waits_whose_end_was_not_seen_are_missing_in_the_total() {
     let check = |missing: bool, total_ms: u64, is_bound: bool| {
@@ -915,7 +911,7 @@ fn waits_whose_end_was_not_seen_are_missing_in_the_total() {
     };
     check(false, 40, false);
     check(true, 10, true);
-    // Of the followed thread nobody knows when it left: it may have been queued.
+    // When the followed thread left is unknown: it may have been queued.
     let events = vec![
         follow(1),
         switch(10, 0, IDLE, 1),
@@ -923,7 +919,7 @@ fn waits_whose_end_was_not_seen_are_missing_in_the_total() {
         switch(70, 0, 7, 1),
     ];
     assert!(on_smt(events, 100).waits.is_lower_bound);
-    // Of others it does not matter.
+    // For other threads it does not matter.
     let events = vec![
         follow(1),
         switch(10, 0, IDLE, 1),
@@ -933,8 +929,8 @@ fn waits_whose_end_was_not_seen_are_missing_in_the_total() {
     assert!(!on_smt(events, 100).waits.is_lower_bound);
 }
 
-/// Of waits behind none of the program's threads a quota may be the cause: the
-/// time of the CPU in which that was so.
+/// A quota may cause waits behind none of the program's threads: the CPU time for which that was
+/// so.
 #[test]
 fn time_of_cpus_that_hold_threads_back_is_counted() {
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
@@ -1026,7 +1022,7 @@ proptest! {
     }
 }
 
-/// Threads with their slices, unpacked: from when to when.
+/// Threads with their unpacked slices: start and end.
 fn slices(result: &Summary) -> Vec<(Tid, u64, u64)> {
     let packed = result.timeline.packed.as_ref().unwrap();
     let mut slices = Vec::new();
@@ -1045,8 +1041,8 @@ fn slices(result: &Summary) -> Vec<(Tid, u64, u64)> {
     slices
 }
 
-/// What is drawn is what is counted: no thread is at two places at once, and
-/// the parts sum to the wholes.
+/// The timeline agrees with the figures: no thread is at two places at once, and the parts sum to
+/// the wholes.
 #[track_caller]
 fn check_timeline(result: &Summary) {
     let timeline = &result.timeline;

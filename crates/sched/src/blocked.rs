@@ -1,20 +1,20 @@
-//! What threads are blocked in, from looks at them now and then. It knows no system call:
-//! whoever looks says what a call waits for.
+//! What threads are blocked in, by polling. It knows no system call: the poller says what a call
+//! waits for.
 
 use std::collections::BTreeMap;
 
 use super::Tid;
 
-/// What a blocked thread waits for, by the system call that it is in.
+/// What a blocked thread waits for, by its system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockedIn {
     /// `futex`: a lock, a condition variable, another thread's end.
     Lock,
-    /// `poll`, `epoll_wait`, `select` and the like: any of several things.
+    /// `poll`, `epoll_wait`, `select` and similar: any of several things.
     Events,
     /// `nanosleep`.
     Timer,
-    /// A disk or another device: it cannot be interrupted.
+    /// A disk or another device: uninterruptible.
     Disk,
     /// The other end of a pipe.
     Pipe,
@@ -26,7 +26,7 @@ pub enum BlockedIn {
     Child,
     /// A signal.
     Signal,
-    /// Another call, or none.
+    /// Another call, or no call.
     OtherCall,
     /// The kernel did not say.
     Unknown,
@@ -39,32 +39,32 @@ pub struct BlockedProcess {
     pub process: Tid,
     /// Its name, or that of one of its threads.
     pub name: String,
-    /// How many looks at a blocked thread found it waiting for what.
+    /// How many polls of blocked threads found each reason.
     pub looks: BTreeMap<BlockedIn, u64>,
 }
 
 impl BlockedProcess {
-    /// Looks that found one of its threads blocked.
+    /// Polls that found one of its threads blocked.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.looks.values().sum()
     }
 }
 
-/// Processes that are told apart at most.
+/// Limits the distinct processes.
 const MAX_PROCESSES: usize = 1_000;
 
-/// Looks at the blocked threads of all processes.
+/// Polls of the blocked threads of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Blocked {
     by_process: BTreeMap<Tid, BlockedProcess>,
 }
 
 impl Blocked {
-    /// A look found a thread of this name blocked.
+    /// A poll found a thread of this name blocked.
     pub(crate) fn add(&mut self, process: Tid, thread: Tid, name: &str, what: BlockedIn) {
         if self.by_process.len() >= MAX_PROCESSES && !self.by_process.contains_key(&process) {
-            // Those that are blocked for long were seen more often.
+            // Long-blocked processes were polled more often.
             let kept = self.take_ranked().into_iter().take(MAX_PROCESSES / 2);
             self.by_process = kept.map(|seen| (seen.process, seen)).collect();
         }
@@ -76,7 +76,7 @@ impl Blocked {
         *seen.looks.entry(what).or_default() += 1;
     }
 
-    /// Those that were seen blocked most often first.
+    /// The most often blocked first.
     pub(crate) fn take_ranked(&mut self) -> Vec<BlockedProcess> {
         let mut all: Vec<BlockedProcess> =
             std::mem::take(&mut self.by_process).into_values().collect();

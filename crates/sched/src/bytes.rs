@@ -1,13 +1,12 @@
-//! Numbers out of bytes, in either byte order. It never reads beyond what it
-//! was given; whoever asks for more gets `None`.
+//! Numbers from bytes, in either byte order. Reading beyond the end returns `None`.
 
 /// Which byte of a number comes first.
 pub trait ByteOrder: Copy {
-    /// The one that counts most?
+    /// Does the most significant byte come first?
     fn is_big_endian(self) -> bool;
 }
 
-/// This machine's order: code for it knows no other.
+/// This machine's byte order: code for it needs no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Native;
 
@@ -17,14 +16,14 @@ impl ByteOrder for Native {
     }
 }
 
-/// A file's order: is it big-endian?
+/// A file's byte order: is it big-endian?
 impl ByteOrder for bool {
     fn is_big_endian(self) -> bool {
         self
     }
 }
 
-/// The part not read yet.
+/// The unread part.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes<'a, O = bool> {
     rest: &'a [u8],
@@ -48,31 +47,31 @@ macro_rules! number {
 }
 
 impl<'a, O: ByteOrder> Bytes<'a, O> {
-    /// Reads these from the first on.
+    /// Reads these bytes from the start.
     pub const fn new(rest: &'a [u8], order: O) -> Self {
         Self { rest, order }
     }
 
-    /// What is left.
+    /// The rest.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next ones.
+    /// The next bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// Passes some over.
+    /// Skips bytes.
     pub fn skip(&mut self, count: usize) -> Option<()> {
         self.take(count).map(drop)
     }
 
     number!(u8 u16 u32 i32 u64);
 
-    /// A whole number of 1, 2, 4 or 8 bytes, without its sign.
+    /// An unsigned number of 1, 2, 4 or 8 bytes.
     pub fn number(&mut self, count: usize) -> Option<u64> {
         match count {
             1 => self.u8().map(u64::from),

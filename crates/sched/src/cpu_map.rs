@@ -1,5 +1,4 @@
-//! The machine as a trace needs it: from a CPU's number straight to what it
-//! shares.
+//! The machine for a trace: from a CPU's number directly to its units.
 
 use pinwise_topology::{CpuSet, Topology};
 
@@ -80,13 +79,13 @@ impl CpuMap {
         &self.online
     }
 
-    /// Has any core several CPUs?
+    /// Does any core have several CPUs?
     #[must_use]
     pub fn has_smt(&self) -> bool {
         self.cores.iter().any(|core| core.len() > 1)
     }
 
-    /// What a move from one CPU to another crosses.
+    /// The boundary that a move between two CPUs crosses.
     #[must_use]
     pub fn classify_move(&self, from: u32, to: u32) -> Crossed {
         let (Some(from), Some(to)) = (self.location(from), self.location(to)) else {

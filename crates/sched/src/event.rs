@@ -1,15 +1,15 @@
 //! What a scheduler does, one event at a time.
 //!
-//! Every source (a live tier, an imported file, a simulated machine) speaks in
-//! these events; whoever listens need not know where they came from.
+//! Every source (a live tier, an imported file, a simulated machine) produces these events;
+//! listeners need not know the source.
 
 use super::BlockedIn;
 use pinwise_topology::CpuSet;
 
-/// The number of a thread, as the kernel numbers it. [`IDLE`] is no thread.
+/// The kernel's id of a thread. [`IDLE`] is not a thread.
 pub type Tid = i32;
 
-/// What a CPU runs while it has nothing to do.
+/// The id of a CPU's idle task.
 pub const IDLE: Tid = 0;
 
 /// One event.
@@ -17,7 +17,7 @@ pub const IDLE: Tid = 0;
 pub struct Event {
     /// When, ns of the source's clock.
     pub time_ns: u64,
-    /// The CPU it happened on; of no meaning for threads' names and masks.
+    /// The CPU it happened on; meaningless for threads' names and masks.
     pub cpu: u32,
     /// What happened.
     pub what: EventKind,
@@ -26,9 +26,9 @@ pub struct Event {
 /// How a thread left its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// It waits for something: it must be woken.
+    /// It waits and must be woken.
     Blocked,
-    /// It could go on and was preempted: it is queued.
+    /// It was preempted and is queued.
     Preempted,
     /// It ended.
     Ended,
@@ -39,83 +39,80 @@ pub enum Left {
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventKind {
-    /// The CPU went from one thread (or [`IDLE`]) to another.
+    /// The CPU switched from one thread (or [`IDLE`]) to another.
     Switch {
-        /// Who left.
+        /// The leaving thread.
         prev: Tid,
         /// How it left.
         left: Left,
-        /// Who came.
+        /// The arriving thread.
         next: Tid,
     },
-    /// A thread came on the CPU: half a switch, from sources that see only
-    /// their own threads.
+    /// A thread arrived on the CPU: half a switch, from sources that see only their own threads.
     In {
-        /// Who came.
+        /// The arriving thread.
         thread: Tid,
     },
     /// A thread left the CPU: the other half.
     Out {
-        /// Who left.
+        /// The leaving thread.
         thread: Tid,
         /// How it left.
         left: Left,
     },
     /// A thread became runnable and was queued on the CPU `target`.
     Wake {
-        /// Who.
+        /// The thread.
         thread: Tid,
-        /// Where it was queued.
+        /// The CPU it was queued on.
         target: u32,
     },
-    /// A thread began. A child of a thread that is followed is followed too.
+    /// A thread began. A child of a followed thread is followed too.
     Fork {
-        /// Who made it.
+        /// Its creator.
         parent: Tid,
         /// The new thread.
         child: Tid,
         /// The process it belongs to.
         process: Tid,
     },
-    /// A thread ended; its number may come again for another one.
+    /// A thread ended; its id may be reused.
     Exit {
-        /// Who.
+        /// The thread.
         thread: Tid,
     },
-    /// A thread that exists when the trace begins, or is first seen.
+    /// A thread that existed before the trace, or is first seen.
     Known {
-        /// Who.
+        /// The thread.
         thread: Tid,
         /// The process it belongs to.
         process: Tid,
     },
-    /// From now on this thread and all that it starts are what the trace is
-    /// about.
+    /// From now on the trace is about this thread and its descendants.
     Follow {
-        /// Who.
+        /// The thread.
         thread: Tid,
     },
     /// A thread's name (`comm`).
     Name {
-        /// Who.
+        /// The thread.
         thread: Tid,
-        /// At most 15 bytes in the kernel; hostile input where it is shown.
+        /// Up to 15 bytes from the kernel; untrusted when shown.
         name: Box<str>,
     },
     /// The CPUs that a thread may use.
     Mask {
-        /// Who.
+        /// The thread.
         thread: Tid,
-        /// Its affinity mask, cut down to its cpuset.
+        /// Its affinity mask, restricted to its cpuset.
         cpus: Box<CpuSet>,
     },
-    /// This many records of this CPU were lost between the CPU's last event and
-    /// this one.
+    /// This many records of this CPU were lost since its last event.
     Lost {
-        /// How many; at least one where the source does not count.
+        /// Their number; at least one if the source does not count.
         records: u64,
     },
-    /// A thread as it was seen by polling: cumulative figures of its life.
+    /// A polled thread: cumulative figures of its life.
     Sample(Box<Sample>),
     /// CPU time of all CPUs so far, by polling.
     Usage {
@@ -124,12 +121,12 @@ pub enum EventKind {
     },
 }
 
-/// How a thread is scheduled (`sched(7)`), as far as it matters for why it waits.
+/// A thread's scheduling class (`sched(7)`), as far as it affects waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchedulingClass {
     /// `SCHED_OTHER`, `SCHED_BATCH` and others that take turns.
     Normal,
-    /// `SCHED_IDLE`: whoever is in another class goes first.
+    /// `SCHED_IDLE`: every other class goes first.
     Idle,
     /// `SCHED_FIFO` and `SCHED_RR`: the kernel keeps some CPU time for others.
     RealTime,
@@ -137,19 +134,18 @@ pub enum SchedulingClass {
     Deadline,
 }
 
-/// A thread as polling sees it (`/proc/PID/task/TID`). What could not be read
-/// is `None`.
+/// A polled thread (`/proc/PID/task/TID`). Unreadable values are `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// Who.
+    /// The thread.
     pub thread: Tid,
     /// The CPU it last ran on.
     pub cpu: u32,
     /// Was it runnable (running or queued)?
     pub is_runnable: bool,
-    /// What it waited for; `None`: it was not blocked, or nobody asked.
+    /// What it waited for; `None` if it was not blocked or not sampled.
     pub blocked_in: Option<BlockedIn>,
-    /// How it is scheduled.
+    /// Its scheduling class.
     pub class: Option<SchedulingClass>,
     /// Time on CPUs so far, ns.
     pub run_ns: u64,
@@ -157,13 +153,12 @@ pub struct Sample {
     pub wait_ns: Option<u64>,
     /// Moves between CPUs so far.
     pub migrations: Option<u64>,
-    /// Switches because it waited, so far.
+    /// Voluntary switches so far.
     pub voluntary: Option<u64>,
-    /// Switches because it was preempted, so far.
+    /// Preemptions so far.
     pub involuntary: Option<u64>,
-    /// How long it had lived, where the kernel reported it on its way out: it may run and
-    /// wait a little more.
+    /// Its lifetime, if the kernel reported it at its end: it may run and wait a little more.
     pub life_ns: Option<u64>,
-    /// Nothing of its life in the trace comes after this look.
+    /// No event of its life in the trace follows this poll.
     pub is_last: bool,
 }

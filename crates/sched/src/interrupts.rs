@@ -1,73 +1,71 @@
-//! Time that interrupts and softirqs took of CPUs, and of whom.
+//! Time that interrupts and softirqs took of CPUs and threads.
 //!
-//! Each moment belongs to the innermost thing that the kernel was at: an interrupt
-//! during a softirq is taken off it. What is kept does not grow with their number.
-//! It refuses to guess: what has no beginning or no end, or has a gap in its records,
-//! counts nowhere, so that all figures are lower bounds then.
+//! Each moment belongs to the innermost activity of the kernel: an interrupt during a softirq is
+//! subtracted from it. Memory does not grow with their number. It refuses to guess: an activity
+//! without beginning or end, or with a gap in its records, is not counted, so that all figures are
+//! then lower bounds.
 
 use std::collections::BTreeMap;
 
 use super::Tid;
 use super::jitter::{Cause, Step, StepKind};
 
-/// A softirq, an interrupt and an NMI may be in each other; more only where ends are
-/// missing.
+/// A softirq, an interrupt and an NMI can nest; more only if ends are missing.
 const DEEPEST: usize = 8;
 
-/// What a cause took of a CPU.
+/// A cause's time on a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptShare {
     /// What.
     pub cause: Cause,
-    /// Of which CPU.
+    /// The CPU.
     pub cpu: usize,
     /// How much.
     pub took: InterruptTime,
 }
 
-/// How much something took.
+/// Count and time of something.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InterruptTime {
     /// How often it came.
     pub count: u64,
     /// The time it took, ns.
     pub time_ns: u64,
-    /// Of that, while a thread that the trace is about had the CPU, ns.
+    /// Of that, while a traced thread had the CPU, ns.
     pub own_ns: u64,
 }
 
-/// All of a trace.
+/// The whole trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InterruptSummary {
     /// Each cause on each CPU, in order.
     pub shares: Vec<InterruptShare>,
-    /// Reports of the kernel that it rests on.
+    /// Number of the kernel's reports.
     pub reports: u64,
-    /// Times that reports were lost.
+    /// Number of losses of reports.
     pub gaps: u64,
     /// Beginnings without an end and ends without a beginning.
     pub unmatched: u64,
-    /// What the kernel's own counters rose by on these CPUs meanwhile, of causes that
-    /// have one.
+    /// Increase of the kernel's own counters on these CPUs, of causes that have one.
     pub counted: BTreeMap<Cause, u64>,
 }
 
-/// Adds up what the kernel reports.
+/// Sums the kernel's reports.
 #[derive(Debug, Default)]
 pub struct InterruptAccount {
     causes: Vec<Cause>,
     places: BTreeMap<Cause, usize>,
     cpus: BTreeMap<usize, CpuState>,
     totals: BTreeMap<(usize, usize), InterruptTime>,
-    /// Time by thread since the last call of [`settle`](Self::settle), ns: whose it
-    /// was is known a little later.
+    /// Time by thread since the last call of [`settle`](Self::settle), ns: its owner is known a
+    /// little later.
     fresh: Shared,
-    /// The same of the time before that.
+    /// The same for the time before that.
     recent: Shared,
     summary: InterruptSummary,
 }
 
-/// By cause, CPU and the thread that had it.
+/// By cause, CPU and interrupted thread.
 type Shared = BTreeMap<(usize, usize, Tid), u64>;
 
 #[derive(Debug, Default)]
@@ -76,17 +74,17 @@ struct CpuState {
     inside: Vec<Inside>,
 }
 
-/// Something that has begun.
+/// An activity that has begun.
 #[derive(Debug, Clone, Copy)]
 struct Inside {
     cause: usize,
     thread: Tid,
-    /// Without what was inside of it, ns.
+    /// Without nested activities, ns.
     own_ns: u64,
 }
 
 impl CpuState {
-    /// The innermost gets the time up to here.
+    /// Adds the time up to here to the innermost activity.
     fn pass(&mut self, until_ns: u64) {
         if let Some(inside) = self.inside.last_mut() {
             inside.own_ns += until_ns.saturating_sub(self.at_ns);
@@ -96,8 +94,7 @@ impl CpuState {
 }
 
 impl InterruptAccount {
-    /// Takes a report of a CPU, in the order in which the kernel wrote them; `thread`
-    /// had the CPU then.
+    /// Takes a report of a CPU, in the kernel's order; `thread` had the CPU then.
     pub fn take(&mut self, cpu: usize, thread: Tid, step: &Step) {
         self.summary.reports += 1;
         match &step.what {
@@ -109,7 +106,7 @@ impl InterruptAccount {
             StepKind::Was(cause, length_ns) => {
                 let cause = self.place(cause);
                 let state = self.cpus.entry(cpu).or_default();
-                // What it took belongs to nothing that it came into.
+                // Its time belongs to none of the activities around it.
                 let from_ns = step.time_ns.saturating_sub(*length_ns);
                 state.pass(from_ns);
                 state.at_ns = state.at_ns.max(step.time_ns);
@@ -126,7 +123,7 @@ impl InterruptAccount {
     fn enter(&mut self, cpu: usize, cause: usize, thread: Tid, time_ns: u64) {
         let state = self.cpus.entry(cpu).or_default();
         state.pass(time_ns);
-        // Nothing comes into itself, nor into what another thread was interrupted by.
+        // Nothing nests in itself, nor in an interruption of another thread.
         let stale = |inside: &Inside| inside.cause == cause || inside.thread != thread;
         let is_full = state.inside.len() >= DEEPEST;
         let ended = match state.inside.iter().position(stale) {
@@ -153,7 +150,7 @@ impl InterruptAccount {
             return;
         };
         let inside = state.inside[at];
-        // What is above it ended unreported.
+        // The activities above it ended unreported.
         self.summary.unmatched += (state.inside.len() - at - 1) as u64;
         state.inside.truncate(at);
         self.charge(cpu, inside.cause, thread, inside.own_ns);
@@ -177,8 +174,8 @@ impl InterruptAccount {
         place
     }
 
-    /// Puts what was reported before the last call down to threads: `is_own` must
-    /// know those that began by that call, and those that ended since.
+    /// Attributes the reports before the last call to threads: `is_own` must know those that began
+    /// by that call, and those that ended since.
     pub fn settle(&mut self, is_own: &dyn Fn(Tid) -> bool) {
         let fresh = std::mem::take(&mut self.fresh);
         for ((cause, cpu, thread), time_ns) in std::mem::replace(&mut self.recent, fresh) {

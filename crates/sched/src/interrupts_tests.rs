@@ -1,5 +1,4 @@
-//! Reports in each other, without their other half, lost, and of threads that are
-//! known later.
+//! Nested, incomplete and lost reports, and threads that are known later.
 
 use proptest::prelude::*;
 
@@ -14,7 +13,7 @@ fn card() -> Cause {
     Cause::Interrupt { number: 38, name }
 }
 
-/// A device's interrupt has no name where it ends.
+/// A device's interrupt has no name at its end.
 fn card_ended() -> StepKind {
     let name = "".into();
     Leave(Cause::Interrupt { number: 38, name })
@@ -38,7 +37,7 @@ fn summed(steps: &[(u64, Tid, StepKind)]) -> InterruptSummary {
     account.finish(&|thread| thread == OWN)
 }
 
-/// Causes with how often they came, their time and that of it taken from our thread.
+/// Causes with their count, their time, and the part taken from our thread.
 #[track_caller]
 fn check(steps: &[(u64, Tid, StepKind)], expected: &[(Cause, u64, u64, u64)], unmatched: u64) {
     let summary = summed(steps);
@@ -99,7 +98,7 @@ fn time_of_other_threads_and_of_idling_is_not_stolen() {
 fn what_has_no_end_or_no_beginning_counts_nowhere() {
     check(&[(1_000, OWN, Leave(net()))], &[], 1);
     check(&[(1_000, OWN, Enter(net()))], &[], 0);
-    // It cannot come into itself: the first has ended unseen.
+    // It cannot nest in itself: the first has ended unseen.
     check(
         &[
             (1_000, OWN, Enter(tick())),
@@ -109,7 +108,7 @@ fn what_has_no_end_or_no_beginning_counts_nowhere() {
         &[(tick(), 1, 2_000, 2_000)],
         1,
     );
-    // So has what was in something that ended.
+    // So has what was nested in something that ended.
     check(
         &[
             (1_000, OWN, Enter(net())),
@@ -119,7 +118,7 @@ fn what_has_no_end_or_no_beginning_counts_nowhere() {
         &[(net(), 1, 1_000, 1_000)],
         1,
     );
-    // A thread that runs was not left in the midst of an interrupt.
+    // A running thread did not leave an interrupt unfinished.
     check(
         &[
             (1_000, OWN, Enter(net())),
@@ -172,8 +171,7 @@ fn any_step() -> impl Strategy<Value = StepKind> {
 }
 
 proptest! {
-    /// However reports come, no moment counts twice and no thread loses more than
-    /// there was.
+    /// In any order of reports, no moment counts twice and no thread loses more than there was.
     #[test]
     fn no_moment_counts_twice(
         steps in prop::collection::vec((1u64..9_000, 7i32..9, any_step()), 0..200),

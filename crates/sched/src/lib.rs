@@ -7,11 +7,10 @@
 //!  a file)
 //! ```
 //!
-//! A source is a live tier ([`Tier`], collected in `machine`), an imported
-//! file or a simulated machine. Everything here is pure: it reads no file and
-//! no clock, and keeps memory for threads and CPUs, not for events. It refuses
-//! to guess: what a source does not report is absent, and what was lost poisons
-//! the time in which it was lost.
+//! A source is a live tier ([`Tier`], collected in `machine`), an imported file or a simulated
+//! machine. Everything here is pure: it reads no file and no clock, and keeps memory for threads
+//! and CPUs, not for events. It refuses to guess: what a source does not report is absent, and a
+//! loss makes its time unknown.
 //!
 //! ```
 //! use pinwise_sched::{Analysis, Event, EventKind, IDLE, Left, Tier};

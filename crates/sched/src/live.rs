@@ -1,11 +1,9 @@
-//! The scheduler as it is now: who is on which CPU, and rates since the last
-//! look.
+//! The scheduler's present state: which thread is on which CPU, and rates since the last frame.
 //!
-//! A [`Live`] takes events and gives a [`Frame`] whenever it is asked for one.
-//! Memory is bounded by CPUs and threads: those that ended are forgotten after
-//! the frame in which they are shown. It refuses to call a CPU idle because
-//! nothing is heard of it: what a source does not report is unknown, and the time
-//! in which records were lost counts for nobody.
+//! A [`Live`] takes events and returns a [`Frame`] on request. Memory is bounded by CPUs and
+//! threads: ended threads are dropped after the frame that shows them. A CPU without events is not
+//! called idle: what a source does not report is unknown, and time with lost records counts
+//! nowhere.
 
 mod cpus;
 mod frame;
@@ -22,19 +20,19 @@ use threads::{State, Thread};
 pub use frame::{CpuFrame, Doing, Frame, Sharing, SharingBasis, ThreadFrame};
 pub use occupant::Occupant;
 
-/// Threads that are kept at most; beyond it those that did nothing since the
-/// last frame go first, and new ones are not taken in.
+/// Limits the threads; beyond it those that did nothing since the last frame are dropped first, and
+/// new ones are ignored.
 pub const MAX_THREADS: usize = 1 << 17;
 
-/// What a [`Live`] is asked to show.
+/// What a [`Live`] should show.
 #[derive(Debug, Clone, Copy)]
 pub struct Watching {
     /// What the source can show.
     pub scope: Scope,
-    /// Is every thread meant, or only those that are followed?
+    /// Show every thread, or only followed ones?
     pub is_everything: bool,
-    /// The thread that draws the frames. It always runs when a frame is made:
-    /// what its CPU does "now" is what it did without it, nothing.
+    /// The thread that draws the frames. It always runs when a frame is made: without it, its CPU
+    /// would be idle "now".
     pub observer: Option<Tid>,
 }
 
@@ -47,8 +45,7 @@ pub struct Live {
     threads: HashMap<Tid, Thread>,
     moves: Migrations,
     lost: u64,
-    /// First moment of the interval; `None` before the first event of a
-    /// scheduler.
+    /// First moment of the interval; `None` before the first scheduler event.
     since_ns: Option<u64>,
 }
 
@@ -67,8 +64,7 @@ impl Live {
         }
     }
 
-    /// The first moment that counts, where the source has one: else it is
-    /// that of the first event.
+    /// Sets the first moment that counts; without it, the first event does.
     pub fn begin(&mut self, now_ns: u64) {
         if self.since_ns.is_none() {
             self.since_ns = Some(now_ns);
@@ -76,7 +72,7 @@ impl Live {
         }
     }
 
-    /// Takes events, in the order of time.
+    /// Takes events, in time order.
     pub fn take(&mut self, events: &[Event]) {
         for event in events {
             self.take_one(event);
@@ -128,8 +124,7 @@ impl Live {
         }
     }
 
-    /// A thread to be changed; it is taken in where it is new and there is
-    /// room.
+    /// The state of a thread; a new one is added if there is room.
     fn thread(&mut self, tid: Tid) -> Option<&mut Thread> {
         if tid <= IDLE || (self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&tid)) {
             return None;
@@ -158,7 +153,7 @@ impl Live {
         self.cpus.count_switch(cpu);
     }
 
-    /// Counts the time of whoever is on this CPU up to now.
+    /// Counts the time of the CPU's occupant up to now.
     fn settle(&mut self, at: u64, cpu: u32) {
         let Some((tid, ran)) = self.cpus.advance(cpu, at) else {
             return;
@@ -194,7 +189,7 @@ impl Live {
     fn comes(&mut self, at: u64, cpu: u32, tid: Tid) {
         self.settle(at, cpu);
         let before = self.threads.get(&tid).map(|t| (t.state, t.cpu));
-        // Who comes here has left elsewhere, even if that was not heard.
+        // A thread that arrives here has left its other CPU, even if that was not reported.
         if let Some((State::On { cpu: elsewhere }, _)) = before
             && elsewhere != cpu
         {
@@ -231,7 +226,7 @@ impl Live {
             .threads
             .get(&parent)
             .map_or((false, None), |p| (p.is_followed, p.name.clone()));
-        // Its number may have belonged to another one.
+        // Its id may have belonged to another thread.
         self.with(child, |thread| {
             *thread = Thread {
                 process: Some(process),
@@ -248,8 +243,7 @@ impl Live {
         }
     }
 
-    /// What happened on this CPU since its last event is not known, nor who is
-    /// on it.
+    /// What happened on this CPU since its last event is unknown, and so is its occupant.
     fn lose(&mut self, at: u64, cpu: u32, records: u64) {
         self.lost = self.lost.saturating_add(records.max(1));
         if let Occupant::Thread(tid) = self.cpus.occupant(cpu)
@@ -272,7 +266,7 @@ impl Live {
         let Some(thread) = self.thread(tid) else {
             return;
         };
-        // Where every switch is reported polling only says how things began.
+        // If every switch is reported, polling only gives the initial state.
         if has_switches {
             thread.cpu.get_or_insert(sample.cpu);
             return;
@@ -299,8 +293,7 @@ impl Live {
         }
     }
 
-    /// What is to be seen now, with sums since the last frame, which begin
-    /// anew.
+    /// The present state, with sums since the last frame; resets the sums.
     pub fn frame(&mut self, now_ns: u64) -> Frame {
         self.begin(now_ns);
         let since_ns = self.since_ns.replace(now_ns).unwrap_or(now_ns);

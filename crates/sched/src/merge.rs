@@ -1,19 +1,18 @@
-//! Streams of events, each in the order of its own time, to one stream in the
-//! order of time.
+//! Merges streams of events, each in its own time order, into one in time order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::Event;
 
-/// Merges the streams of CPUs. It holds what was pushed and not yet popped.
+/// Merges the streams of CPUs. It holds events that were pushed but not popped.
 #[derive(Debug)]
 pub struct Merger {
     streams: Vec<VecDeque<Event>>,
-    /// Time of the first event of each stream that has one. An entry is stale
-    /// where an earlier event came in front of it.
+    /// Time of the first event of each non-empty stream. An entry is stale if an earlier event was
+    /// inserted before it.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Nothing later than this was popped.
+    /// Nothing later was popped.
     popped_ns: u64,
     backwards: u64,
 }
@@ -30,10 +29,9 @@ impl Merger {
         }
     }
 
-    /// Adds an event to a stream; more streams are made where the number is
-    /// beyond those there are. An event that is earlier than its predecessor
-    /// is put where it belongs; if later ones have been popped it gets the
-    /// time of the last of them, and is counted.
+    /// Adds an event to a stream, creating streams as needed. An event that is earlier than its
+    /// predecessor is inserted in order; if later ones have been popped it gets the time of the
+    /// last of them, and is counted.
     pub fn push(&mut self, stream: usize, mut event: Event) {
         if stream >= self.streams.len() {
             self.streams.resize_with(stream + 1, VecDeque::new);
@@ -58,8 +56,7 @@ impl Merger {
         }
     }
 
-    /// Takes all events up to and including `time_ns`, in the order of time;
-    /// those of one moment in the order of streams.
+    /// Takes all events up to and including `time_ns`, in time order; ties in the order of streams.
     pub fn pop_until(&mut self, time_ns: u64, out: &mut Vec<Event>) {
         while let Some(&Reverse((head_ns, stream))) = self.heads.peek() {
             if head_ns > time_ns {
@@ -70,7 +67,7 @@ impl Merger {
             if queue.front().is_none_or(|front| front.time_ns != head_ns) {
                 continue;
             }
-            // What another stream has later need not be asked for each event.
+            // Saves a check of the other streams for each event.
             let next_ns = self.heads.peek().map_or(u64::MAX, |head| head.0.0);
             let is_due =
                 |e: &Event| e.time_ns <= time_ns && (e.time_ns < next_ns || e.time_ns == head_ns);
@@ -86,12 +83,12 @@ impl Merger {
         }
     }
 
-    /// Takes all that is left.
+    /// Takes the rest.
     pub fn finish(&mut self, out: &mut Vec<Event>) {
         self.pop_until(u64::MAX, out);
     }
 
-    /// Events that came too late to be put where they belong.
+    /// Events that came too late to be sorted.
     #[must_use]
     pub const fn backwards(&self) -> u64 {
         self.backwards

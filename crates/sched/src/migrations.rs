@@ -1,4 +1,4 @@
-//! Counts of moves between CPUs by what they crossed.
+//! Counts moves between CPUs by the boundary crossed.
 
 use super::Crossed;
 
@@ -33,7 +33,7 @@ impl Migrations {
         *place = place.saturating_add(moves);
     }
 
-    /// Adds those of another.
+    /// Adds the counts of another.
     pub const fn merge(&mut self, other: &Self) {
         self.add(Crossed::Smt, other.smt);
         self.add(Crossed::Core, other.core);

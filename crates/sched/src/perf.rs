@@ -1,8 +1,8 @@
 //! Perf's records, from the bytes of a kernel's buffer or of `perf.data`.
 //!
-//! Nothing of the bytes is believed that was not looked at, and no bytes make
-//! this panic. It refuses to guess where the next record of a buffer begins
-//! after one that makes no sense: the rest is given up, and that is reported.
+//! Every byte is checked before it is believed, and no input makes this panic. It refuses to guess
+//! where the next record of a buffer begins after a senseless one: the rest is dropped and reported
+//! as lost.
 //!
 //! Layouts: `perf_event_open(2)`, section "MMAP layout".
 
@@ -60,18 +60,18 @@ const READ_LOST: u64 = 1 << 4;
 /// Bytes of the header that every record begins with.
 pub const HEADER: usize = 8;
 
-/// What an event was asked to write into its records.
+/// The recorded fields of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Bits of [`sampled`].
     pub sample_type: u64,
     /// `read_format`, for samples with counters.
     pub read_format: u64,
-    /// Other records than samples have time and thread, too (`sample_id_all`).
+    /// Do other records than samples have time and thread, too (`sample_id_all`)?
     pub has_trailer: bool,
 }
 
-/// What records say of themselves. What is not recorded is `None`.
+/// The general fields of records; `None` if not recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct General {
     /// Its process.
@@ -99,7 +99,7 @@ impl Layout {
         self.sample_type & bit != 0
     }
 
-    /// Takes fields of eight bytes off that do not matter.
+    /// Skips irrelevant fields of eight bytes.
     fn skip<O: ByteOrder>(&self, body: &mut Bytes<'_, O>, bits: &[u64]) -> Option<()> {
         let count = bits.iter().filter(|&&bit| self.has(bit)).count();
         body.skip(8 * count)
@@ -117,8 +117,7 @@ impl Layout {
         Some(general)
     }
 
-    /// The general fields of a sample, and its raw data where it has some.
-    /// `None`: it is shorter than it should be.
+    /// The general fields of a sample, and its raw data if it has some; `None` if it is too short.
     pub fn sample<'a, O: ByteOrder>(
         &self,
         mut body: Bytes<'a, O>,
@@ -145,7 +144,7 @@ impl Layout {
         Some((general, Some(body.take(size)?)))
     }
 
-    /// The general fields at the end of any other record; `None`: there are none.
+    /// The general fields at the end of any other record; `None` if there are none.
     pub fn trailer<O: ByteOrder>(&self, mut body: Bytes<'_, O>) -> Option<General> {
         const FIELDS: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
         let size = 8 * (self.sample_type & FIELDS).count_ones() as usize;
@@ -172,17 +171,17 @@ fn skip_read<O: ByteOrder>(body: &mut Bytes<'_, O>, format: u64) -> Option<()> {
     body.skip(all.checked_mul(8)?)
 }
 
-/// A record that says something of the scheduler or of threads.
+/// A record about the scheduler or threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A thread came on this CPU or left it: its general fields say who.
+    /// A thread arrived on this CPU or left it: its general fields name it.
     Switch {
-        /// Who comes (`is_out`), or who left, of a record that sees whatever
-        /// thread (`PERF_RECORD_SWITCH_CPU_WIDE`); −1 where that has ended.
+        /// The arriving (`is_out`) or leaving thread, in a record of any thread
+        /// (`PERF_RECORD_SWITCH_CPU_WIDE`); −1 if it has ended.
         other: Option<Tid>,
         /// It left.
         is_out: bool,
-        /// It left and could have gone on.
+        /// It left but was still runnable.
         is_preempted: bool,
     },
     /// A thread began.
@@ -193,7 +192,7 @@ pub enum Record<'a> {
     Comm {
         /// Its process.
         process: Tid,
-        /// Who.
+        /// The thread.
         thread: Tid,
         /// It runs a new program.
         is_exec: bool,
@@ -205,14 +204,14 @@ pub enum Record<'a> {
         /// How many.
         records: u64,
     },
-    /// The kernel left some out and does not say how many.
+    /// The kernel dropped some and does not say how many.
     Throttle,
     /// A tracepoint (`PERF_RECORD_SAMPLE` with raw bytes).
     Sample {
-        /// What the tracepoint wrote.
+        /// The tracepoint's data.
         raw: &'a [u8],
     },
-    /// Bytes that are no record; nothing follows.
+    /// Not a record; nothing follows.
     Damaged,
 }
 
@@ -221,19 +220,19 @@ pub enum Record<'a> {
 pub struct Task {
     /// The process of the thread.
     pub process: Tid,
-    /// The process of who made it.
+    /// The process of its creator.
     pub parent_process: Tid,
     /// The thread.
     pub thread: Tid,
-    /// Who made it.
+    /// Its creator.
     pub parent: Tid,
     /// When, ns.
     pub time_ns: u64,
 }
 
 impl<'a> Record<'a> {
-    /// What a record other than a sample says; the outer `None`: it makes no
-    /// sense, the inner one: it does not matter.
+    /// Decodes a record other than a sample; the outer `None` means senseless, the inner one
+    /// irrelevant.
     pub fn read<O: ByteOrder>(
         kind: u32,
         flags: u16,
@@ -291,13 +290,13 @@ impl Task {
 pub struct Records<'a> {
     rest: &'a [u8],
     layout: Layout,
-    /// Of the record before, for those that lack one.
+    /// Time of the previous record, for those without one.
     time_ns: u64,
 }
 
 impl<'a> Records<'a> {
-    /// Records of these bytes with their times, ns of the event's clock, and
-    /// their threads. Kinds that say nothing of the scheduler are passed over.
+    /// Reads these bytes as records with their times, ns of the event's clock, and their threads.
+    /// Kinds that do not concern the scheduler are skipped.
     #[must_use]
     pub const fn new(bytes: &'a [u8], layout: Layout) -> Self {
         Self {
@@ -332,10 +331,9 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// The next record of a buffer that matters and its time; where one makes no
-/// sense, `damaged` with the time of the one before, and nothing follows. `read`
-/// says what a record holds; its outer `None`: it makes no sense, the inner one:
-/// it does not matter.
+/// The next relevant record of a buffer and its time; for a senseless one, `damaged` with the time
+/// of the one before, and nothing follows. `read` decodes a record; its outer `None` means
+/// senseless, the inner one irrelevant.
 pub fn next<'a, T>(
     rest: &mut &'a [u8],
     last_ns: &mut u64,
@@ -358,8 +356,7 @@ pub fn next<'a, T>(
     None
 }
 
-/// Type, flags and body of the next record, which is taken off; `None` where it
-/// makes no sense.
+/// Removes the next record: type, flags and body; `None` if it makes no sense.
 fn take_record<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
     let mut header = Bytes::new(rest, Native);
     let (kind, flags) = (header.u32()?, header.u16()?);

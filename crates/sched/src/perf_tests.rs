@@ -1,4 +1,4 @@
-//! Records as the kernel writes them, cut short, and no records at all.
+//! Records as the kernel writes them, truncated, and arbitrary bytes.
 
 use proptest::prelude::*;
 
@@ -151,7 +151,7 @@ fn what_is_no_record_ends_the_reading() {
         vec![14, 0, 0, 0, 0, 0, 200, 0],
         record(14, 0, &[&[1, 2, 3]]),
         vec![1, 2, 3],
-        // A name without an end.
+        // An unterminated name.
         record(3, 0, &[&[1; 24], &trailer(4)[..0]]),
     ] {
         let bytes = [good.clone(), rest].concat();

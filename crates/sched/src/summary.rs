@@ -1,11 +1,9 @@
-//! The result of an analysis. Times are ns; what the source did not report is
-//! `None`.
+//! The result of an analysis. Times are ns; unreported values are `None`.
 
 use super::{BlockedProcess, Left, Migrations, Tid};
 use pinwise_topology::CpuSet;
 
-/// A trace, analysed. Unless it says otherwise, figures are those of the
-/// threads that were followed.
+/// An analysed trace. Unless stated otherwise, figures are those of the followed threads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// First moment.
@@ -16,11 +14,11 @@ pub struct Summary {
     pub events: u64,
     /// Threads followed.
     pub threads: u64,
-    /// Processes that they belong to.
+    /// Their processes.
     pub processes: u64,
     /// Times a thread left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was preempted.
+    /// Of those, preemptions.
     pub preemptions: Option<u64>,
     /// Times a thread became runnable.
     pub wakeups: Option<u64>,
@@ -30,37 +28,35 @@ pub struct Summary {
     pub cpu_ns: u64,
     /// CPU time of all other threads.
     pub foreign_ns: Option<u64>,
-    /// Time that CPUs idled, all together.
+    /// Idle time of all CPUs together.
     pub idle_ns: Option<u64>,
     /// Switches of all CPUs.
     pub all_switches: Option<u64>,
     /// Time in run queues.
     pub waits: Waits,
-    /// Time beside busy siblings; `None` where cores have one CPU or the
-    /// source does not see switches.
+    /// Time beside busy siblings; `None` without SMT or if the source does not see switches.
     pub sharing: Option<Sharing>,
     /// Time queued while CPUs idled, in episodes of [`EPISODE_NS`] and more.
     pub idle_waiting: Option<IdleWaiting>,
-    /// What the threads of each process were blocked in, those that were seen blocked most
-    /// often first; empty where nobody asked.
+    /// What the threads of each process were blocked in, the most often blocked first; empty if not
+    /// sampled.
     pub blocked: Vec<BlockedProcess>,
-    /// What is not known.
+    /// Unknown parts.
     pub unknown: Unknown,
     /// Threads, the busiest first.
     pub by_thread: Vec<ThreadSummary>,
     /// Threads left out of `by_thread`.
     pub threads_left_out: u64,
-    /// Each CPU that was heard of.
+    /// Each CPU with events.
     pub by_cpu: Vec<CpuSummary>,
     /// Each core of the machine that has several CPUs or was used.
     pub by_core: Vec<CoreSummary>,
-    /// Who ran where and when.
+    /// Which threads ran where and when.
     pub timeline: Timeline,
 }
 
-/// Being queued while a CPU idles for less than this is how wake-ups and
-/// balancing work; above it is an episode (the wasted cores of Lozi et al.
-/// 2016 lasted 100 ms and more).
+/// Queuing for less than this while a CPU idles is how wake-ups and balancing work; above it is an
+/// episode (the wasted cores of Lozi et al. 2016 lasted 100 ms and more).
 pub const EPISODE_NS: u64 = 1_000_000;
 
 /// Time in run queues.
@@ -68,16 +64,15 @@ pub const EPISODE_NS: u64 = 1_000_000;
 pub struct Waits {
     /// All of it.
     pub total_ns: Option<u64>,
-    /// Is `total_ns` the kernel's own total, and not the sum of known waits?
+    /// Is `total_ns` the kernel's own total, instead of the sum of known waits?
     pub is_from_kernel: bool,
-    /// Threads ended before the kernel could be asked, or the ends of waits were
-    /// not seen: it was more.
+    /// Threads ended before the kernel could be asked, or ends of waits were not seen: it was more.
     pub is_lower_bound: bool,
     /// After a preemption.
     pub after_preemption_ns: Option<u64>,
     /// After being woken.
     pub after_wakeup_ns: Option<u64>,
-    /// Waits that ended.
+    /// Finished waits.
     pub count: Option<u64>,
     /// Median.
     pub p50_ns: Option<u64>,
@@ -85,8 +80,8 @@ pub struct Waits {
     pub p99_ns: Option<u64>,
     /// The longest.
     pub longest_ns: Option<u64>,
-    /// Time of CPUs on which followed threads were queued while none of them
-    /// ran; 0 where not all CPUs are seen.
+    /// Time of CPUs on which followed threads were queued while none of them ran; 0 if not all CPUs
+    /// are seen.
     pub held_cpu_ns: u64,
     /// Why they waited; sums to `total_ns`.
     pub causes: Option<Causes>,
@@ -103,7 +98,7 @@ pub struct Causes {
     pub others: u64,
     /// No CPU idled for it; a followed thread ran where it was queued.
     pub own: u64,
-    /// The CPU it was queued on idled and had yet to start.
+    /// Its CPU was idle and about to start it.
     pub starting: u64,
     /// The thread's own scheduling class held it back: the budget of
     /// `SCHED_DEADLINE`, the limit of real-time classes, the rank of `SCHED_IDLE`.
@@ -115,12 +110,12 @@ pub struct Causes {
 pub struct Sharing {
     /// All of it.
     pub shared: u64,
-    /// The part during which a core idled for each shared one; `None` where
-    /// idle CPUs are not seen, and `shared` is then a lower bound.
+    /// The part during which a core idled for each shared one; `None` if idle CPUs are not seen,
+    /// and `shared` is then a lower bound.
     pub avoidable: Option<Avoidable>,
 }
 
-/// Avoidable sharing by who caused it, ns of CPU time.
+/// Avoidable sharing by cause, ns of CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Avoidable {
     /// The idle core was in the threads' mask.
@@ -146,13 +141,13 @@ pub struct IdleWaiting {
     pub scheduler: u64,
     /// Episodes in which only forbidden CPUs idled, ns.
     pub mask: u64,
-    /// How many episodes.
+    /// Number of episodes.
     pub episodes: u64,
     /// The longest, ns.
     pub longest: u64,
 }
 
-/// What a trace does not know.
+/// What a trace does not show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unknown {
     /// Records lost.
@@ -163,26 +158,22 @@ pub struct Unknown {
     pub lost_ns: u64,
     /// Events earlier than their predecessor.
     pub backwards: u64,
-    /// Events that contradict what was known.
+    /// Events that contradict the known state.
     pub contradictions: u64,
-    /// Online CPUs without a single event, where all CPUs are seen: whether
-    /// they idled is not known.
+    /// Online CPUs without a single event, if all CPUs are seen: whether they idled is unknown.
     pub silent_cpus: u64,
-    /// CPUs whose idle task's events did not arrive: threads left them that had
-    /// never come.
+    /// CPUs whose idle task's events are missing: threads left them that had never arrived.
     pub idle_task_unseen: Vec<u32>,
-    /// Threads whose events lack more than 3 % of the CPU time that the kernel
-    /// counted for them.
+    /// Threads whose events lack more than 3 % of the CPU time counted by the kernel.
     pub hidden_threads: u64,
-    /// Those of them whose switches the kernel did not report either.
+    /// Of those, threads whose switches the kernel did not report either.
     pub hidden_uncounted: u64,
-    /// Threads that ended: what they do on their way out may be without events.
+    /// Ended threads: their exit may be without events.
     pub ended_threads: u64,
-    /// What events lack of theirs, ns.
+    /// Their CPU time without events, ns.
     pub hidden_cpu_ns: u64,
-    /// CPU time by events beyond the kernel's account of threads that were there before
-    /// the trace, ns: they ran before they were first looked at, or the event of
-    /// their leaving a CPU did not come.
+    /// CPU time by events beyond the kernel's account of threads from before the trace, ns: they
+    /// ran before their first poll, or the event of their leaving a CPU is missing.
     pub doubtful_cpu_ns: u64,
 }
 
@@ -203,7 +194,7 @@ pub struct ThreadSummary {
     pub is_wait_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was preempted.
+    /// Of those, preemptions.
     pub preemptions: Option<u64>,
     /// Moves between CPUs.
     pub migrations: Migrations,
@@ -216,7 +207,7 @@ pub struct ThreadSummary {
 }
 
 impl ThreadSummary {
-    /// Adds what the same thread did later.
+    /// Adds later figures of the same thread.
     pub(super) fn merge(&mut self, later: Self) {
         let sum =
             |a: &mut Option<u64>, b: Option<u64>| *a = b.map_or(*a, |b| Some(b + a.unwrap_or(0)));
@@ -247,11 +238,11 @@ impl ThreadSummary {
 pub struct CpuSummary {
     /// Its number.
     pub cpu: u32,
-    /// With followed threads.
+    /// Time with followed threads.
     pub own_ns: u64,
-    /// With others.
+    /// Time with other threads.
     pub foreign_ns: Option<u64>,
-    /// With nothing.
+    /// Idle time.
     pub idle_ns: Option<u64>,
     /// Switches on it.
     pub switches: Option<u64>,
@@ -270,39 +261,36 @@ pub struct CoreSummary {
     pub shared_ns: Option<u64>,
 }
 
-/// Who ran where and when.
+/// Which threads ran where and when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// Every slice of followed threads; `None` where there were more than
-    /// [`MAX_PACKED`].
+    /// Every slice of followed threads; `None` if there were more than [`MAX_PACKED`].
     pub packed: Option<PackedSlices>,
-    /// The longest waits; `None` where the source does not see switches.
+    /// The longest waits; `None` if the source does not see switches.
     pub waits: Option<WaitSpans>,
-    /// When cores shared needlessly; `None` where that is not known.
+    /// When cores shared needlessly; `None` if unknown.
     pub sharing: Option<SharingSpans>,
     /// Length of a span.
     pub span_ns: u64,
-    /// Of each CPU the time in each span.
+    /// The time in each span, per CPU.
     pub spans: Vec<CpuSpans>,
 }
 
-/// Slices kept at most: some 7 bytes each.
+/// Limits the slices: some 7 bytes each.
 pub const MAX_PACKED: usize = 2_000_000;
 
-/// Shorter waits are not kept one by one.
+/// Shorter waits are not kept individually.
 pub const SHORTEST_WAIT_NS: u64 = 10_000;
 
-/// Slices in few bytes. For each slice of a CPU, in the order of time, three
-/// numbers stand as [`super::put_varints`] writes them: ns since the CPU's last
-/// slice ended (of the first: since the trace began), its length in ns, and
-/// its thread's place in `threads` times 4 plus how it ended, as [`Left`] is
-/// numbered.
+/// Slices in few bytes. Each slice of a CPU, in time order, has three numbers in the encoding of
+/// [`super::put_varints`]: ns since the CPU's last slice ended (for the first, since the trace
+/// began), its length in ns, and its thread's index in `threads` times 4 plus how it ended, as
+/// [`Left`] is numbered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedSlices {
-    /// Threads in the order in which they were first on a CPU; a number that
-    /// came again stands for another thread.
+    /// Threads in the order in which they first ran; a reused id is another thread.
     pub threads: Vec<Tid>,
-    /// The CPUs that any ran on.
+    /// The CPUs that any of them ran on.
     pub cpus: Vec<CpuSlices>,
 }
 
@@ -317,7 +305,7 @@ pub struct CpuSlices {
     pub bytes: Vec<u8>,
 }
 
-/// The longest waits, in the order of their beginning.
+/// The longest waits, ordered by their beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitSpans {
     /// They.
@@ -326,7 +314,7 @@ pub struct WaitSpans {
     pub left_out: LeftOut,
 }
 
-/// Spans that are not kept one by one.
+/// Spans that are not kept individually.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// How many.
@@ -340,17 +328,17 @@ pub struct LeftOut {
 pub struct Wait {
     /// The thread.
     pub thread: Tid,
-    /// The CPU it was queued on last.
+    /// Its last CPU.
     pub cpu: u32,
     /// Its beginning.
     pub start_ns: u64,
     /// Its end.
     pub end_ns: u64,
-    /// Why for the most part.
+    /// The main cause.
     pub why: Why,
 }
 
-/// Why a thread waited, as [`Causes`] has it.
+/// Why a thread waited, as in [`Causes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// Another CPU that it may use idled.
@@ -361,7 +349,7 @@ pub enum Why {
     Others,
     /// A followed thread ran where it was queued.
     Own,
-    /// The CPU had yet to start.
+    /// The CPU was about to start it.
     Starting,
     /// Its scheduling class held it back.
     Class,
@@ -369,7 +357,7 @@ pub enum Why {
     Unreported,
 }
 
-/// When cores shared needlessly, in the order of time.
+/// When cores shared needlessly, in time order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharingSpans {
     /// They.
@@ -378,7 +366,7 @@ pub struct SharingSpans {
     pub left_out: LeftOut,
 }
 
-/// A core shared needlessly.
+/// Needless sharing of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharingSpan {
     /// The core's index among the machine's.
@@ -387,13 +375,13 @@ pub struct SharingSpan {
     pub start_ns: u64,
     /// Its end.
     pub end_ns: u64,
-    /// Followed threads that could have been alone.
+    /// Followed threads that could have run alone.
     pub threads: u32,
-    /// Whose doing it was.
+    /// The cause.
     pub blame: Blame,
 }
 
-/// Whose doing avoidable sharing was, as [`Avoidable`] has it.
+/// The cause of avoidable sharing, as in [`Avoidable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Blame {
     /// The idle core was allowed.
@@ -424,8 +412,8 @@ pub(crate) struct Slice {
 pub struct CpuSpans {
     /// The CPU.
     pub cpu: u32,
-    /// With followed threads.
+    /// Time with followed threads.
     pub own_ns: Vec<u64>,
-    /// With others.
+    /// Time with other threads.
     pub foreign_ns: Vec<u64>,
 }

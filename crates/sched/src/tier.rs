@@ -1,4 +1,4 @@
-//! The ways of learning what a scheduler does, and what each can show.
+//! The ways to observe a scheduler, and what each can show.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A way of collecting, poorest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// T0: `/proc/PID/task/*` is read now and then. Always permitted.
+    /// T0: polls `/proc/PID/task/*`. Always permitted.
     Proc,
     /// T1: perf's switch records of the program's own threads.
     Switch,
@@ -21,11 +21,11 @@ pub enum Tier {
 /// What a stream of events can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
-    /// Every switch is recorded, not only a sample now and then.
+    /// Every switch is recorded, instead of samples.
     pub has_switches: bool,
-    /// Every thread of every CPU is seen, and with it who idles.
+    /// Every thread of every CPU is seen, and therefore idle CPUs.
     pub has_all_cpus: bool,
-    /// It reports when a thread becomes runnable.
+    /// Wake-ups are reported.
     pub has_wakeups: bool,
 }
 
@@ -39,7 +39,7 @@ impl Tier {
         Self::Bpf,
     ];
 
-    /// The word for `--tier` and in records.
+    /// Its name for `--tier` and in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Tier {
         }
     }
 
-    /// What it is, for people.
+    /// Its description for users.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Tier {
         }
     }
 
-    /// What its events show.
+    /// What its events can show.
     #[must_use]
     pub const fn scope(self) -> Scope {
         Scope {
@@ -103,7 +103,7 @@ impl FromStr for Tier {
 pub struct Availability {
     /// Which.
     pub tier: Tier,
-    /// Why not, and the command that would permit it; `None`: it is available.
+    /// Why not, and the command that would permit it; `None` if it is available.
     pub refused: Option<Refusal>,
 }
 
@@ -112,6 +112,6 @@ pub struct Availability {
 pub struct Refusal {
     /// A clause such as "this process lacks `CAP_BPF`".
     pub reason: String,
-    /// The exact command that would permit it; `None` where nothing would.
+    /// The exact command that would permit it; `None` if none would.
     pub remedy: Option<String>,
 }

@@ -1,14 +1,14 @@
-//! What the kernel's descriptions of tracepoints (tracefs' files `format`, which
-//! `perf record` copies into `perf.data`) say, line by line.
+//! Parses the kernel's descriptions of tracepoints (tracefs' files `format`, which `perf record`
+//! copies into `perf.data`).
 //!
-//! Offsets differ between kernels, and between builds of the same one: none is
-//! ever taken from memory. `pid` of `sched_migrate_task` moved from byte 24 to
-//! byte 12 when `comm` became a `__data_loc` (Linux 6.18).
+//! Offsets differ between kernels, and between builds of the same one: none is hard-coded. `pid` of
+//! `sched_migrate_task` moved from byte 24 to byte 12 when `comm` became a `__data_loc` (Linux
+//! 6.18).
 
 use super::Left;
 use super::bytes::{ByteOrder, Bytes};
 
-/// Longest description that is looked at.
+/// Longest accepted description.
 const LONGEST: usize = 64 * 1024;
 /// More fields than any tracepoint has.
 const MAX_FIELDS: usize = 128;
@@ -18,14 +18,14 @@ const MAX_FIELDS: usize = 128;
 pub struct Format {
     /// Without its system: `sched_switch`.
     pub name: String,
-    /// The number by which the kernel names it, `perf_event_attr.config`.
+    /// The kernel's id, `perf_event_attr.config`.
     pub id: u64,
     fields: Vec<Declared>,
-    /// The states that threads are left in, where it explains them.
+    /// The states that threads are left in, if described.
     pub states: Option<States>,
 }
 
-/// A description that cannot be used; its text is a clause that says why.
+/// An unusable description; its text is a clause that says why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// No name.
@@ -39,7 +39,7 @@ pub enum FormatError {
     Missing {
         /// Which.
         name: String,
-        /// The fields that exist.
+        /// The existing fields.
         own: String,
     },
     /// The field exists, but its offset is missing.
@@ -76,20 +76,19 @@ enum Place {
     RelDataLoc,
 }
 
-/// A field as it is declared: `TYPE NAME[N]; offset:O; size:S; signed:B;`.
+/// A declared field: `TYPE NAME[N]; offset:O; size:S; signed:B;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Declared {
     name: String,
-    /// `None`: it does not say where it is, in numbers.
+    /// `None` if its place is not given in numbers.
     field: Option<Field>,
 }
 
 impl Format {
-    /// Reads the text of a `format` file.
+    /// Parses the text of a `format` file.
     ///
     /// # Errors
-    /// [`FormatError::NoName`] and [`FormatError::NoId`]; whether fields are
-    /// there is asked later.
+    /// [`FormatError::NoName`] and [`FormatError::NoId`]; fields are checked later.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         let text = text.get(..LONGEST).unwrap_or(text);
         let lines = || text.lines().map(str::trim);
@@ -108,7 +107,7 @@ impl Format {
         })
     }
 
-    /// A field that must be there.
+    /// A required field.
     ///
     /// # Errors
     /// [`FormatError`], which names it.
@@ -125,7 +124,7 @@ impl Format {
         field.ok_or_else(|| FormatError::Nowhere(name.to_owned()))
     }
 
-    /// A number that must be there, of a size that numbers have.
+    /// A required number of a valid size.
     ///
     /// # Errors
     /// [`FormatError`], which names it.
@@ -142,7 +141,7 @@ impl Format {
 }
 
 impl Declared {
-    /// Reads what follows `field:` in a line.
+    /// Parses the text after `field:` in a line.
     fn parse(line: &str) -> Self {
         let mut parts = line.split(';').map(str::trim);
         let declared = parts.next().unwrap_or("");
@@ -153,7 +152,7 @@ impl Declared {
             _ => Place::Here,
         };
         let (mut offset, mut size) = (None, None);
-        // Kernels before 2.6.32 do not say: numbers of threads have one.
+        // Kernels before 2.6.32 do not say: thread ids are signed.
         let mut is_signed = true;
         for (key, value) in parts.filter_map(|part| part.split_once(':')) {
             let value = value.trim();
@@ -178,7 +177,7 @@ impl Declared {
 }
 
 impl Field {
-    /// The number in a record's raw data; `None` where that is too short.
+    /// The number in a record's raw data; `None` if that is too short.
     #[inline]
     #[must_use]
     pub fn number(self, raw: &[u8], order: impl ByteOrder) -> Option<i64> {
@@ -191,7 +190,7 @@ impl Field {
         })
     }
 
-    /// The same where a thread or a CPU is meant: 4 bytes with a sign.
+    /// The same for a thread or a CPU: 4 bytes with a sign.
     #[inline]
     #[must_use]
     pub fn small(self, raw: &[u8], order: impl ByteOrder) -> Option<i32> {
@@ -219,22 +218,21 @@ impl Field {
 /// Bits of a left thread's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct States {
-    /// Those in which a thread does not run on.
+    /// The states of a thread that does not run.
     pub resting: u64,
-    /// Of those the ones that nobody returns from (dead, zombie).
+    /// Of those, the final ones (dead, zombie).
     pub gone: u64,
 }
 
 impl States {
-    /// Since Linux 4.14, for a description that does not name them: `S`, `D`,
-    /// `T`, `t`, `X`, `Z`, `P`, `I` from the lowest bit on.
+    /// Since Linux 4.14, if the description does not name them: `S`, `D`, `T`, `t`, `X`, `Z`, `P`,
+    /// `I` from the lowest bit on.
     pub const USUAL: Self = Self {
         resting: 0xff,
         gone: 0x30,
     };
 
-    /// From the table in a state's print format: pairs `{ 0x01, "S" }`; `None`:
-    /// it explains none.
+    /// Parses the table in a state's print format: pairs `{ 0x01, "S" }`; `None` if there is none.
     fn parse(print: &str) -> Option<Self> {
         let mut states = Self {
             resting: 0,
@@ -254,8 +252,8 @@ impl States {
         (states.resting != 0 && states.gone != 0).then_some(states)
     }
 
-    /// How a thread left. A state without a bit that rests is "running", or the
-    /// bit above all others by which the kernel marks who was preempted.
+    /// How a thread left. Without a sleep bit the state is "running", or the top bit by which the
+    /// kernel marks a preempted thread.
     #[must_use]
     pub const fn left(self, state: u64) -> Left {
         if state & self.gone != 0 {

@@ -1,4 +1,4 @@
-//! Formats of several kernels, and texts that are none.
+//! Formats of several kernels, and texts that are not formats.
 
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ format:
 print fmt: \"%s%s\", REC->prev_state & (1024-1) ? __print_flags(REC->prev_state & (1024-1), \"|\", { 1, \"S\"} , { 2, \"D\" }, { 4, \"T\" }, { 8, \"t\" }, { 16, \"Z\" }, { 32, \"X\" }, { 64, \"x\" }, { 128, \"W\" }) : \"R\", REC->prev_state & 1024 ? \"+\" : \"\"
 ";
 
-/// Linux 6.18: the name is a location, so that what follows moved forward.
+/// Linux 6.18: the name is a location, so the fields after it moved forward.
 const WAKEUP_MOVED: &str = "name: sched_wakeup
 ID: 368
 format:

@@ -1,7 +1,7 @@
 //! Whole numbers in as few bytes as they need: unsigned LEB128, seven bits a
 //! byte, the lowest first, the top bit set on all but the last.
 
-/// Bytes that a number takes at most.
+/// The longest encoding.
 const MAX_BYTES: usize = 10;
 
 /// Appends numbers.
@@ -19,8 +19,7 @@ pub fn put_varints<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
     }
 }
 
-/// Takes the next number off the front; `None` where it is cut off or too
-/// large for 64 bits.
+/// Removes the next number from the front; `None` if it is incomplete or exceeds 64 bits.
 pub fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for at in 0..MAX_BYTES {

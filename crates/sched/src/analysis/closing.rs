@@ -1,4 +1,4 @@
-//! The end of a trace: what is open is closed, and all is summed up.
+//! The end of a trace: closes what is open and sums up.
 
 use super::super::summary::{
     CoreSummary, CpuSummary, Sharing, Summary, ThreadSummary, Unknown, Waits,
@@ -7,8 +7,8 @@ use super::super::{Left, Migrations};
 use super::thread::{PartialWait, State};
 use super::{Analysis, CpuState, Occupant};
 
-/// Fewer threads than this that left an idle CPU are chance, as are fewer than
-/// one in so many of its switches.
+/// Fewer threads than this that left an idle CPU are chance, and so is less than one in this many
+/// of its switches.
 const NOTABLE_ARRIVALS: u64 = 3;
 const NOTABLE_SHARE: u64 = 20;
 
@@ -85,7 +85,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     }
 }
 
-/// Sums over all followed threads, those left out of the list included.
+/// Sums over all followed threads, including those not listed.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     cpu_ns: u64,
@@ -104,7 +104,7 @@ impl Totals {
 }
 
 impl Analysis {
-    /// Time up to the end goes to those who are still on CPUs or queued.
+    /// Credits the time up to the end to threads that are still running or queued.
     fn close_open(&mut self) {
         for cpu in 0..self.cpu_states.len() {
             let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);

@@ -31,7 +31,7 @@ impl Histogram {
         self.longest = self.longest.max(value);
     }
 
-    /// One that is not over yet: it counts where it is the longest already.
+    /// Adds a value that may still grow: it counts only if it is the longest already.
     pub(crate) fn add_open(&mut self, value: u64) {
         self.longest = self.longest.max(value);
     }
@@ -44,8 +44,7 @@ impl Histogram {
         self.longest
     }
 
-    /// The smallest class that so large a share of the values does not exceed,
-    /// by its middle.
+    /// The middle of the smallest class that this share of the values does not exceed.
     pub(crate) fn quantile(&self, share: f64) -> Option<u64> {
         #[expect(
             clippy::cast_possible_truncation,

@@ -1,5 +1,4 @@
-//! Lives of threads: beginning, names, masks, ending; and what was lost of
-//! them.
+//! Lives of threads: beginning, names, masks and end; and lost records.
 
 use super::super::blocked::Blocked;
 use super::super::summary::ThreadSummary;
@@ -11,9 +10,9 @@ use super::timeline::Drawing;
 use super::{Analysis, Counts, Occupant};
 use pinwise_topology::CpuSet;
 
-/// A thread that was said to end and left its CPU so long ago is gone.
+/// A thread that announced its end and left its CPU this long ago is gone.
 const STAYS_AWAY_NS: u64 = 1_000_000_000;
-/// Threads that may be about to be gone, at most.
+/// Limits the threads that may be about to end.
 const MAX_DYING: usize = 4_096;
 
 impl Analysis {
@@ -53,8 +52,8 @@ impl Analysis {
         }
     }
 
-    /// Who is looked at before the stream is processed is known before its beginning
-    /// comes: it has done nothing yet.
+    /// A thread polled before the stream is processed is known before its first event: it has done
+    /// nothing yet.
     fn is_announced(&self, slot: usize, process: Tid) -> bool {
         self.threads.thread(slot).is_some_and(|thread| {
             let has_done_nothing = thread.is_fresh && !thread.was_born && !thread.is_ending;
@@ -72,7 +71,7 @@ impl Analysis {
         }
         match self.state_of(slot) {
             _ if !self.scope.has_switches => self.bury(slot),
-            // A source of single threads has no record of the last leaving.
+            // A source of single threads has no record of the last switch.
             State::Running { cpu } if !self.scope.has_all_cpus => {
                 self.goes(cpu, tid, Left::Ended);
             }
@@ -80,9 +79,9 @@ impl Analysis {
         }
     }
 
-    /// A thread that left its CPU for good is gone. One that is said to end
-    /// may be preempted or wait a few times more before its last switch;
-    /// where that one is not marked, it is gone when it stays away.
+    /// Removes a thread that left its CPU for good. A thread that announced its end may be
+    /// preempted or wait a few times more before its last switch; if that is not marked, it is gone
+    /// once it stays away.
     pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: Left) {
         let Some(slot) = slot else { return };
         if left == Left::Ended {
@@ -115,7 +114,7 @@ impl Analysis {
         }
     }
 
-    /// A thread is gone, whatever was known of it.
+    /// Retires a thread, whatever its state.
     fn bury(&mut self, slot: usize) {
         if let State::Running { cpu } = self.state_of(slot)
             && self.cpu_state(cpu).occupant == Occupant::Thread(slot)
@@ -126,10 +125,10 @@ impl Analysis {
         self.retire(slot);
     }
 
-    /// A thread appears no more; its sums go to the totals.
+    /// A thread is gone; its sums go to the totals.
     pub(super) fn retire(&mut self, slot: usize) {
-        // The kernel ends perf's records of a thread before the process's memory is torn down:
-        // it may be queued once more, for as long as others were.
+        // The kernel ends perf's records of a thread before the process's memory is torn down: it
+        // may be queued once more, for as long as other threads were.
         let longest_ns = self.waits.longest();
         let has_unseen_end = self.scope.has_switches && !self.scope.has_all_cpus;
         if has_unseen_end
@@ -176,8 +175,8 @@ impl Analysis {
         }
     }
 
-    /// The trace is about somebody after all: what was counted of all others
-    /// until now does not count; what is known of who runs where is kept.
+    /// The trace turns out to be about particular threads: drops all figures so far, and keeps the
+    /// state of threads and CPUs.
     fn restart(&mut self) {
         let now_ns = self.now_ns;
         for slot in self.threads.living() {
@@ -240,13 +239,13 @@ impl Analysis {
         }
     }
 
-    /// Records of a CPU are missing since its last event: nobody knows what
-    /// it did, nor what became of those it ran and those queued on it.
+    /// Records of a CPU are missing since its last event: what it did is unknown, and so are the
+    /// threads it ran and those queued on it.
     pub(super) fn mark_lost(&mut self, cpu: u32, records: u64) {
         let now_ns = self.now_ns;
         let last_ns = self.cpu_state(cpu).last_event_ns;
         let counts = &mut self.counts;
-        // How many is what a file says.
+        // The number comes from a file.
         counts.lost_records = counts.lost_records.saturating_add(records);
         counts.lost_windows += 1;
         let lost_ns = now_ns.saturating_sub(last_ns);
@@ -269,7 +268,7 @@ impl Analysis {
     }
 }
 
-/// What is known of a thread.
+/// The summary of a thread.
 pub(super) fn summarise(
     thread: &Thread,
     scope: super::Scope,
@@ -282,7 +281,7 @@ pub(super) fn summarise(
     cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let polled = thread.polled.as_deref();
     let waited = thread.wait_so_far(now_ns);
-    // Where wake-ups are seen, events lack nothing of other threads.
+    // If wake-ups are seen, the events of other threads are complete.
     let is_hidden = scope.has_wakeups && thread.is_hidden();
     let has_events = scope.has_switches && !is_hidden;
     let by_kernel = thread.counted_switches();

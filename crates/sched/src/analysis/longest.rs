@@ -4,11 +4,11 @@
 pub(super) trait Span {
     /// How long, ns.
     fn length_ns(&self) -> u64;
-    /// What it adds to the sums, ns: its length, or that of several threads.
+    /// Its part of the sums, ns: its length, or that of several threads.
     fn weight_ns(&self) -> u64;
 }
 
-/// Spans, and how many were left out.
+/// Spans, and the number left out.
 #[derive(Debug)]
 pub(super) struct Longest<T> {
     kept: Vec<T>,
@@ -36,18 +36,18 @@ impl<T: Span> Longest<T> {
             return;
         }
         self.kept.push(span);
-        // Sorting out only now and then costs each span next to nothing.
+        // Pruning rarely makes it almost free per span.
         if self.kept.len() >= 2 * self.most {
             self.sort_out();
         }
     }
 
-    /// Changes spans by `cut`, which says whether anything of them is left.
+    /// Changes spans by `cut`, which returns whether anything is left.
     pub(super) fn cut(&mut self, cut: impl FnMut(&mut T) -> bool) {
         self.kept.retain_mut(cut);
     }
 
-    /// The spans, their order kept; how many were left out, and their sum.
+    /// The spans in order; the number left out, and their sum.
     pub(super) fn finish(mut self) -> (Vec<T>, u64, u64) {
         if self.kept.len() > self.most {
             self.sort_out();

@@ -1,4 +1,4 @@
-//! What looks at a thread have seen.
+//! What polling has seen of a thread.
 
 use super::super::Sample;
 
@@ -6,8 +6,7 @@ use super::super::Sample;
 pub(super) struct Polled {
     pub(super) first: Sample,
     pub(super) last: Sample,
-    /// Moves that were seen and that the kernel's count does not have yet, which is read
-    /// more rarely.
+    /// Moves seen but not yet in the kernel's count, which is read more rarely.
     ahead: u64,
 }
 
@@ -20,8 +19,8 @@ impl Polled {
         }
     }
 
-    /// Of moves that the kernel has counted since the last look, those that nobody saw;
-    /// `seen`: moves that this look shows.
+    /// Of moves that the kernel has counted since the last poll, those that no event showed;
+    /// `seen`: moves that this poll shows.
     pub(super) const fn unseen(&mut self, counted: u64, seen: u64) -> u64 {
         let seen = self.ahead + seen;
         self.ahead = seen.saturating_sub(counted);

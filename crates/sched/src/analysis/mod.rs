@@ -1,8 +1,7 @@
 //! From events to figures: the state of every thread and CPU, and sums.
 //!
-//! An event changes what a CPU or a thread does; the time since the last
-//! change goes to what it did until then. What is not known (before the first
-//! event of a CPU, after a loss) is nobody's time.
+//! An event changes what a CPU or a thread does; the time since the last change goes to what it did
+//! before. Unknown time (before the first event of a CPU, after a loss) goes nowhere.
 
 mod closing;
 pub(crate) mod histogram;
@@ -31,10 +30,10 @@ use sharing::{Cores, Moment};
 use threads::Threads;
 use timeline::Drawing;
 
-/// What a CPU does.
+/// The activity of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Occupant {
-    /// Nothing is known.
+    /// Unknown.
     #[default]
     Unknown,
     /// Nothing.
@@ -48,24 +47,24 @@ enum Occupant {
 struct CpuState {
     occupant: Occupant,
     since_ns: u64,
-    /// Its first event is still to come, and nothing was lost.
+    /// No event yet, and no loss.
     is_fresh: bool,
     last_event_ns: u64,
     own_ns: u64,
     foreign_ns: u64,
     idle_ns: u64,
     switches: u64,
-    /// Threads that left while it was thought to idle, nothing being lost.
+    /// Threads that left although it was thought to idle, without a loss.
     unseen_arrivals: u64,
-    /// Slots of threads that were woken on it while it idled.
+    /// Slots of threads woken on it while it idled.
     starting: Vec<usize>,
-    /// Sums of sharing at its last event, for when records are lost.
+    /// Sums of sharing at its last event, to return to after a loss.
     moment: Moment,
-    /// Busy time by polling: first and latest.
+    /// Polled busy time: first and latest.
     polled_ns: Option<(u64, u64)>,
 }
 
-/// Counters over everything.
+/// Counters of the whole trace.
 #[derive(Debug, Default)]
 struct Counts {
     events: u64,
@@ -73,7 +72,7 @@ struct Counts {
     causes: Causes,
     after_preemption_ns: u64,
     after_wakeup_ns: u64,
-    /// At most this much of waits was not seen: those whose end is missing.
+    /// Upper limit of unseen waits: those whose end is missing.
     unseen_wait_ns: u64,
     lost_records: u64,
     lost_windows: u64,
@@ -82,8 +81,8 @@ struct Counts {
     contradictions: u64,
 }
 
-/// Events on their way to a [`Summary`]. Memory grows with threads that live
-/// at once and with CPUs; what is kept of events for the timeline is bounded.
+/// Turns events into a [`Summary`]. Memory grows with the threads that live at once and with CPUs;
+/// what the timeline keeps of events is bounded.
 #[derive(Debug)]
 pub struct Analysis {
     cpu_map: CpuMap,
@@ -99,14 +98,13 @@ pub struct Analysis {
     totals: closing::Totals,
     from_ns: Option<u64>,
     now_ns: u64,
-    /// Threads that were said to end, and when they left their CPU.
+    /// Threads that announced their end, and when they left their CPU.
     dying: VecDeque<(u64, Tid)>,
 }
 
 impl Analysis {
-    /// An analysis of events of this scope on this machine. Threads are
-    /// followed whoever they are until an event names one to follow; the
-    /// figures then begin anew.
+    /// An analysis of events of this scope on this machine. All threads are followed until an event
+    /// names one to follow; the figures then begin anew.
     #[must_use]
     pub fn new(topology: &Topology, scope: Scope) -> Self {
         let cpu_map = CpuMap::new(topology);
@@ -131,8 +129,8 @@ impl Analysis {
         }
     }
 
-    /// Takes the next event, in the order of time. One that is earlier than
-    /// its predecessor is taken as of its predecessor's time, and counted.
+    /// Takes the next event, in time order. An earlier one than its predecessor gets the
+    /// predecessor's time, and is counted.
     pub fn take(&mut self, event: &Event) {
         let mut time_ns = event.time_ns;
         if self.from_ns.is_none() {
@@ -148,7 +146,7 @@ impl Analysis {
             EventKind::Wake { target, .. } => target,
             _ => cpu,
         };
-        // Tables grow with numbers of CPUs, which a file may make up.
+        // Tables grow with CPU numbers, which a file may invent.
         if cpu.max(target) as usize > CpuSet::MAX_CPU {
             self.counts.contradictions += 1;
             return;
@@ -174,8 +172,8 @@ impl Analysis {
         }
     }
 
-    /// Ends the trace at `to_ns`, or at the last event where that is later.
-    /// `from_ns`: when it began, where that is before the first event.
+    /// Ends the trace at `to_ns`, or at the last event if that is later. `from_ns`: when it began,
+    /// if that is before the first event.
     #[must_use]
     pub fn finish(self, span_ns: Option<(u64, u64)>) -> Summary {
         closing::close(self, span_ns)

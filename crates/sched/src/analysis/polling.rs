@@ -1,5 +1,4 @@
-//! Looks at threads now and then: all that the poorest tier has, and for
-//! others a complement.
+//! Polled figures of threads: the only data of the poorest tier, and a complement for the others.
 
 use super::super::{Crossed, Sample};
 use super::looks::Polled;
@@ -39,8 +38,8 @@ impl Analysis {
         }
     }
 
-    /// At the start of a trace nobody knows who is on a CPU. Whoever was last
-    /// there and could run, is; the first switch puts right what is wrong.
+    /// At the start of a trace the threads on CPUs are unknown. A runnable thread that was last on
+    /// a CPU is assumed to run there; the first switch corrects mistakes.
     fn guess_running(&mut self, slot: usize, sample: &Sample) {
         let cpu_state = self.cpu_state(sample.cpu);
         let is_open = cpu_state.is_fresh && cpu_state.occupant == Occupant::Unknown;
@@ -72,7 +71,7 @@ impl Analysis {
         if let Some(crossed) = crossed {
             thread.tally.migrations.add(crossed, 1);
         }
-        // Moves between two looks were counted by the kernel, but not where.
+        // The kernel counted the moves between two polls, but not their CPUs.
         let moved = growth_since_last_look(thread, |s| s.migrations, sample);
         let seen = u64::from(crossed.is_some());
         let unseen = match &mut thread.polled {
@@ -102,8 +101,8 @@ impl Analysis {
     }
 }
 
-/// By how much a cumulative figure has grown since the last look; since the
-/// thread's beginning where that was in the trace.
+/// How much a cumulative figure has grown since the last poll, or since the thread's beginning if
+/// that was in the trace.
 fn growth_since_last_look(
     thread: &Thread,
     figure: impl Fn(&Sample) -> Option<u64>,

@@ -1,24 +1,22 @@
-//! Who waits in run queues, and which CPUs idle meanwhile.
+//! Which threads wait in run queues, and which CPUs idle meanwhile.
 //!
-//! A free CPU could have run one thread, however many wait: each is matched with
-//! one of them, the one that has waited longest of those that may use it. That
-//! part of a wait is the scheduler's doing. Free CPUs that no waiting thread may
-//! use are matched with others, whose mask is then the cause. So both causes
-//! together never exceed the time that CPUs were free.
+//! A free CPU could have run one thread, however many wait: it is matched with one of them, the one
+//! that has waited longest of those that may use it. That part of a wait is the scheduler's doing.
+//! Free CPUs that no waiting thread may use are matched with other threads, whose mask is then the
+//! cause. So both causes together never exceed the time that CPUs were free.
 //!
-//! Nothing is done per waiting thread while it waits: matches change where a
-//! thread comes or goes, or a CPU becomes free or is taken.
+//! A waiting thread costs nothing: matches change only when a thread comes or goes, or a CPU
+//! becomes free or busy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::summary::{Causes, EPISODE_NS, IdleWaiting};
 use pinwise_topology::CpuSet;
 
-/// Masks distinguished at most; threads with still other masks count as allowed
-/// everywhere.
+/// Limits the distinct masks; threads with further masks count as allowed everywhere.
 const MAX_MASKS: usize = 1024;
 
-/// A condition over time: how long it held so far, and since when it holds.
+/// A condition over time: its duration so far, and since when it holds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spell {
     holds_since: Option<u64>,
@@ -48,59 +46,59 @@ impl Spell {
 #[derive(Debug)]
 struct Mask {
     cpus: CpuSet,
-    /// Threads that wait with this mask and have no free CPU of it, longest first.
+    /// Threads that wait with this mask without a free CPU in it, longest first.
     unserved: BTreeSet<Turn>,
 }
 
-/// Since when a thread waits, and its slot.
+/// Start of a thread's wait, and its slot.
 type Turn = (u64, usize);
 
-/// What a CPU is to those who wait.
+/// A CPU as waiting threads see it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cpu {
     is_free: bool,
-    /// The thread that it is matched with.
+    /// The matched thread.
     holder: Option<usize>,
     /// It runs a foreign thread.
     foreign: Spell,
-    /// Followed threads queued on it, and does it run one?
+    /// Followed threads queued on it, and whether it runs one.
     queued: u32,
     runs_own: bool,
     /// Followed threads are queued on it, and it runs none of them.
     held: Spell,
 }
 
-/// Whose doing it is that a thread waits while a CPU is free.
+/// The cause that a thread waits while a CPU is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Scheduler,
     Mask,
 }
 
-/// A time of a wait in which a CPU was free for it.
+/// A part of a wait with a free CPU.
 #[derive(Debug, Clone, Copy)]
 struct Chance {
     whose: Whose,
     since_ns: u64,
-    /// Foreign time of the CPU that it was queued on, then.
+    /// Foreign time of its CPU in that part.
     foreign_ns: u64,
 }
 
-/// A thread that waits.
+/// A waiting thread.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     since_ns: u64,
     cpu: u32,
     mask: usize,
-    /// The free CPU that it is matched with.
+    /// The matched free CPU.
     matched: Option<(usize, Whose)>,
     chance: Option<Chance>,
-    /// Foreign time of its CPU when it began to wait, and while it had a chance.
+    /// Foreign time of its CPU when it began to wait, and during its chances.
     foreign_before_ns: u64,
     foreign_beside_ns: u64,
     scheduler_ns: u64,
     mask_ns: u64,
-    /// Episodes of this wait so far; they count where its end is seen.
+    /// Episodes of this wait so far; they count once its end is seen.
     episodes: IdleWaiting,
 }
 
@@ -112,7 +110,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Where the thread waits.
+    /// The CPU the thread is queued on.
     pub(super) const fn cpu(&self) -> u32 {
         self.cpu
     }
@@ -122,15 +120,15 @@ impl Mark {
 pub(super) struct Queues {
     masks: Vec<Mask>,
     by_cpus: BTreeMap<CpuSet, usize>,
-    /// Masks that hold a CPU.
+    /// Masks that contain a CPU.
     holders: Vec<Vec<usize>>,
     cpus: Vec<Cpu>,
-    /// Free CPUs that are matched with nobody, and with a thread that may not use them.
+    /// Free CPUs without a match, and those matched with a thread that may not use them.
     spare: CpuSet,
     lent: CpuSet,
-    /// Who waits, by slot.
+    /// Waiting threads, by slot.
     waiting: Vec<Option<Waiting>>,
-    /// Those who are matched with no CPU, longest first.
+    /// Threads without a match, longest first.
     alone: BTreeSet<Turn>,
     episodes: IdleWaiting,
 }
@@ -153,7 +151,7 @@ impl Queues {
         queues
     }
 
-    /// Number of a mask, and whether it is a new one.
+    /// Number of a mask, and whether it is new.
     pub(super) fn mask(&mut self, cpus: &CpuSet) -> (usize, bool) {
         if let Some(&index) = self.by_cpus.get(cpus) {
             return (index, false);
@@ -177,7 +175,7 @@ impl Queues {
         &self.masks[mask].cpus
     }
 
-    /// Forgets the episodes counted so far.
+    /// Clears the counted episodes.
     pub(super) fn restart(&mut self, time_ns: u64) {
         self.episodes = IdleWaiting::default();
         for cpu in &mut self.cpus {
@@ -188,7 +186,7 @@ impl Queues {
         }
     }
 
-    /// A followed thread is queued on a CPU, or is no more.
+    /// A followed thread joins or leaves the queue of a CPU.
     pub(super) fn set_queued(&mut self, cpu: u32, comes: bool, time_ns: u64) {
         if let Some(entry) = self.cpus.get_mut(cpu as usize) {
             entry.queued = match comes {
@@ -199,7 +197,7 @@ impl Queues {
         }
     }
 
-    /// A CPU runs a followed thread, or something else.
+    /// Sets whether a CPU runs a followed thread.
     pub(super) fn set_own(&mut self, cpu: u32, runs_own: bool, time_ns: u64) {
         if let Some(entry) = self.cpus.get_mut(cpu as usize) {
             entry.runs_own = runs_own;
@@ -212,7 +210,7 @@ impl Queues {
         self.cpus.iter().map(|cpu| cpu.held.until(time_ns)).sum()
     }
 
-    /// A foreign thread comes on a CPU, or leaves it.
+    /// A foreign thread arrives on a CPU, or leaves it.
     pub(super) fn set_foreign(&mut self, cpu: u32, is_foreign: bool, time_ns: u64) {
         if let Some(entry) = self.cpus.get_mut(cpu as usize) {
             entry.foreign.set(is_foreign, time_ns);
@@ -224,7 +222,7 @@ impl Queues {
         entry.map_or(0, |entry| entry.foreign.until(time_ns))
     }
 
-    /// Is a CPU free: idle, with nobody about to start on it?
+    /// Sets whether a CPU is free: idle, with no thread about to start on it.
     pub(super) fn set_free(&mut self, cpu: u32, is_free: bool, time_ns: u64) {
         let at = cpu as usize;
         let Some(entry) = self.cpus.get_mut(at) else {
@@ -273,7 +271,7 @@ impl Queues {
         }
     }
 
-    /// It waits no more: why it did. `could_run`: an idle CPU could have run it.
+    /// A wait ends: returns its causes. `could_run`: an idle CPU could have run it.
     pub(super) fn leave(
         &mut self,
         slot: usize,
@@ -288,7 +286,7 @@ impl Queues {
         causes
     }
 
-    /// It goes on waiting with another mask: why it did until now.
+    /// A wait continues with another mask: returns the causes until now.
     pub(super) fn renew(
         &mut self,
         slot: usize,
@@ -329,7 +327,7 @@ impl Queues {
         (causes, waiting.episodes)
     }
 
-    /// It is no longer known whether it waits; nothing of it counts.
+    /// Drops a wait that is no longer certain.
     pub(super) fn forget(&mut self, slot: usize, time_ns: u64) {
         self.remove(slot, time_ns);
     }
@@ -338,7 +336,7 @@ impl Queues {
         self.episodes
     }
 
-    /// Takes a thread from those who wait; its CPU is offered to others.
+    /// Removes a waiting thread; offers its CPU to others.
     fn remove(&mut self, slot: usize, time_ns: u64) -> Option<Waiting> {
         let matched = self.part(slot);
         let waiting = self.waiting.get_mut(slot)?.take()?;
@@ -370,7 +368,7 @@ impl Queues {
         self.cpus[cpu].holder = Some(slot);
     }
 
-    /// Undoes a match: its CPU is matched with nobody then.
+    /// Undoes a match and returns its CPU.
     fn part(&mut self, slot: usize) -> Option<usize> {
         let waiting = self.waiting.get_mut(slot)?.as_mut()?;
         let (cpu, whose) = waiting.matched.take()?;
@@ -385,10 +383,10 @@ impl Queues {
         Some(cpu)
     }
 
-    /// A CPU that is matched with nobody goes to who has waited longest.
+    /// Matches an unmatched CPU with the thread that has waited longest.
     fn offer(&mut self, cpu: usize, time_ns: u64) {
         let mut free = Some(cpu);
-        // Who may use it may have had another, which goes on to the next.
+        // That thread may have had another CPU, which is offered in turn.
         while let Some(cpu) = free.take() {
             let masks = self.holders[cpu].iter().map(|&mask| &self.masks[mask]);
             let allowed = masks.filter_map(|mask| mask.unserved.first()).min();
@@ -403,7 +401,7 @@ impl Queues {
         }
     }
 
-    /// A thread that is matched with no CPU looks for one.
+    /// Finds a CPU for an unmatched thread.
     fn seek(&mut self, slot: usize, time_ns: u64) {
         let Some(Some(waiting)) = self.waiting.get(slot) else {
             return;
@@ -419,7 +417,7 @@ impl Queues {
             }
             self.pair(slot, cpu, Whose::Scheduler);
             if let Some(other) = other {
-                // None that it may use is free, or it would have it.
+                // None of the CPUs it may use is free, or it would have one.
                 if let Some(cpu) = self.spare.first() {
                     self.pair(other, cpu, Whose::Mask);
                 }
@@ -431,7 +429,7 @@ impl Queues {
         self.note(slot, time_ns);
     }
 
-    /// Whether a thread has a chance has been settled anew.
+    /// Records a new decision on whether a thread has a chance.
     fn note(&mut self, slot: usize, time_ns: u64) {
         let Some(Some(waiting)) = self.waiting.get(slot) else {
             return;
@@ -499,8 +497,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A machine of 4 CPUs, none free at first; a thread with `mask` waits on
-    /// CPU 0 from 10 to 20 ms; `changes` are (ms, CPU, what it does then).
+    /// A machine of 4 CPUs, none free at first; a thread with `mask` waits on CPU 0 from 10 to 20
+    /// ms; `changes` are (ms, CPU, new state).
     #[track_caller]
     fn check(mask: &str, changes: &[(u64, u32, char)], causes: [u64; 4], episodes: IdleWaiting) {
         let mut queues = Queues::new(&CpuSet::first_n(4));
@@ -574,8 +572,8 @@ mod tests {
         assert_eq!(queues.episodes(), IdleWaiting::default());
     }
 
-    /// Threads with these masks wait on CPU 0 for 10 ms while these CPUs are free:
-    /// scheduler's and masks' part of their waits, ms.
+    /// Threads with these masks wait on CPU 0 for 10 ms while these CPUs are free: the scheduler's
+    /// and the masks' part of their waits, ms.
     #[track_caller]
     fn check_many(masks: &[&str], free: &[u32], whole: [u64; 2]) {
         let mut queues = Queues::new(&CpuSet::first_n(4));
@@ -589,7 +587,7 @@ mod tests {
                 queues.enter(slot, mask, 0, 0)
             })
             .collect();
-        // Those who waited longest leave first, and others have their chance.
+        // The threads that waited longest leave first, so others get their chance.
         let causes: Vec<Causes> = (0..)
             .zip(marks)
             .map(|(slot, mark)| queues.leave(slot, mark, true, 10 * MS))
@@ -605,7 +603,7 @@ mod tests {
         check_many(&["0-3"; 10], &[1], [10, 0]);
         check_many(&["0-3"; 10], &[1, 2], [20, 0]);
         check_many(&["0-3"; 2], &[1, 2, 3], [20, 0]);
-        // The second may use CPU 1 alone, which the first need not have.
+        // The second may only use CPU 1, which the first does not need.
         check_many(&["0,2", "0-1"], &[1], [10, 0]);
         check_many(&["0", "0", "0-1"], &[1, 2], [10, 10]);
     }

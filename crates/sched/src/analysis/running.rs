@@ -1,4 +1,4 @@
-//! Threads on CPUs: coming, going, and the time between.
+//! Threads on CPUs: arrival, departure, and the time between.
 
 use super::super::summary::Slice;
 use super::super::{IDLE, Left, Tid};
@@ -7,7 +7,7 @@ use super::thread::State;
 use super::{Analysis, Occupant};
 
 impl Analysis {
-    /// A CPU goes from one thread to another.
+    /// A CPU switches from one thread to another.
     pub(super) fn switch(&mut self, cpu: u32, prev: Tid, left: Left, next: Tid) {
         let leaver = (prev != IDLE).then(|| self.threads.slot_or_new(prev, self.now_ns));
         let comer = (next != IDLE).then(|| self.threads.slot_or_new(next, self.now_ns));
@@ -34,7 +34,7 @@ impl Analysis {
         self.retire_if_ended(leaver, left);
     }
 
-    /// Half a switch: a thread comes on a CPU.
+    /// Half a switch: a thread arrives on a CPU.
     pub(super) fn comes(&mut self, cpu: u32, thread: Tid) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         match self.cpu_state(cpu).occupant {
@@ -56,7 +56,7 @@ impl Analysis {
             let fresh_since = self.threads.thread(slot).filter(|t| t.is_fresh);
             let fresh_since = fresh_since.map(|thread| thread.since_ns);
             match (occupant, fresh_since) {
-                // It was on the CPU when it was first heard of.
+                // It was on the CPU when it was first seen.
                 (Occupant::Unknown, Some(since_ns)) => {
                     let cpu_state = self.cpu_state(cpu);
                     cpu_state.occupant = Occupant::Thread(slot);
@@ -79,9 +79,8 @@ impl Analysis {
         self.retire_if_ended(Some(slot), left);
     }
 
-    /// The first switch of a CPU shows who was on it until then: whoever
-    /// leaves has been there since the trace began, for every switch is seen,
-    /// unless it may have been elsewhere.
+    /// The first switch of a CPU shows its earlier occupant: since every switch is seen, the
+    /// leaving thread has been there since the trace began, unless it may have been elsewhere.
     fn assume_since_begin(&mut self, cpu: u32, occupant: Occupant) {
         let now_ns = self.now_ns;
         let was_elsewhere = match occupant {
@@ -96,14 +95,14 @@ impl Analysis {
         cpu_state.occupant = occupant;
     }
 
-    /// What was thought to be on the CPU is not: nothing since then counts. Before
-    /// its first event that was a guess from the list of processes.
+    /// The assumed occupant was wrong: nothing since then counts. Before its first event that was a
+    /// guess from the list of processes.
     pub(super) fn contradict(&mut self, cpu: u32) {
         self.counts.contradictions += u64::from(!self.cpu_state(cpu).is_fresh);
         self.forget_occupant(cpu);
     }
 
-    /// Nothing is known of the CPU from here on, nor of whom it ran.
+    /// The CPU's state becomes unknown, and so does the thread it ran.
     pub(super) fn forget_occupant(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
         let last = self.cpu_state(cpu).moment;
@@ -124,7 +123,7 @@ impl Analysis {
         self.occupy(cpu, Occupant::Unknown);
     }
 
-    /// A thread that is on this CPU is on no other.
+    /// A thread on this CPU is on no other.
     fn forget_elsewhere(&mut self, slot: usize, cpu: u32) {
         if let State::Running { cpu: other } = self.state_of(slot)
             && other != cpu
@@ -139,7 +138,7 @@ impl Analysis {
         thread.map_or(State::Unknown, |thread| thread.state)
     }
 
-    /// The time since the CPU's last change goes to whom it ran.
+    /// Credits the time since the CPU's last change to the thread it ran.
     pub(super) fn credit(&mut self, cpu: u32, left: Left) {
         let now_ns = self.now_ns;
         let cpu_state = self.cpu_state(cpu);
@@ -187,7 +186,7 @@ impl Analysis {
         thread.tally.switches += 1;
         thread.tally.preemptions += u64::from(left == Left::Preempted);
         let is_queued = left == Left::Preempted && thread.is_own;
-        // Where it was thought to wait, nobody saw that wait's end.
+        // If it was thought to wait, the end of that wait was not seen.
         self.set_state(
             slot,
             match left {
@@ -200,7 +199,7 @@ impl Analysis {
         }
     }
 
-    /// The CPU changes whom it runs, from now on.
+    /// Changes the CPU's occupant, from now on.
     pub(super) fn occupy(&mut self, cpu: u32, to: Occupant) {
         self.settle_core(cpu);
         let starting = std::mem::take(&mut self.cpu_state(cpu).starting);
@@ -214,7 +213,7 @@ impl Analysis {
         }
     }
 
-    /// A core's shared time so far goes to the followed threads on it.
+    /// Credits a core's shared time so far to the followed threads on it.
     pub(super) fn settle_core(&mut self, cpu: u32) {
         let Some((cpus, shared_ns)) = self.cores.settle(cpu, self.now_ns) else {
             return;
@@ -231,7 +230,7 @@ impl Analysis {
         }
     }
 
-    /// A thread comes on a CPU: its wait is over, and it may have moved.
+    /// A thread arrives on a CPU: its wait is over, and it may have moved.
     fn arrive(&mut self, slot: usize, cpu: u32) {
         self.end_wait(slot);
         let cpu_map = &self.cpu_map;
@@ -249,7 +248,7 @@ impl Analysis {
         thread.state = State::Running { cpu };
     }
 
-    /// Updates the sums over cores and queues with what a CPU does.
+    /// Updates the sums over cores and queues from a CPU's state.
     pub(super) fn update_use(&mut self, cpu: u32) {
         let cpu_state = &self.cpu_states[cpu as usize];
         let used = match cpu_state.occupant {
@@ -273,7 +272,7 @@ impl Analysis {
         }
     }
 
-    /// Should records of this CPU be lost, sums go back to where they are now.
+    /// Remembers the sums, to return to them if records of this CPU are lost.
     pub(super) fn remember_event(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
         let moment = self.cores.moment(now_ns);

@@ -1,35 +1,34 @@
 //! SMT sharing: which cores have several busy CPUs, which idle entirely, and
 //! how much of the sharing the idle ones could have spared.
 //!
-//! A core with b busy CPUs has b − 1 threads that could be elsewhere. Each
-//! entirely idle core takes one of them; when all are gone, the last one shares
-//! no more either. Idle cores within the mask of a thread on the shared core
-//! are dealt first: leaving them idle was the scheduler's doing, or another
-//! program's where its thread is what ours shares with. Idle cores beyond the
-//! mask are dealt next: that was the mask's doing.
+//! A core with b busy CPUs has b − 1 threads that could run elsewhere. Each idle core takes one of
+//! them; once all have moved, the last one shares no more either. Idle cores within the mask of a
+//! thread on the shared core are dealt first: leaving them idle was the scheduler's doing, or
+//! another program's if our thread shares with one of its threads. Idle cores beyond the mask are
+//! dealt next: that was the mask's doing.
 
 use super::super::cpu_map::CpuMap;
 use super::super::summary::{Avoidable, SharingSpans};
 use super::spared::Spared;
 use pinwise_topology::CpuSet;
 
-/// What a CPU does, as far as cores go.
+/// The use of a CPU in its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Nothing is known.
+    /// Unknown.
     Unknown,
     /// Nothing.
     Idle,
     /// It runs a thread that is not followed.
     Foreign,
-    /// It runs a followed thread whose mask is this one.
+    /// It runs a followed thread with this mask.
     Own {
         /// Index of the mask.
         mask: usize,
     },
 }
 
-/// Shared, and avoidable by scheduler, mask, others.
+/// Shared time, and avoidable time by scheduler, mask and other programs.
 type Sums = [u64; 4];
 
 #[derive(Debug, Clone, Default)]
@@ -51,12 +50,12 @@ pub(super) struct Cores {
     /// Cores of each mask.
     masks: Vec<CpuSet>,
     idle: CpuSet,
-    /// Cores with several busy CPUs and a followed thread among them.
+    /// Cores with several busy CPUs, at least one with a followed thread.
     shared: Vec<usize>,
     rates: Sums,
     sums: Sums,
     since_ns: u64,
-    /// Spans that do not count, disjoint and in the order of time.
+    /// Uncounted spans, disjoint and in time order.
     void: Vec<Void>,
     deducted: Sums,
     scratch: Vec<u64>,
@@ -78,14 +77,14 @@ impl Moment {
     };
 }
 
-/// A span of time that does not count.
+/// An uncounted span of time.
 #[derive(Debug, Clone, Copy)]
 struct Void {
     from: Moment,
     to: Moment,
 }
 
-/// Spans remembered at most: older ones are not joined with new ones any more.
+/// Limits the remembered spans: older ones are no longer joined with new ones.
 const MAX_VOIDS: usize = 1_024;
 
 impl Cores {
@@ -117,13 +116,13 @@ impl Cores {
         }
     }
 
-    /// A mask more; masks are numbered as they come.
+    /// Adds a mask; masks are numbered in order.
     pub(super) fn add_mask(&mut self, cpus: &CpuSet) {
         let cores = cpus.iter().filter_map(|cpu| *self.core_of.get(cpu)?);
         self.masks.push(cores.collect());
     }
 
-    /// Forgets all sums, not who runs where.
+    /// Clears all sums, but keeps the state of CPUs.
     pub(super) fn restart(&mut self, time_ns: u64) {
         self.sums = [0; 4];
         self.void.clear();
@@ -137,8 +136,8 @@ impl Cores {
         }
     }
 
-    /// CPUs of the core of a CPU, and for how long since its last change
-    /// several of them were busy. To be called before a change.
+    /// The CPUs of a CPU's core, and for how long since its last change several of them were busy.
+    /// Call before a change.
     pub(super) fn settle(&mut self, cpu: u32, time_ns: u64) -> Option<(&[usize], u64)> {
         let at = (*self.core_of.get(cpu as usize)?)?;
         let core = &mut self.cores[at];
@@ -155,7 +154,7 @@ impl Cores {
         Some((&core.cpus, shared_ns))
     }
 
-    /// A CPU changes its use. The core must have been settled to this time.
+    /// Changes the use of a CPU. The core must have been settled to this time.
     pub(super) fn change(&mut self, cpu: u32, time_ns: u64, to: Use) {
         let Some(Some(at)) = self.core_of.get(cpu as usize).copied() else {
             return;
@@ -208,8 +207,7 @@ impl Cores {
         }
     }
 
-    /// What was added between then and now does not count; where spans
-    /// overlap, nothing is taken back twice.
+    /// Removes what was added between two moments; overlapping spans are removed once.
     pub(super) fn take_back(&mut self, mut from: Moment, time_ns: u64) {
         let to = self.moment(time_ns);
         self.spared.cut(from.time_ns, to.time_ns);
@@ -238,7 +236,7 @@ impl Cores {
         }
     }
 
-    /// Shared CPU time of followed threads, and what of it was avoidable.
+    /// Shared CPU time of followed threads, and its avoidable part.
     pub(super) fn totals(&self) -> (u64, Avoidable) {
         let left = |at: usize| self.sums[at] - self.deducted[at];
         let avoidable = Avoidable {
@@ -254,14 +252,12 @@ impl Cores {
         self.spared.finish(time_ns)
     }
 
-    /// Time of a core with a busy CPU, and with several; it must have been
-    /// settled.
+    /// Time of a core with a busy CPU, and with several; it must have been settled.
     pub(super) fn of_core(&self, core: usize) -> (u64, u64) {
         (self.cores[core].busy_ns, self.cores[core].shared_ns)
     }
 
-    /// Followed threads that share now, and those that idle cores could have
-    /// spared it, by cause.
+    /// Sharing followed threads, and those that idle cores could have spared it, by cause.
     fn deal(&mut self, time_ns: u64) -> Sums {
         let mut rates = [0; 4];
         self.spared.begin_round();
@@ -329,8 +325,8 @@ const fn is_idle(core: &Core) -> bool {
     core.idle as usize == core.cpus.len() && !core.cpus.is_empty()
 }
 
-/// Followed threads that share no more when the idle cores taken go from one
-/// number to another.
+/// Followed threads that stop sharing if the number of used idle cores grows from `before` to
+/// `after`.
 fn count_relieved(core: &Core, before: u32, after: u32) -> u32 {
     let by = |taken: u32| {
         let all_gone = taken + 1 >= core.busy && taken > 0;
@@ -346,7 +342,7 @@ fn own_masks<'a>(core: &'a Core, uses: &'a [Use]) -> impl Iterator<Item = usize>
     })
 }
 
-/// Takes a core out of the idle ones that one of the masks allows.
+/// Takes an idle core allowed by one of the masks.
 fn take_from<'a>(idle: &mut [u64], masks: impl Iterator<Item = &'a CpuSet>) -> bool {
     for mask in masks {
         for (word, allowed) in idle.iter_mut().zip(mask.words()) {
@@ -373,8 +369,8 @@ mod tests {
     use super::*;
     use pinwise_topology::Topology;
 
-    /// What each CPU does for 10 ns: `.` idle, `f` foreign, `?` unknown, a
-    /// digit a followed thread with that mask.
+    /// The state of each CPU for 10 ns: `.` idle, `f` foreign, `?` unknown, a digit a followed
+    /// thread with that mask.
     #[track_caller]
     fn check(machine: &str, masks: &[&str], uses: &str, shared: u64, avoidable: [u64; 3]) {
         let topology = Topology::from_synthetic(machine).unwrap();

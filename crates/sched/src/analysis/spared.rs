@@ -3,13 +3,12 @@
 use super::super::summary::{Blame, LeftOut, SharingSpan, SharingSpans};
 use super::longest::{Longest, Span};
 
-/// Spans kept at most.
+/// Limits the spans that are kept.
 const MAX_SPANS: usize = 100_000;
 /// In the order of the sums over all cores.
 const BLAMES: [Blame; 3] = [Blame::Scheduler, Blame::Mask, Blame::Others];
 
-/// Of a core: threads that could be elsewhere, by whose doing it is that they
-/// are not, and since when.
+/// Threads of a core that could run elsewhere, the cause that they do not, and since when.
 #[derive(Debug, Clone, Copy, Default)]
 struct Open {
     threads: [u32; 3],
@@ -55,12 +54,12 @@ impl Spared {
         }
     }
 
-    /// All cores are set anew, with [`Self::set_core`], until [`Self::end_round`].
+    /// Starts setting all cores anew, with [`Self::set_core`], until [`Self::end_round`].
     pub(super) const fn begin_round(&mut self) {
         self.round += 1;
     }
 
-    /// This many threads of this core share needlessly from now on.
+    /// This many threads of the core share needlessly from now on.
     pub(super) fn set_core(&mut self, core: usize, threads: [u32; 3], time_ns: u64) {
         let open = &mut self.cores[core];
         if threads == [0; 3] && !open.is_listed {
@@ -113,7 +112,7 @@ impl Spared {
         }
     }
 
-    /// What was between these moments is not known after all.
+    /// The state between these moments is unknown after all.
     pub(super) fn cut(&mut self, from_ns: u64, to_ns: u64) {
         for &core in &self.listed {
             let open = self.cores[core];
@@ -136,7 +135,7 @@ impl Spared {
         });
     }
 
-    /// All spans in the order of time; those that follow each other are one.
+    /// All spans in time order, adjacent ones joined.
     pub(super) fn finish(mut self, time_ns: u64) -> SharingSpans {
         self.begin_round();
         self.end_round(time_ns);

@@ -1,23 +1,22 @@
-//! A thread of a trace: what it does, and what is known of it by events and by the
-//! kernel's own account.
+//! A thread of a trace: what it does, by events and by the kernel's own account.
 
 use super::super::summary::Causes;
 use super::super::{Migrations, Sample, SchedulingClass, Tid};
 use super::{looks::Polled, queues::Mark};
 
-/// Events may lack so much of a thread's CPU time, and one part in so many: looks
-/// are not quite of the moment of the trace's end.
+/// Events may lack this much of a thread's CPU time, and one part in this many: polls are not
+/// exactly at the trace's end.
 const HIDDEN_NS: u64 = 1_000_000;
 const HIDDEN_SHARE: u64 = 33;
-/// What the kernel reports of a thread as it ends is of its last tick, and who was
-/// there before the trace may be looked at for the first time this late.
+/// The kernel's report of an ending thread is of its last tick, and threads from before the trace
+/// may be first polled this late.
 const LATE_END_NS: u64 = 10_000_000;
 const LATE_LOOK_NS: u64 = 50_000_000;
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing is known.
+    /// Unknown.
     Unknown,
     /// It waits for something.
     Blocked,
@@ -37,24 +36,24 @@ pub(super) struct Queued {
     pub(super) since_ns: u64,
     /// Was it preempted, and not woken?
     pub(super) is_preempted: bool,
-    /// Where it waits.
+    /// Where it is queued.
     pub(super) place: Place,
-    /// Causes of the part of this wait before it came to this place.
+    /// Causes of the part of this wait before it moved here.
     pub(super) before: Causes,
 }
 
-/// Where a queued thread waits.
+/// What a queued thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// On this CPU; nobody knows what the others do.
+    /// On this CPU; the state of the others is unknown.
     Unreported(u32),
     /// On an idle CPU that is about to start it.
     Starting(u32),
-    /// Behind others.
+    /// Behind other threads.
     Behind(Mark),
 }
 
-/// A thread that lives.
+/// A living thread.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) tid: Tid,
@@ -63,7 +62,7 @@ pub(super) struct Thread {
     pub(super) is_own: bool,
     /// No switch of it was seen yet.
     pub(super) is_fresh: bool,
-    /// It has begun to end.
+    /// It has announced its end.
     pub(super) is_ending: bool,
     /// Did it begin during the trace?
     pub(super) was_born: bool,
@@ -77,19 +76,19 @@ pub(super) struct Thread {
     /// When it last left a CPU.
     pub(super) left_ns: u64,
     pub(super) tally: Tally,
-    /// First and latest look at it by polling.
+    /// Its first and latest poll.
     pub(super) polled: Option<Box<Polled>>,
-    /// When it was looked at last.
+    /// When it was last polled.
     pub(super) polled_ns: Option<u64>,
-    /// Its CPU time by events at its first and latest look.
+    /// Its CPU time by events at its first and latest poll.
     pub(super) looked_cpu_ns: (u64, u64),
-    /// It was thought to be gone and already counted.
+    /// It was thought to be gone and counted already.
     pub(super) is_back: bool,
-    /// It ended after its last event, and may have been queued until then for this long.
+    /// It ended after its last event, and may have been queued for this long until then.
     pub(super) unseen_end_ns: u64,
 }
 
-/// What is counted of a thread.
+/// The figures of a thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub(super) cpu_ns: u64,
@@ -99,18 +98,18 @@ pub(super) struct Tally {
     pub(super) migrations: Migrations,
     pub(super) shared_ns: u64,
     pub(super) cpus: Vec<(u32, u64)>,
-    /// Its place among the threads of the timeline's slices.
+    /// Its index among the threads of the timeline's slices.
     pub(super) place: Option<u32>,
 }
 
 impl Tally {
-    /// This long on this CPU.
+    /// Adds time on a CPU.
     pub(super) fn ran(&mut self, cpu: u32, ns: u64) {
         self.cpu_ns += ns;
         match self.cpus.iter().position(|(other, _)| *other == cpu) {
             Some(at) => {
                 self.cpus[at].1 += ns;
-                // The CPU it is on is asked for again.
+                // Its present CPU is often asked for again.
                 if at > 3 {
                     self.cpus.swap(0, at);
                 }
@@ -145,10 +144,10 @@ impl Thread {
         }
     }
 
-    /// Time queued where wake-ups are not seen: the kernel's figure, or the waits
-    /// that were seen where those are longer. Where the kernel reported its whole life,
-    /// they are not, but for what came after that report: a wait by events has some of the
-    /// switch itself, and all of the time to the next one where an event is missing.
+    /// Time queued if wake-ups are not seen: the kernel's figure, or the waits seen if those are
+    /// longer. If the kernel reported its whole life, only waits after that report are added: a
+    /// wait by events includes some of the switch itself, and all time to the next event if one is
+    /// missing.
     pub(super) fn wait_so_far(&self, now_ns: u64) -> PartialWait {
         let polled_ns = self.polled_wait_ns();
         let looked_ns = self.polled_ns.unwrap_or(self.since_ns);
@@ -168,8 +167,7 @@ impl Thread {
         }
     }
 
-    /// How long it did not run after the kernel's report of its end: it may have been
-    /// queued.
+    /// How long it did not run after the kernel's report of its end: it may have been queued.
     fn after_report_ns(&self) -> u64 {
         let Some(last) = self.polled.as_deref().map(|polled| &polled.last) else {
             return 0;
@@ -183,8 +181,8 @@ impl Thread {
         after_ns.saturating_sub(self.tally.cpu_ns.saturating_sub(last.run_ns))
     }
 
-    /// Switches, and those of them that were preemptions, as the kernel counted them since
-    /// the trace began; `None` where it was not asked at the thread's end.
+    /// Switches, and preemptions among them, as counted by the kernel since the trace began; `None`
+    /// if it was not polled at the thread's end.
     pub(super) fn counted_switches(&self) -> Option<(u64, u64)> {
         let Polled { first, last, .. } = self.polled.as_deref()?;
         let grown = |figure: fn(&Sample) -> Option<u64>| {
@@ -197,9 +195,8 @@ impl Thread {
             .then_some((voluntary.saturating_add(involuntary), involuntary))
     }
 
-    /// CPU time where switches are seen. The kernel's own account is the better
-    /// one: it has what a thread did while no event of it came, and lacks what a
-    /// hypervisor took from the CPU while the thread was on it.
+    /// CPU time if switches are seen. The kernel's own account is better: it includes time without
+    /// events, and excludes what a hypervisor took from the CPU.
     pub(super) fn cpu_so_far(&self) -> PartialCpu {
         let by_events_ns = self.tally.cpu_ns;
         let Some(Polled { first, last, .. }) = self.polled.as_deref() else {
@@ -215,7 +212,7 @@ impl Thread {
         } else {
             before_ns.saturating_add(last.run_ns.saturating_sub(first.run_ns))
         };
-        // Who ends runs on for a while after the kernel's report of it.
+        // An ending thread runs on for a while after the kernel's report.
         let later_ns = if last.is_last && !self.is_ending {
             0
         } else {
@@ -240,14 +237,13 @@ impl Thread {
         }
     }
 
-    /// Is a notable part of what it did missing in the events?
+    /// Is a notable part of its activity missing in the events?
     pub(super) fn is_hidden(&self) -> bool {
         let cpu = self.cpu_so_far();
         cpu.unseen_ns > HIDDEN_NS.max(cpu.ns / HIDDEN_SHARE)
     }
 
-    /// How much longer it was queued than events show, where they lack a notable
-    /// part of it.
+    /// Additional queuing time that events do not show, if they lack a notable part of it.
     pub(super) fn hidden_wait(&self, now_ns: u64) -> PartialWait {
         if !self.is_hidden() {
             return PartialWait::default();
@@ -259,7 +255,7 @@ impl Thread {
         }
     }
 
-    /// Time queued as the kernel counts it, since the trace began.
+    /// Time queued as counted by the kernel, since the trace began.
     fn polled_wait_ns(&self) -> Option<u64> {
         let Polled { first, last, .. } = self.polled.as_deref()?;
         let before = if self.was_born {
@@ -271,29 +267,29 @@ impl Thread {
     }
 }
 
-/// CPU time, as far as it is known.
+/// CPU time, as far as known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartialCpu {
     pub(super) ns: u64,
-    /// Of that, what events lack.
+    /// Of that, time that events lack.
     pub(super) unseen_ns: u64,
-    /// Of that, what events have beyond the kernel's account of a thread that was
-    /// there before the trace.
+    /// Of that, what events have beyond the kernel's account of a thread that existed before the
+    /// trace.
     pub(super) doubtful_ns: u64,
 }
 
-/// Time queued, as far as it is known.
+/// Time queued, as far as known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PartialWait {
-    /// The kernel reported something of it.
+    /// The kernel reported some of it.
     pub(super) is_reported: bool,
     pub(super) ns: u64,
-    /// At most this much is missing.
+    /// Upper limit of the missing part.
     pub(super) unseen_ns: u64,
 }
 
 impl PartialWait {
-    /// Less than this share is missing, and it counts as known: 1 in this many.
+    /// A smaller missing share is negligible: 1 in this many.
     const NEGLIGIBLE: u64 = 50;
 
     pub(super) const fn add(&mut self, other: Self) {
@@ -302,7 +298,7 @@ impl PartialWait {
         self.unseen_ns = self.unseen_ns.saturating_add(other.unseen_ns);
     }
 
-    /// Is it more than a negligible part of that?
+    /// Is it a notable part of the whole?
     pub(super) const fn is_notable_in(&self, whole_ns: u64) -> bool {
         self.ns > whole_ns / Self::NEGLIGIBLE
     }

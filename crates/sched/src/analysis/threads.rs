@@ -1,5 +1,5 @@
-//! The threads of a trace: those that live, by number, and what became of
-//! those that ended. Memory is bounded by the threads that live at once.
+//! The threads of a trace: living ones by id, and the figures of ended ones. Memory is bounded by
+//! the threads that live at once.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use super::super::Tid;
 use super::super::summary::ThreadSummary;
 use super::thread::{PartialWait, Tally, Thread};
 
-/// Threads listed one by one; of more, those with the most CPU time.
+/// Limits the listed threads to those with the most CPU time.
 const MAX_LISTED: usize = 1_000;
-/// Processes distinguished; beyond that their number is a lower bound.
+/// Limits the distinct processes; beyond that their number is a lower bound.
 const MAX_PROCESSES: usize = 1 << 20;
-/// Threads remembered as gone; beyond that each may be one of them.
+/// Limits the threads remembered as gone; beyond that any thread may be one of them.
 const MAX_GONE: usize = 1 << 16;
-/// Numbers do not come again so soon; a thread on its way out does.
+/// Ids are not reused this soon; an ending thread comes back.
 const COMES_BACK_NS: u64 = 1_000_000_000;
 
 /// A thread that seems to be gone.
@@ -23,11 +23,11 @@ struct Gone {
     is_own: bool,
 }
 
-/// What the kernel counted of threads beyond their events.
+/// The kernel's figures of threads beyond their events.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hidden {
     pub(super) threads: u64,
-    /// Those whose switches nobody counted.
+    /// Threads whose switches were not counted.
     pub(super) uncounted: u64,
     pub(super) cpu_ns: u64,
     pub(super) waits: PartialWait,
@@ -40,20 +40,19 @@ pub(super) struct Threads {
     slots: Vec<Option<Thread>>,
     free: Vec<usize>,
     by_tid: foldhash::HashMap<Tid, usize>,
-    /// Numbers of threads that are gone, and since when, unless the number has
-    /// come again since.
+    /// Ids of threads that are gone, and since when, unless reused since.
     gone: foldhash::HashMap<Tid, Option<Gone>>,
     listed: Vec<ThreadSummary>,
     left_out: u64,
     followed: u64,
-    /// Of those, who ended.
+    /// Of those, ended threads.
     pub(super) ended: u64,
     processes: BTreeSet<Tid>,
-    /// Of those that are gone.
+    /// Waits of threads that are gone.
     pub(super) waits: PartialWait,
-    /// Of those of which events lack a notable part.
+    /// Threads of which events lack a notable part.
     pub(super) hidden: Hidden,
-    /// Threads are followed whoever they are, until one is named.
+    /// All threads are followed, until one is named.
     pub(super) is_everyone: bool,
 }
 
@@ -69,13 +68,13 @@ impl Threads {
         self.by_tid.get(&tid).copied()
     }
 
-    /// The thread's slot; it is made where it was not heard of.
+    /// The thread's slot, made if it is new.
     pub(super) fn slot_or_new(&mut self, tid: Tid, time_ns: u64) -> usize {
         if let Some(&slot) = self.by_tid.get(&tid) {
             return slot;
         }
         let mut thread = Thread::new(tid, time_ns, false);
-        // Without a beginning it is the one that was thought to be gone.
+        // Without a beginning it is the thread that was thought to be gone.
         let gone = self.gone.get(&tid).copied().flatten();
         let gone = gone.filter(|gone| time_ns.saturating_sub(gone.since_ns) < COMES_BACK_NS);
         if let Some(gone) = gone {
@@ -99,7 +98,7 @@ impl Threads {
         slot
     }
 
-    /// From now on it is one of those that the trace is about.
+    /// Follows a thread from now on.
     pub(super) fn follow(&mut self, slot: usize) {
         let Some(thread) = self.slots[slot].as_mut() else {
             return;
@@ -111,7 +110,7 @@ impl Threads {
         }
     }
 
-    /// A thread of this number begins: those before it are others.
+    /// A thread with this id begins: earlier ones were other threads.
     pub(super) fn begin(&mut self, tid: Tid) {
         if let Some(gone) = self.gone.get_mut(&tid) {
             *gone = None;
@@ -132,8 +131,8 @@ impl Threads {
         self.slots.get_mut(slot)?.as_mut()
     }
 
-    /// May the trace have mentioned this thread before? Or it began during the
-    /// trace, or another of its number did and is gone.
+    /// Could the trace have mentioned this thread before? Otherwise it began during the trace, or
+    /// another one with its id did and is gone.
     pub(super) fn may_be_known(&self, slot: usize) -> bool {
         let is_full = self.gone.len() >= MAX_GONE;
         self.thread(slot).is_some_and(|thread| {
@@ -145,13 +144,13 @@ impl Threads {
         self.thread(slot).is_some_and(|thread| thread.is_own)
     }
 
-    /// Slots of all that live.
+    /// Slots of all living threads.
     pub(super) fn living(&self) -> Vec<usize> {
         let is_there = |slot: &usize| self.slots[*slot].is_some();
         (0..self.slots.len()).filter(is_there).collect()
     }
 
-    /// Nobody counts as followed any more, and nothing as counted.
+    /// Unfollows all threads and clears all figures.
     pub(super) fn restart(&mut self, time_ns: u64) {
         self.is_everyone = false;
         self.followed = 0;
@@ -175,7 +174,7 @@ impl Threads {
         }
     }
 
-    /// A thread is gone: its number may come again.
+    /// A thread is gone: its id may be reused.
     pub(super) fn retire(
         &mut self,
         slot: usize,
@@ -235,7 +234,7 @@ impl Threads {
         (self.followed, self.processes.len() as u64)
     }
 
-    /// Those that ended, the busiest first, and how many are left out.
+    /// Ended threads, the busiest first, and the number left out.
     pub(super) fn finish(mut self) -> (Vec<ThreadSummary>, u64) {
         self.shorten();
         (self.listed, self.left_out)

@@ -1,6 +1,5 @@
-//! Slices, packed, while they are not too many, and spans of time that grow
-//! coarser as the trace grows longer. What is kept of slices and waits is
-//! bounded; beyond that memory is for CPUs, not for time.
+//! Packed slices up to a limit, and spans of time that grow coarser in longer traces. Slices and
+//! waits are bounded; other memory grows with CPUs, not with time.
 
 use super::super::summary::{
     CpuSlices, CpuSpans, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline,
@@ -9,10 +8,10 @@ use super::super::summary::{
 use super::super::{Left, Tid, put_varints};
 use super::longest::{Longest, Span};
 
-/// Waits kept at most.
+/// Limits the waits that are kept.
 const MAX_WAITS: usize = 100_000;
 
-/// Spans of each CPU at most.
+/// Limits the spans of each CPU.
 const SPANS: usize = 512;
 /// Length of a span at the start, ns.
 const SHORTEST_NS: u64 = 100_000;
@@ -42,7 +41,7 @@ impl Drawing {
         self.from_ns.get_or_insert(time_ns);
     }
 
-    /// A slice; `place` is the thread's among those drawn, once it has one.
+    /// Adds a slice; `place` is the thread's index among those drawn, once it has one.
     pub(super) fn slice(&mut self, slice: Slice, place: &mut Option<u32>) {
         if let Some(packing) = &mut self.packing {
             if packing.count == MAX_PACKED {
@@ -57,7 +56,7 @@ impl Drawing {
         self.waits.push(wait);
     }
 
-    /// A CPU was busy from then to then, with a followed thread or another.
+    /// A CPU was busy in this time, with a followed thread or another.
     pub(super) fn busy(&mut self, cpu: u32, is_own: bool, start_ns: u64, end_ns: u64) {
         let from_ns = *self.from_ns.get_or_insert(start_ns);
         let (mut at, end) = (
@@ -82,14 +81,14 @@ impl Drawing {
         }
     }
 
-    /// Makes spans so long that they reach to this moment.
+    /// Lengthens spans until they reach this moment.
     fn make_room(&mut self, end_ns: u64) {
         while end_ns > self.span_ns.saturating_mul(SPANS as u64) {
             self.coarsen();
         }
     }
 
-    /// Two spans become one.
+    /// Joins pairs of spans.
     fn coarsen(&mut self) {
         self.span_ns = self.span_ns.saturating_mul(2);
         for spans in self.cpus.iter_mut().flatten() {
@@ -134,7 +133,7 @@ impl Drawing {
 struct Packing {
     count: usize,
     threads: Vec<Tid>,
-    /// Of each CPU its slices and the end of the last.
+    /// The slices of each CPU and the end of the last.
     cpus: Vec<(CpuSlices, u64)>,
 }
 
@@ -150,7 +149,7 @@ impl Packing {
     fn add(&mut self, slice: Slice, from_ns: u64, place: &mut Option<u32>) {
         let thread = *place.get_or_insert_with(|| {
             self.threads.push(slice.thread);
-            // There are fewer threads than slices, and of those two millions.
+            // There are fewer threads than slices, at most two million.
             u32::try_from(self.threads.len() - 1).unwrap_or(u32::MAX)
         });
         let at = slice.cpu as usize;
@@ -247,8 +246,7 @@ mod tests {
         );
     }
 
-    /// A file may state any times, and an idle program ends long after its last
-    /// event.
+    /// A file may contain any times, and an idle program ends long after its last event.
     #[test]
     fn quiet_time_at_the_end_takes_no_memory() {
         for to_ns in [60_000_000_000, u64::MAX] {

@@ -13,7 +13,7 @@ impl Analysis {
             return;
         }
         self.counts.wakeups += 1;
-        // A thread may be woken before it has left its CPU: it just goes on.
+        // A thread may be woken before it has left its CPU: it just continues.
         if matches!(self.state_of(slot), State::Unknown | State::Blocked) {
             self.queue(slot, target, false);
         }
@@ -48,14 +48,13 @@ impl Analysis {
         Place::Behind(self.queues.enter(slot, mask, cpu, self.now_ns))
     }
 
-    /// The number of a thread's mask; that of all CPUs where it is not known.
+    /// The number of a thread's mask; that of all CPUs if unknown.
     fn mask_of(&self, slot: usize) -> usize {
         let thread = self.threads.thread(slot);
         thread.and_then(|thread| thread.mask).unwrap_or(0)
     }
 
-    /// The CPU that was about to start a thread took another one first, or
-    /// is known no more.
+    /// The CPU that was about to start a thread took another one first, or became unknown.
     pub(super) fn forget_start(&mut self, slot: usize, cpu: u32) {
         let State::Queued(mut queued) = self.state_of(slot) else {
             return;
@@ -77,7 +76,7 @@ impl Analysis {
         };
         if let Place::Starting(cpu) = queued.place {
             let cpu_state = self.cpu_state(cpu);
-            // Where it starts as expected, the CPU is about to be busy.
+            // If it starts as expected, the CPU is about to be busy.
             let many = cpu_state.starting.len();
             cpu_state.starting.retain(|&other| other != slot);
             if cpu_state.starting.len() < many {
@@ -93,7 +92,7 @@ impl Analysis {
         }
     }
 
-    /// Adds a wait to the sums, whether or not it is over.
+    /// Adds a wait to the sums, finished or not.
     pub(super) fn count_wait(&mut self, slot: usize, queued: Queued) -> u64 {
         let waited_ns = self.now_ns.saturating_sub(queued.since_ns);
         let held = self.held_by_class(slot, queued.is_preempted);
@@ -129,9 +128,9 @@ impl Analysis {
         waited_ns
     }
 
-    /// Idle CPUs and other programs are not to blame where the kernel itself holds a
-    /// thread back. A real-time thread goes before all others: once it runs, only the
-    /// limit of its class or a higher priority stops it.
+    /// Idle CPUs and other programs are not to blame if the kernel itself holds a thread back. A
+    /// real-time thread precedes all others: once it runs, only the limit of its class or a higher
+    /// priority stops it.
     fn held_by_class(&self, slot: usize, is_preempted: bool) -> Option<HeldByClass> {
         match self.threads.thread(slot)?.class? {
             SchedulingClass::Deadline => Some(HeldByClass::Always),
@@ -141,7 +140,7 @@ impl Analysis {
         }
     }
 
-    /// Whatever the thread was waiting for does not count.
+    /// Sets a state without counting the wait before.
     pub(super) fn set_state(&mut self, slot: usize, state: State) {
         let Some(thread) = self.threads.thread_mut(slot) else {
             return;
@@ -166,7 +165,7 @@ impl Analysis {
         }
     }
 
-    /// What a followed thread did since then is not known: it may have been queued.
+    /// A followed thread's state since then is unknown: it may have been queued.
     pub(super) fn miss_wait(&mut self, since_ns: u64) {
         let missed_ns = self.now_ns.saturating_sub(since_ns);
         let all = &mut self.counts.unseen_wait_ns;
@@ -191,12 +190,12 @@ impl Analysis {
     }
 }
 
-/// When a thread's own class keeps it from running.
+/// How a thread's own class keeps it from running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HeldByClass {
-    /// Also where a CPU idles.
+    /// Even if a CPU idles.
     Always,
-    /// Where others run.
+    /// Only if other threads run.
     BehindOthers,
 }
 
@@ -226,7 +225,7 @@ impl Causes {
             .map_or(Why::Unreported, |(_, why)| why)
     }
 
-    /// What the class explains is of no other cause.
+    /// Time explained by the class has no other cause.
     fn blame_class(&mut self, held: Option<HeldByClass>) {
         let parts = match held {
             None => return,

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace that another tool made.
+//! Errors in a trace of another tool.
 
 use crate::Tid;
 
@@ -6,7 +6,7 @@ use crate::Tid;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The system would not let it be read.
+    /// The system refused to read it.
     #[error(transparent)]
     Read(#[from] std::io::Error),
     /// Nothing is in it.
@@ -20,13 +20,13 @@ pub enum ImportError {
         /// Its first bytes.
         begin: String,
     },
-    /// A format that another tool can turn into one that is read.
+    /// A format that another tool can convert.
     #[error("it is trace-cmd's own format; convert it to text: trace-cmd report FILE > trace.txt")]
     TraceDat,
     /// A part of perf.data contradicts the rest.
     #[error("byte {offset}: {what}")]
     Damaged {
-        /// Where, counted from the beginning of the file.
+        /// Its offset in the file.
         offset: u64,
         /// What is wrong, as a clause.
         what: String,
@@ -39,7 +39,7 @@ pub enum ImportError {
         /// What is wrong; names the field.
         what: String,
     },
-    /// A tracepoint is not as it is known.
+    /// A tracepoint has an unknown format.
     #[error("the format of tracepoint {event} in the file {what}")]
     Format {
         /// Such as `sched:sched_switch`.
@@ -47,7 +47,7 @@ pub enum ImportError {
         /// What is wrong; names the field.
         what: String,
     },
-    /// The file was made of other events.
+    /// The file contains other events.
     #[error("{0}")]
     NothingToRead(String),
     /// It would take more memory than a trace is worth.
@@ -55,7 +55,7 @@ pub enum ImportError {
         "it has more than {0} threads that do not end; record for a shorter time, or with sched:sched_process_exit"
     )]
     TooManyThreads(usize),
-    /// The file has nothing of the process asked for.
+    /// The file has nothing of the requested process.
     #[error("process {0} is not in it")]
     NoProcess(Tid),
 }

@@ -1,8 +1,7 @@
-//! From what tracers report to [`Event`]s: names once instead of with every
-//! switch, processes as soon as they are known, who is followed, and an end
-//! for every thread that ended.
+//! Turns the reports of tracers into [`Event`]s: names once instead of with every switch, processes
+//! as soon as they are known, followed threads, and an end for every ended thread.
 //!
-//! Memory is for threads alone, and bounded for those too.
+//! Memory is needed only for threads, and bounded.
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -13,42 +12,40 @@ use crate::{Event, EventKind, IDLE, Left, Tid};
 /// Events handed over at once.
 const BATCH: usize = 1024;
 
-/// Threads that live at a time. The analysis keeps 400 bytes for each; a kernel has at
-/// most 4 million numbers.
+/// Limits the threads alive at once. The analysis keeps 400 bytes for each; a kernel allows 4
+/// million ids.
 const MAX_THREADS: usize = 1 << 18;
 
-/// How a file is to be read.
+/// How to read a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
     pub(super) whom: Whom,
     /// Second halves of wake-ups are recorded; the first are left out.
     pub(super) has_wakeups: bool,
-    /// A thread that was said to end switches once more.
+    /// A thread that announced its end switches once more.
     pub(super) has_last_switch: bool,
     /// Switches say which one is a thread's last.
     pub(super) has_ends: bool,
-    /// The first program that is executed is the command, whatever the thread
-    /// was called.
+    /// The first executed program is the command, whatever the thread's name was.
     pub(super) starts_command: bool,
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct ThreadInfo {
     name: Comm,
     process: Option<Tid>,
-    /// It is on its way out, and will switch once more.
+    /// It is ending and will switch once more.
     is_ending: bool,
-    /// Where it was said to be woken, as long as that can be corrected.
+    /// The CPU it was to wake on, while that can be corrected.
     waking: Option<Waking>,
-    /// It came and has not left: of half switches only.
+    /// It arrived and has not left, from half switches only.
     is_on_cpu: bool,
     /// Its beginning was announced: is it a thread of its parent's process?
     announced: Option<bool>,
 }
 
-/// A wake-up that was announced: the CPU that did it, and the event's place in
-/// the batch of that number.
+/// An announced wake-up: the waking CPU, and the event's place in the batch of that number.
 #[derive(Debug, Clone, Copy)]
 struct Waking {
     cpu: u32,
@@ -94,7 +91,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// May it go on?
+    /// Can reading continue?
     pub(super) const fn check(&self) -> Result<(), ImportError> {
         match self.has_too_many {
             true => Err(ImportError::TooManyThreads(MAX_THREADS)),
@@ -102,7 +99,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// Hands over what is left and says how it went.
+    /// Emits the rest and reports how the import went.
     pub(super) fn finish(mut self, mut notes: Vec<String>) -> Result<Imported, ImportError> {
         self.check()?;
         self.hand_over();
@@ -187,7 +184,7 @@ impl<'a> EventBuilder<'a> {
         self.switches += 1;
         self.meet(raw, prev);
         self.meet(raw, next);
-        // On its way out a thread may yet be preempted, and comes again.
+        // An ending thread may still be preempted, and comes back.
         let is_last = self.thread_mut(prev.thread).is_ending && left != Left::Preempted;
         let has_ended = left == Left::Ended || is_last && !self.reading.has_ends;
         let is_thread = prev.thread != IDLE;
@@ -222,8 +219,7 @@ impl<'a> EventBuilder<'a> {
         self.push(raw, EventKind::Wake { thread, target });
     }
 
-    /// A thread that is being woken is queued where its waker moves it, at
-    /// once; that is no news but a correction.
+    /// A waking thread is queued where its waker moves it, at once: this corrects the wake-up.
     fn correct_target(&mut self, raw: &RawEvent, who: Named, target: u32) {
         self.meet(raw, who);
         let batch = self.batches;
@@ -276,7 +272,7 @@ impl<'a> EventBuilder<'a> {
         self.thread_mut(who.thread).announced = Some(is_thread);
     }
 
-    /// A number that comes again although its owner was not seen to end.
+    /// An id is reused although its owner was not seen to end.
     fn reuse(&mut self, raw: &RawEvent, thread: Tid) {
         let known = self.threads.get(&thread);
         if known.is_some_and(|info| info.process.is_some() || !info.name.is_empty()) {
@@ -284,10 +280,9 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// The kernel reports an end before the thread's last switch, and a
-    /// thread that is gone cannot switch: where switches are all there, the
-    /// end is emitted after it. Where perf looked at single threads, that last one
-    /// is missing.
+    /// The kernel reports an end before the thread's last switch, and a thread that is gone cannot
+    /// switch: if all switches are recorded, the end is emitted after it. If perf watched single
+    /// threads, the last switch is missing.
     fn exit(&mut self, raw: &RawEvent, thread: Tid) {
         if self.reading.has_last_switch {
             self.thread_mut(thread).is_ending = true;
@@ -316,7 +311,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// Emits a thread's name where it differs from before.
+    /// Emits a thread's name if it changed.
     fn meet(&mut self, raw: &RawEvent, who: Named) {
         let thread = who.thread;
         if thread == IDLE {
@@ -333,7 +328,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// Emits a thread's process where it is new.
+    /// Emits a thread's process if it is new.
     fn belongs(&mut self, raw: &RawEvent, thread: Tid, process: Tid) {
         if thread == IDLE || process <= 0 {
             return;

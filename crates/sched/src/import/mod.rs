@@ -1,10 +1,9 @@
 //! Traces that other tools made: `perf.data`, and the text of ftrace.
 //!
-//! What comes in is hostile: every length is checked before it is believed,
-//! every name is bytes, memory is bounded by threads, CPUs and what perf holds
-//! back to sort. Where a file ends early, what was read counts and a note says
-//! so; where it contradicts itself, the byte or the line is named. Offsets of
-//! tracepoints' fields come from the file alone: they differ between kernels.
+//! Input is untrusted: every length is checked, every name is bytes, memory is bounded by threads,
+//! CPUs and perf's sorting window. If a file ends early, what was read counts and a note says so;
+//! if it contradicts itself, the error names the byte or the line. Offsets of tracepoints' fields
+//! come from the file alone: they differ between kernels.
 
 mod error;
 mod event_builder;
@@ -25,14 +24,14 @@ use perf_data::PerfData;
 /// Whose threads an imported trace is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whom {
-    /// Of `perf record` the command that it started, with all that the command
-    /// starts; everything where none was started.
+    /// For `perf record`, the command that it started and its descendants; everything if none was
+    /// started.
     Default,
     /// This process and what it starts.
     Process(Tid),
 }
 
-/// A file that was recognised and whose beginning was read.
+/// A recognised file with its beginning read.
 #[derive(Debug)]
 pub struct Import<R> {
     kind: Kind<R>,
@@ -44,36 +43,35 @@ enum Kind<R> {
     Ftrace(Ftrace<R>),
 }
 
-/// What the beginning of a file shows.
+/// Facts from the beginning of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// `perf.data`, `perf script` or `ftrace`.
     pub format: &'static str,
     /// What its events can show.
     pub scope: Scope,
-    /// Was it about a command that the tool started?
+    /// Did the tool start a command?
     pub has_command: bool,
     /// The machine's name.
     pub host: Option<String>,
-    /// CPUs of that machine: those it could have and those online.
+    /// CPUs of that machine: possible and online ones.
     pub cpus: Option<(u32, u32)>,
 }
 
-/// How an import went.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
-    /// The first thread that was followed; `None`: the trace is about
-    /// everything.
+    /// The first followed thread; `None` if the trace is about everything.
     pub root: Option<Tid>,
-    /// What else should be known, as full sentences.
+    /// Further notes, as full sentences.
     pub notes: Vec<String>,
 }
 
-/// Longest trace that is read, ns: 13 days. Sums over 16,384 threads that wait
-/// all the while fit 64 bits.
+/// Longest accepted trace, ns: 13 days. Sums over 16,384 threads that wait all the time fit 64
+/// bits.
 const LONGEST_TRACE_NS: u64 = 1 << 50;
 
-/// The time of the first event, from which no other may be far away.
+/// The time of the first event; later ones must be near it.
 #[derive(Debug, Default)]
 struct FirstTime(Option<u64>);
 
@@ -93,11 +91,11 @@ impl FirstTime {
     }
 }
 
-/// Bytes that are looked at to recognise a format.
+/// Bytes inspected to recognise a format.
 const RECOGNISED: u64 = 4096;
 
 impl<R: Read + Seek> Import<R> {
-    /// Recognises a file by what is in it.
+    /// Recognises a file by its content.
     ///
     /// # Errors
     /// [`ImportError`]: what it is instead, or what is wrong with it.
@@ -113,7 +111,7 @@ impl<R: Read + Seek> Import<R> {
         Ok(Self { kind })
     }
 
-    /// What the beginning shows.
+    /// Facts from the beginning.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         match &self.kind {
@@ -122,11 +120,11 @@ impl<R: Read + Seek> Import<R> {
         }
     }
 
-    /// Reads it to its end. `sink` gets the events in the order of time, but
-    /// for those that the file itself has out of order.
+    /// Reads the file to its end. `sink` gets the events in time order, except those that are out
+    /// of order in the file itself.
     ///
     /// # Errors
-    /// [`ImportError`]: where the file is damaged, or has nothing of `whom`.
+    /// [`ImportError`] if the file is damaged, or has nothing of `whom`.
     pub fn read(self, whom: Whom, sink: &mut dyn FnMut(&[Event])) -> Result<Imported, ImportError> {
         match self.kind {
             Kind::PerfData(file) => file.read(whom, sink),

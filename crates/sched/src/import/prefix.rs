@@ -1,21 +1,20 @@
-//! What the beginning of a trace gives away about the rest: is every CPU's
-//! every switch in it, or only those of some threads?
+//! What the beginning of a trace reveals about the rest: does it contain every switch of every CPU,
+//! or only those of some threads?
 //!
-//! Tools filter by process and CPU, and files do not say so reliably. Where
-//! all is recorded, each switch of a CPU leaves the thread that the last one
-//! brought. Where that does not hold, or the tool looked at one command only,
-//! nothing is known about idle CPUs and other programs.
+//! Tools filter by process and CPU, and files do not reliably say so. In a full recording each
+//! switch of a CPU leaves the thread that the last one brought. If that does not hold, or the tool
+//! watched one command only, idle CPUs and other programs are unknown.
 
 use foldhash::HashMap;
 
 use super::raw_event::{RawEvent, RawKind};
 use crate::{Scope, Tid};
 
-/// What was seen so far.
+/// Observations so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Prefix {
     switches: u64,
-    /// Switches from a thread that had not come.
+    /// Switches from a thread that had not arrived.
     broken: u64,
     /// Half switches, of perf's records of single threads.
     halves: u64,
@@ -25,7 +24,7 @@ pub(super) struct Prefix {
     running: HashMap<u32, Tid>,
 }
 
-/// Chains of switches may be broken by records that were lost.
+/// Lost records may break some chains of switches.
 const BROKEN: u64 = 20;
 
 impl Prefix {
@@ -46,8 +45,8 @@ impl Prefix {
         }
     }
 
-    /// What the events show, as far as their beginning shows. `is_partial`: the
-    /// tool looked at a command's threads only.
+    /// The scope of the events, judged by their beginning. `is_partial`: the tool watched a
+    /// command's threads only.
     pub(super) fn scope(&self, is_partial: bool) -> Scope {
         let is_chain = self.switches > 0 && self.broken * BROKEN <= self.switches;
         Scope {
@@ -61,13 +60,13 @@ impl Prefix {
         self.has_command
     }
 
-    /// Both halves of a wake-up are recorded: the second says more.
+    /// Both halves of a wake-up are recorded: the second has more information.
     pub(super) const fn has_wakeups(&self) -> bool {
         self.wakeups > 0
     }
 }
 
-/// What perf calls the thread that is going to become the command.
+/// perf's name for the thread that becomes the command.
 pub(super) const PERF_EXEC: &str = "perf-exec";
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
-//! What a kernel's tracer says, before it is put into the words of
-//! [`Event`](crate::Event): names come along with every switch, wake-ups
-//! come in two halves, processes are reported late.
+//! A kernel tracer's report, before it becomes an [`Event`](crate::Event): names come with every
+//! switch, wake-ups in two halves, processes late.
 //!
 //! It is small, since events wait here to be sorted.
 
@@ -9,7 +8,7 @@ use crate::{Left, Tid};
 /// Bytes of a thread's name in the kernel, with the 0 at its end.
 const LONGEST_NAME: usize = 16;
 
-/// A thread's name, as the kernel holds it. Not text: any byte may be in it.
+/// A thread's name in the kernel. Not text: it may contain any byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Comm {
     bytes: [u8; LONGEST_NAME],
@@ -25,7 +24,7 @@ impl Comm {
         kept
     }
 
-    /// The same as text; what is no UTF-8 is replaced.
+    /// The same as text; invalid UTF-8 is replaced.
     pub(super) fn text(&self) -> Box<str> {
         let end = self.bytes.iter().position(|b| *b == 0);
         let end = end.unwrap_or(LONGEST_NAME);
@@ -37,20 +36,20 @@ impl Comm {
     }
 }
 
-/// A thread and what it is called at that moment; an empty name is not known.
+/// A thread and its name at that moment; empty if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) thread: Tid,
     pub(super) name: Comm,
 }
 
-/// An event as it is in the file.
+/// An event as recorded in the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RawEvent {
     /// ns of the trace's clock; 0: before the trace began.
     pub(super) time_ns: u64,
     pub(super) cpu: u32,
-    /// The thread that ran on that CPU and its process, where they are reported.
+    /// The thread that ran on that CPU and its process, if reported.
     pub(super) current: Option<(Tid, Tid)>,
     pub(super) what: RawKind,
 }
@@ -77,7 +76,7 @@ pub(super) enum RawKind {
         target: u32,
         is_new: bool,
     },
-    /// `sched_waking`: it is going to be; `sched_migrate_task` may follow.
+    /// `sched_waking`: it is about to be queued; `sched_migrate_task` may follow.
     Waking {
         who: Named,
         target: u32,
@@ -90,16 +89,16 @@ pub(super) enum RawKind {
     Fork {
         parent: Tid,
         child: Named,
-        /// `None`: unknown; a process of its own unless it is known better.
+        /// `None`: unknown, and assumed to be its own process.
         process: Option<Tid>,
     },
-    /// `task_newtask`, which comes before the fork and alone shows whether a
-    /// thread or a process begins.
+    /// `task_newtask`, which comes before the fork; only this event shows whether a thread or a
+    /// process begins.
     New {
         who: Named,
         is_thread: bool,
     },
-    /// A thread that was there before the trace.
+    /// A thread from before the trace.
     There {
         thread: Tid,
         process: Tid,
@@ -115,6 +114,6 @@ pub(super) enum RawKind {
     Lost {
         records: u64,
     },
-    /// Nothing but who was running.
+    /// Only the running thread.
     Nothing,
 }

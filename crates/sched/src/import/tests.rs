@@ -1,4 +1,4 @@
-//! Recognition of formats by what is in them.
+//! Recognition of formats by their content.
 
 use std::io::Cursor;
 
@@ -14,7 +14,7 @@ fn refused(content: &[u8], part: &str) {
     assert!(!error.contains(char::is_control), "{error:?}");
 }
 
-/// Every switch has two threads that nobody saw before or will see again.
+/// Every switch has two threads that appear only once.
 #[test]
 fn threads_without_end_are_refused_before_they_fill_the_memory() {
     let mut content = b"# tracer: nop\n".to_vec();

@@ -1,10 +1,8 @@
-//! Gaps and what the kernel reports of a CPU, both as they come, to gaps with
-//! their causes.
+//! Turns gaps and the kernel's reports of a CPU into gaps with their causes.
 //!
-//! Nothing about the order of reports is believed: one that ends what never
-//! began, or begins what never ends, costs the parts of one gap their shares and
-//! no more, since a thread that reads the clock proves that nothing else is on
-//! its CPU.
+//! The order of reports is not trusted: an end without a beginning, or a beginning without an end,
+//! affects the parts of one gap only, since a thread that reads the clock proves that nothing else
+//! is on its CPU.
 
 use std::collections::VecDeque;
 
@@ -14,47 +12,44 @@ use crate::{IDLE, Tid};
 
 /// Both clocks are read some 100 ns apart from what they time.
 const SLACK_NS: u64 = 1_000;
-/// Reports kept of a CPU that has no gaps they could belong to.
+/// Limits the reports of a CPU without gaps.
 const MAX_STEPS: usize = 1 << 16;
-/// The way into the kernel and out of it may take this many times what it usually
-/// does: half a microsecond on most machines, 17 µs were seen on a virtual one
-/// whose hypervisor delivers interrupts by hand.
+/// Entry and exit may take this many times their usual length: half a microsecond on most machines;
+/// 17 µs were seen on a virtual one whose hypervisor emulates interrupt delivery.
 const USUAL_ENTRIES: u64 = 2;
-/// Fewer gaps say nothing of what is usual.
+/// Fewer gaps do not show what is usual.
 const FEWEST_ENTRIES: u64 = 8;
-/// How deep the kernel may be in things: softirq, interrupt and NMI, and more
-/// than that where ends are missing.
+/// Limits the nesting: softirq, interrupt and NMI, and more if ends are missing.
 const DEEPEST: usize = 16;
 
-/// What is known of a CPU beside its gaps.
+/// What is known of a CPU besides its gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Knowledge {
-    /// What the kernel did is reported.
+    /// The kernel's activities are reported.
     Reported,
     /// Nothing is.
     Nothing,
 }
 
-/// The gaps of one CPU on their way to being explained.
+/// Explains the gaps of one CPU.
 #[derive(Debug)]
 pub struct Explainer {
-    /// Who reads the clock.
+    /// The thread that reads the clock.
     watcher: Tid,
     knowledge: Knowledge,
-    /// Less than this is no gap, ns.
+    /// Shorter interruptions are not gaps, ns.
     threshold_ns: u64,
     steps: VecDeque<Step>,
     gaps: VecDeque<Gap>,
-    /// Reports before this moment were given up.
+    /// Reports before this moment were dropped, ns.
     given_up_ns: u64,
-    /// Time of gaps that the kernel does not report, where it reports anything of
-    /// the gap at all.
+    /// Unreported time in gaps that have at least one report.
     entries: Histogram,
     swept: Vec<Swept>,
 }
 
 impl Explainer {
-    /// Of the CPU on which this thread reads the clock.
+    /// For the CPU on which this thread reads the clock.
     #[must_use]
     pub fn new(watcher: Tid, knowledge: Knowledge, threshold_ns: u64) -> Self {
         Self {
@@ -69,16 +64,16 @@ impl Explainer {
         }
     }
 
-    /// What the way into the kernel and out of it usually takes, ns: the median of
-    /// the gaps so far; `None` where too few had reports.
+    /// The usual time to enter and leave the kernel, ns: the median of the gaps so far; `None` if
+    /// too few had reports.
     #[must_use]
     pub fn entry_ns(&self) -> Option<u64> {
         let usual = self.entries.quantile(0.5);
         usual.filter(|_| self.entries.total() >= FEWEST_ENTRIES)
     }
 
-    /// Takes a report. Those of a CPU come nearly in order: what interrupts the
-    /// writing of one is written first.
+    /// Takes a report. Those of a CPU are nearly in order: an interrupt during the writing of one
+    /// is written first.
     pub fn step(&mut self, step: Step) {
         let later = |other: &&Step| other.time_ns > step.time_ns;
         let behind = self.steps.iter().rev().take_while(later).count();
@@ -94,8 +89,7 @@ impl Explainer {
         self.gaps.push_back(gap);
     }
 
-    /// Explains the gaps that ended by this moment; all reports up to it must
-    /// have come.
+    /// Explains the gaps that ended by this moment; all reports up to it must have come.
     pub fn settle(&mut self, until_ns: u64, explained: &mut Vec<ExplainedGap>) {
         while let Some(gap) = self.gaps.front().copied() {
             if gap.to_ns.saturating_add(SLACK_NS) > until_ns {
@@ -115,7 +109,7 @@ impl Explainer {
         explained.extend(self.swept.drain(..).map(|swept| swept.explain(entry_ns)));
     }
 
-    /// What lies near the end is kept: it may belong to the next gap.
+    /// Reports near the end are kept: they may belong to the next gap.
     fn sweep(&mut self, gap: Gap) -> Swept {
         if self.knowledge == Knowledge::Nothing {
             return Swept {
@@ -135,7 +129,7 @@ impl Explainer {
         while let Some(step) = steps.next_if(|step| step.time_ns <= last) {
             sweep.step(step);
         }
-        // Reports that were lost before the next one may have been of this gap.
+        // Reports lost before the next one may have been of this gap.
         let is_lost = |step: &&Step| step.what == StepKind::Lost;
         let was_given_up = self.given_up_ns >= gap.from_ns && self.given_up_ns > 0;
         sweep.is_blind |= was_given_up || steps.peek().is_some_and(is_lost);
@@ -143,21 +137,21 @@ impl Explainer {
     }
 }
 
-/// Who has the CPU where the kernel is at nothing else.
+/// What has the CPU if the kernel does nothing else.
 #[derive(Debug)]
 enum Holder {
     Watcher,
     Other(Cause),
 }
 
-/// Goes through a gap, report by report.
+/// Processes a gap, report by report.
 #[derive(Debug)]
 struct Sweep {
     gap: Gap,
     watcher: Tid,
     holder: Holder,
     inside: Vec<Cause>,
-    /// Up to here the time has been shared out.
+    /// The time up to here has been distributed.
     at_ns: u64,
     parts: Vec<(Cause, u64)>,
     /// Time without any report.
@@ -218,7 +212,7 @@ impl Sweep {
         let index = self.inside.iter().rposition(|inside| inside.is(cause));
         if let Some(index) = index {
             self.pass(until_ns);
-            // Whatever is above it ended unreported.
+            // Activities above it ended unreported.
             self.inside.truncate(index);
         } else {
             // Its beginning is missing: it is the last thing that happened.
@@ -227,7 +221,7 @@ impl Sweep {
         }
     }
 
-    /// Shares out the time up to here.
+    /// Distributes the time up to here.
     fn pass(&mut self, until_ns: u64) {
         let part_ns = until_ns.saturating_sub(self.at_ns);
         self.at_ns = self.at_ns.max(until_ns);
@@ -264,7 +258,7 @@ impl Sweep {
     }
 }
 
-/// A gap with what the kernel reported of it.
+/// A gap with the kernel's reports of it.
 #[derive(Debug)]
 struct Swept {
     gap: Gap,
@@ -276,7 +270,7 @@ struct Swept {
 }
 
 impl Swept {
-    /// `entry_ns`: more than this is no way into the kernel and out of it.
+    /// `entry_ns`: the longest time to enter and leave the kernel.
     fn explain(mut self, entry_ns: u64) -> ExplainedGap {
         let largest = self.parts.iter_mut().max_by_key(|(_, part)| *part);
         match largest {

@@ -1,4 +1,4 @@
-//! Gaps with reports that explain them, that do not, and that lie.
+//! Gaps with reports that explain them, do not, or are false.
 
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ fn run(thread: Tid, name: &str) -> StepKind {
     StepKind::Run { thread, name }
 }
 
-/// Explains one gap, from 1 ms on.
+/// Explains one gap, beginning at 1 ms.
 fn explained(length_ns: u64, steps: &[(u64, StepKind)]) -> Vec<(Cause, u64)> {
     const FROM_NS: u64 = 1_000_000;
     let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
@@ -93,7 +93,7 @@ fn where_every_entry_is_slow_only_a_far_slower_one_is_beneath_the_kernel() {
     assert_eq!(parts[7], [(Cause::Beneath, 200_000), (tick(), 3_000)]);
     let parts = ticks(&[&[1_000; 7][..], &[17_000]].concat());
     assert_eq!(parts[7], [(Cause::Beneath, 17_000), (tick(), 3_000)]);
-    // Too few to say what is usual.
+    // Too few to know what is usual.
     let parts = ticks(&slow);
     assert_eq!(parts[0], [(Cause::Beneath, 17_000), (tick(), 3_000)]);
 }
@@ -161,7 +161,7 @@ fn ends_and_beginnings_may_be_missing() {
     let work = Cause::Vector("irq_work".into());
     check(8_000, &[(1_000, Enter(work.clone()))], &[(work, 8_000)]);
     check(8_000, &[(7_000, Leave(card()))], &[(card(), 8_000)]);
-    // What is inside of something that ended has ended, too.
+    // Activities nested in something that ended have ended, too.
     check(
         40_000,
         &[
@@ -180,7 +180,7 @@ fn ends_and_beginnings_may_be_missing() {
 #[test]
 fn lost_reports_make_causes_unknown_and_nothing_else() {
     check(50_000, &[(20_000, Lost)], &[(Cause::Unknown, 50_000)]);
-    // They may have been of the gap before the report that says so.
+    // They may have been of the gap before the report of the loss.
     check(50_000, &[(90_000, Lost)], &[(Cause::Unknown, 50_000)]);
     check(
         50_000,
@@ -243,8 +243,7 @@ fn any_step() -> impl Strategy<Value = StepKind> {
 }
 
 proptest! {
-    /// Whatever is reported, in whatever order: every gap comes out, in order, and
-    /// its parts are all of it.
+    /// For any reports in any order: every gap comes out, in order, and its parts sum to it.
     #[test]
     fn parts_are_the_gap(
         steps in prop::collection::vec((any::<u16>(), any_step()), 0..200),

@@ -1,17 +1,16 @@
-//! What takes a CPU from a thread that wants nothing but to run: gaps that the
-//! thread saw, put down to what the kernel says it did meanwhile.
+//! What takes a CPU from a thread that only wants to run: gaps that the thread saw, attributed to
+//! what the kernel reports for them.
 //!
 //! ```text
 //! gaps of a CPU ────────────────┐
 //! tracepoints ──► Points ──► Explainer ──► ExplainedGap… ──► Tally
 //! ```
 //!
-//! The time of a gap is split: each moment belongs to the innermost thing that
-//! the kernel was at, and all parts together are the gap. A gap is counted under
-//! its largest part. Moments of which the kernel reports nothing are the way into
-//! it and out of it, and belong to the gap's largest part, up to twice what is
-//! usual on the CPU; where they are more, or nothing at all is reported of the gap,
-//! they belong to what is beneath the kernel, a hypervisor or firmware.
+//! The time of a gap is split: each moment belongs to the innermost activity of the kernel, and all
+//! parts sum to the gap. A gap is counted under its largest part. Unreported moments are the entry
+//! to the kernel and the exit, and belong to the gap's largest part, up to twice what is usual on
+//! the CPU; if they are longer, or nothing of the gap is reported, they belong to a hypervisor or
+//! firmware beneath the kernel.
 
 mod explain;
 mod points;
@@ -30,26 +29,26 @@ pub enum Cause {
     Interrupt {
         /// The system's number, as in `/proc/irq`.
         number: u32,
-        /// Who asked for it, as in `/proc/interrupts`.
+        /// Its requester, as in `/proc/interrupts`.
         name: Box<str>,
     },
-    /// An interrupt of the CPUs' own: its timer, or a message of another CPU.
+    /// A CPU-local interrupt: its timer, or a message of another CPU.
     Vector(Box<str>),
     /// An interrupt that cannot be masked.
     Nmi,
-    /// Work that an interrupt left to be done.
+    /// Deferred work of an interrupt.
     Softirq(Box<str>),
     /// Another thread.
     Thread(Box<str>),
-    /// Nobody ran though the thread could have: a quota on CPU time.
+    /// The CPU idled although the thread could have run: a quota on CPU time.
     Quota,
-    /// Nothing that the kernel did: a hypervisor, or firmware.
+    /// Not the kernel's: a hypervisor, or firmware.
     Beneath,
-    /// Nobody knows: no events, or they were lost.
+    /// Unknown: no events, or they were lost.
     Unknown,
 }
 
-/// A file in which the kernel counts what came to its CPUs.
+/// A file with the kernel's interrupt counts per CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterFile {
     /// `/proc/interrupts`.
@@ -59,8 +58,8 @@ pub enum CounterFile {
 }
 
 impl Cause {
-    /// The kernel's own count of it: the file and the line's label; `None` where it has
-    /// none that means the same (`CAL` is of two vectors; an NMI has several handlers).
+    /// The kernel's own count of it: the file and the line's label; `None` if none has the same
+    /// meaning (`CAL` is of two vectors; an NMI has several handlers).
     #[must_use]
     pub fn counter(&self) -> Option<(CounterFile, String)> {
         let vector = |name: &str| {
@@ -81,7 +80,7 @@ impl Cause {
         }
     }
 
-    /// Is it the same thing? A device's interrupt has no name where it ends.
+    /// Is it the same activity? A device's interrupt has no name at its end.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Interrupt { number: a, .. }, Self::Interrupt { number: b, .. }) => a == b,
@@ -90,32 +89,32 @@ impl Cause {
     }
 }
 
-/// Something that the kernel reports of a CPU.
+/// A kernel report about a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// When, ns of the clock that gaps are timed with.
+    /// Time, ns of the clock that times gaps.
     pub time_ns: u64,
     /// What.
     pub what: StepKind,
 }
 
-/// What the kernel reports.
+/// The content of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepKind {
-    /// It begins with this.
+    /// This begins.
     Enter(Cause),
-    /// It is done with this.
+    /// This ends.
     Leave(Cause),
-    /// It was at this until now, for this long, ns.
+    /// This ends now, after this long, ns.
     Was(Cause, u64),
     /// This thread runs from now on.
     Run {
-        /// Who.
+        /// The thread.
         thread: Tid,
         /// Its name.
         name: Box<str>,
     },
-    /// Reports since the one before were lost.
+    /// Earlier reports were lost.
     Lost,
 }
 
@@ -124,7 +123,7 @@ pub enum StepKind {
 pub struct Gap {
     /// When it began, ns.
     pub from_ns: u64,
-    /// When it was over.
+    /// When it ended.
     pub to_ns: u64,
 }
 
@@ -141,6 +140,6 @@ impl Gap {
 pub struct ExplainedGap {
     /// When.
     pub gap: Gap,
-    /// What took how much of it, ns, most first; all of it together.
+    /// The parts of its time by cause, ns, largest first; they sum to the gap.
     pub parts: Vec<(Cause, u64)>,
 }

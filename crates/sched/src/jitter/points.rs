@@ -1,7 +1,7 @@
 //! Tracepoints of interrupts and switches, from the bytes of perf's records.
 //!
-//! Which there are depends on the kernel and the architecture: each is read by
-//! the kernel's own description of it, and one that is missing is not missed.
+//! Their set depends on the kernel and the architecture: each is read by the kernel's own
+//! description, and a missing one is fine.
 
 use super::{Cause, StepKind};
 use crate::perf::Native;
@@ -12,7 +12,7 @@ const SOFTIRQS: [&str; 10] = [
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
 ];
 
-/// How the records of the tracepoints are read.
+/// The formats of the tracepoints' records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Points {
     kind: Option<Field>,
@@ -33,11 +33,11 @@ enum Point {
 }
 
 impl Points {
-    /// Learns to read a tracepoint; `system`: the folder that its description
-    /// stands in. False: it is none that matters.
+    /// Learns the format of a tracepoint; `system`: the folder of its description. False if the
+    /// tracepoint is not used.
     ///
     /// # Errors
-    /// [`FormatError`] where its fields are not those that are known.
+    /// [`FormatError`] if its fields are unknown.
     pub fn add(&mut self, system: &str, format: &TracepointFormat) -> Result<bool, FormatError> {
         let name = format.name.as_str();
         let vector = |end: &str| name.strip_suffix(end).map(Box::from);
@@ -75,14 +75,14 @@ impl Points {
         Ok(true)
     }
 
-    /// The thread that had the CPU when a record was written; `None` where the kernel's
-    /// description has no field for it, or the record is too short.
+    /// The thread that had the CPU when a record was written; `None` if the kernel's description
+    /// has no field for it, or the record is too short.
     #[must_use]
     pub fn thread(&self, raw: &[u8]) -> Option<Tid> {
         self.thread?.small(raw, Native)
     }
 
-    /// What a record says; `None` where it is none of these or too short.
+    /// The content of a record; `None` if it is another one or too short.
     #[must_use]
     pub fn read(&self, raw: &[u8]) -> Option<StepKind> {
         let id = u64::try_from(self.kind?.number(raw, Native)?).ok()?;
@@ -121,7 +121,7 @@ impl Points {
     }
 }
 
-/// A text up to its zero byte; hostile where it is shown.
+/// A text up to its zero byte; untrusted when shown.
 fn text(field: Field, raw: &[u8]) -> Option<Box<str>> {
     let bytes = field.text(raw, Native)?;
     let end = bytes.iter().position(|byte| *byte == 0);

@@ -36,7 +36,7 @@ fn points() -> Points {
     points
 }
 
-/// A record's raw bytes: its number, and others from byte 8 on.
+/// A record's raw bytes: its id, and others from byte 8 on.
 fn raw(id: u16, rest: &[u8]) -> Vec<u8> {
     let mut raw = id.to_ne_bytes().to_vec();
     raw.resize(8, 0);

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use super::{Cause, ExplainedGap};
 use crate::analysis::histogram::Histogram;
 
-/// How much of something there was.
+/// Amounts of a cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// Gaps that it took most of.
+    /// Gaps in which it had the largest part.
     pub gaps: u64,
-    /// Time that it took, of all gaps, ns.
+    /// Its time in all gaps, ns.
     pub time_ns: u64,
-    /// The most it took of one gap, ns.
+    /// Its largest part of one gap, ns.
     pub longest_ns: u64,
 }
 
 impl Amount {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -28,10 +28,10 @@ impl Amount {
     }
 }
 
-/// Causes that are kept apart; threads beyond have none of their own.
+/// Limits the distinct causes; further threads share one.
 const MAX_CAUSES: usize = 4096;
 
-/// The gaps of a CPU; its size does not depend on how many there are.
+/// The gaps of a CPU, in bounded memory.
 #[derive(Debug, Default)]
 pub struct Tally {
     lengths: Histogram,
@@ -65,7 +65,7 @@ impl Tally {
         }
     }
 
-    /// How many there were.
+    /// Number of gaps.
     #[must_use]
     pub const fn gaps(&self) -> u64 {
         self.lengths.total()
@@ -83,8 +83,7 @@ impl Tally {
         self.lengths.longest()
     }
 
-    /// The length that this share of the gaps does not exceed, ns; `None` where
-    /// there are none.
+    /// The length that this share of the gaps does not exceed, ns; `None` if there are none.
     #[must_use]
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         self.lengths.quantile(share)

@@ -1,4 +1,4 @@
-//! CPUs and cores: who is on them, and for how long.
+//! CPUs and cores: their occupants, and for how long.
 
 use super::occupant::Occupant;
 use super::{IDLE, Tid};
@@ -8,24 +8,24 @@ use pinwise_topology::{CpuSet, Topology};
 #[derive(Debug, Clone)]
 pub(super) struct Cpu {
     pub(super) now: Occupant,
-    /// Nothing was heard of it yet.
+    /// No event yet.
     is_untouched: bool,
-    /// Up to when its time is counted.
+    /// Its time is counted up to here.
     counted_ns: u64,
     core: Option<usize>,
     pub(super) is_described: bool,
-    /// Time in which it is known what it did.
+    /// Time for which its state is known.
     pub(super) known_ns: u64,
     pub(super) busy_ns: u64,
     pub(super) own_ns: u64,
     pub(super) switches: u64,
-    /// When its CPU time was last polled, and how much it was.
+    /// When its CPU time was last polled, and its value.
     last_usage: Option<(u64, u64)>,
-    /// Busy time, and the time in which it was used, by polling.
+    /// Busy time and its interval, by polling.
     pub(super) polled: Option<(u64, u64)>,
 }
 
-/// A core: CPUs that are busy, that idle, and all.
+/// The busy, idle and all CPUs of a core.
 #[derive(Debug, Clone, Copy, Default)]
 struct Core {
     busy: usize,
@@ -43,12 +43,12 @@ impl Core {
     }
 }
 
-/// How many cores were shared and idle, in sums of core-nanoseconds.
+/// Shared and idle cores, in sums of core-nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CoreTime {
     pub(super) shared_ns: u64,
     pub(super) idle_ns: u64,
-    /// At each moment the smaller of both numbers.
+    /// The smaller of both at each moment.
     pub(super) avoidable_ns: u64,
 }
 
@@ -96,7 +96,7 @@ impl Cpus {
         }
     }
 
-    /// The CPU's place; it is made where it is new and no nonsense.
+    /// The CPU's state, made if it is new and plausible.
     fn slot(&mut self, id: usize) -> Option<&mut Cpu> {
         if id > CpuSet::MAX_CPU {
             return None;
@@ -138,7 +138,7 @@ impl Cpus {
         numbered.filter_map(|(id, cpu)| Some((u32::try_from(id).ok()?, cpu.as_ref()?)))
     }
 
-    /// CPUs of each core with what they do, an observer not counted.
+    /// CPUs of each core with their states, without an observer.
     pub(super) fn cores_now(&self, observer: Option<Tid>) -> Vec<Vec<Occupant>> {
         let mut cores = vec![Vec::new(); self.cores.len()];
         for cpu in self.cpus.iter().flatten() {
@@ -152,8 +152,7 @@ impl Cpus {
         cores
     }
 
-    /// Cores with their shares of busy time by polling, summed over their
-    /// CPUs, and how many those are.
+    /// Cores with their polled busy shares, summed over their CPUs, and the number of these.
     pub(super) fn polled_cores(&self) -> Option<Vec<(f64, usize)>> {
         let mut cores = vec![(0.0, 0); self.cores.len()];
         for cpu in self.cpus.iter().flatten().filter(|cpu| cpu.is_described) {
@@ -174,14 +173,14 @@ impl Cpus {
         self.at(cpu).is_none_or(|cpu| cpu.is_untouched)
     }
 
-    /// This is what the CPU has been doing since the interval began.
+    /// The CPU has been in this state since the interval began.
     pub(super) fn assume(&mut self, cpu: u32, now: Occupant) {
         if let Some(cpu) = self.at_mut(cpu) {
             cpu.now = now;
         }
     }
 
-    /// Counts the CPU's time up to now; says for which thread.
+    /// Counts the CPU's time up to now; returns the thread it belongs to.
     pub(super) fn advance(&mut self, cpu: u32, to_ns: u64) -> Option<(Tid, u64)> {
         self.count_cores(to_ns);
         let cpu = self.at_mut(cpu)?;
@@ -213,8 +212,7 @@ impl Cpus {
         }
     }
 
-    /// From now on this is on the CPU. Time that was not counted before is
-    /// nobody's.
+    /// Sets the occupant of the CPU from now on. Time not counted before is unknown.
     pub(super) fn occupy(&mut self, cpu: u32, at_ns: u64, now: Occupant) {
         self.count_cores(at_ns);
         let Some(cpu) = self.at_mut(cpu) else {
@@ -224,7 +222,7 @@ impl Cpus {
         let was_untouched = std::mem::replace(&mut cpu.is_untouched, false);
         cpu.counted_ns = cpu.counted_ns.max(at_ns);
         if let Some(core) = cpu.core {
-            // What was assumed backwards never counted for its core.
+            // A state assumed in retrospect has not counted for its core.
             let before = if was_untouched {
                 Occupant::Unknown
             } else {
@@ -281,7 +279,7 @@ impl Cpus {
         }
     }
 
-    /// Begins new sums. A clock that was reported to be ahead is so no longer.
+    /// Resets the sums, and a clock that was reported to be ahead.
     pub(super) fn start_anew(&mut self, now_ns: u64) {
         self.time = CoreTime::default();
         self.begin(now_ns);

@@ -1,4 +1,4 @@
-//! What is to be seen at one moment, as plain figures.
+//! The state at one moment, as plain figures.
 
 use super::occupant::Occupant;
 use std::collections::HashMap;
@@ -7,20 +7,20 @@ use super::threads::{State, Thread};
 use super::{Live, Migrations, Scope, Tid};
 use pinwise_topology::CpuSet;
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
     /// It is on a CPU.
     Running,
     /// It waits for a CPU.
     Queued,
-    /// One of both: polling does not show which.
+    /// Running or queued: polling does not show which.
     Runnable,
     /// It waits for something else.
     Waiting,
     /// It ended since the last frame.
     Ended,
-    /// Nothing was heard of it.
+    /// No event yet.
     Unreported,
 }
 
@@ -33,29 +33,28 @@ pub struct Frame {
     pub scope: Scope,
     /// All CPUs, by number.
     pub cpus: Vec<CpuFrame>,
-    /// Threads that are meant, by number.
+    /// Shown threads, by number.
     pub threads: Vec<ThreadFrame>,
     /// Their moves between CPUs.
     pub moves: Migrations,
-    /// Cores with several busy CPUs; `None` where no core has several, or the
-    /// source reports nothing about it.
+    /// Cores with several busy CPUs; `None` without SMT or if the source does not report it.
     pub sharing: Option<Sharing>,
-    /// Records that were lost since tracing began.
+    /// Records lost since tracing began.
     pub lost: u64,
 }
 
-/// A CPU. Shares are of the time in which it is known what the CPU did.
+/// A CPU. Shares are of the time for which its state is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuFrame {
     /// Its number.
     pub cpu: u32,
-    /// Who is on it.
+    /// Its occupant.
     pub now: Occupant,
-    /// The thread that used most of it, with its share of the interval.
+    /// Its busiest thread, with that one's share of the interval.
     pub busiest: Option<(Tid, Option<Box<str>>, f64)>,
-    /// Share that it was busy.
+    /// Its busy share.
     pub busy: Option<f64>,
-    /// Share of the threads that are meant.
+    /// Share of the shown threads.
     pub own: Option<f64>,
     /// Switches per second.
     pub switches_per_s: Option<f64>,
@@ -68,41 +67,41 @@ pub struct ThreadFrame {
     pub thread: Tid,
     /// Its process.
     pub process: Option<Tid>,
-    /// Its name, as the kernel has it.
+    /// Its name, according to the kernel.
     pub name: Option<Box<str>>,
-    /// What it does.
+    /// Its state.
     pub doing: Doing,
-    /// The CPU it is on, or was on last.
+    /// Its present or last CPU.
     pub cpu: Option<u32>,
-    /// Share of the interval that it was on a CPU.
+    /// Share of the interval on a CPU.
     pub busy: Option<f64>,
-    /// Share of the interval that it was queued. Where wake-ups are not reported
-    /// only the time after a preemption is known.
+    /// Share of the interval that it was queued. If wake-ups are not reported, only the time after
+    /// a preemption is known.
     pub wait: Option<f64>,
     /// Moves between CPUs per second.
     pub migrations_per_s: Option<f64>,
-    /// Times it left its CPU, per second.
+    /// Switches per second.
     pub switches_per_s: Option<f64>,
-    /// CPUs that it used with the share of the interval, by number.
+    /// Used CPUs with their shares of the interval, by number.
     pub used: Vec<(u32, f64)>,
     /// CPUs that it may use.
     pub allowed: Option<CpuSet>,
 }
 
-/// Where figures of sharing come from.
+/// How sharing was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharingBasis {
-    /// From switches: exact but for CPUs that are unknown.
+    /// From switches: exact except for unknown CPUs.
     Switches,
-    /// From the CPUs' busy times: this much at least. Two CPUs that were busy
-    /// for shares a and b of the time were so together for at least a + b − 1.
+    /// From the CPUs' busy times: a lower bound. Two CPUs that were busy for shares a and b of the
+    /// time were so together for at least a + b − 1.
     BusyTimes,
 }
 
 /// Cores on which two or more CPUs are busy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sharing {
-    /// How it is known.
+    /// How it was determined.
     pub basis: SharingBasis,
     /// Cores in all.
     pub cores: usize,
@@ -116,8 +115,8 @@ pub struct Sharing {
     pub shared: f64,
     /// Cores that idled, on average over the interval.
     pub idle: f64,
-    /// At each moment the smaller of both, on average: sharing that other
-    /// places would have avoided. `None` by polling.
+    /// The smaller of both at each moment, on average: sharing that other places would have
+    /// avoided. `None` by polling.
     pub avoidable: Option<f64>,
 }
 
@@ -166,7 +165,7 @@ impl Span {
     }
 }
 
-/// `is_reported`: who is not heard of does not run.
+/// `is_reported`: a thread without events does not run.
 fn thread_frame(
     tid: Tid,
     thread: &Thread,
@@ -221,7 +220,7 @@ fn cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
     let used = all.flat_map(|(tid, thread)| thread.tally.used.iter().map(|used| (*tid, *used)));
     for (tid, (cpu, time)) in used {
         let best = busiest.entry(cpu).or_insert((tid, 0));
-        // Of equals the lower number, so that a frame follows from the events.
+        // The lower id wins a tie, so that a frame depends on the events only.
         if (time, std::cmp::Reverse(tid)) > (best.1, std::cmp::Reverse(best.0)) {
             *best = (tid, time);
         }
@@ -285,8 +284,8 @@ fn polled_sharing(cores: &[(f64, usize)]) -> Option<Sharing> {
     if cores.iter().all(|(_, cpus)| *cpus == 0) {
         return None;
     }
-    // With more than two siblings, n of them that sum up to b are two or more
-    // for at least (b − 1) / (n − 1) of the time.
+    // With n > 2 siblings whose shares sum to b, two or more are busy for at least (b − 1) / (n −
+    // 1) of the time.
     let shared = |&(busy, cpus): &(f64, usize)| match cpus {
         0 | 1 => 0.0,
         n => ((busy - 1.0) / (n - 1) as f64).max(0.0),

@@ -1,4 +1,4 @@
-//! Events with known answers, and any events at all.
+//! Events with known answers, and arbitrary events.
 
 use super::*;
 use crate::Tier;
@@ -76,7 +76,7 @@ fn shares_of_threads_and_cpus() {
     check(cpu.own, 0.9);
     check(cpu.switches_per_s, 30.0);
     assert_eq!(cpu.busiest.as_ref().map(|b| b.0), Some(7));
-    // Nothing was heard of the others: they are not idle, they are unknown.
+    // The others had no events: they are unknown, not idle.
     assert_eq!(frame.cpus[1].now, Occupant::Unknown);
     assert_eq!(frame.cpus[1].busy, None);
     // The next interval counts anew.
@@ -87,7 +87,7 @@ fn shares_of_threads_and_cpus() {
     assert_eq!(frame.cpus[0].now, Occupant::Idle);
 }
 
-/// A CPU without an event since the beginning did what its first event says.
+/// A CPU without an earlier event did what its first event says.
 #[test]
 fn the_first_event_of_a_cpu_tells_what_was_before() {
     let mut live = live(Tier::CpuWide, true);
@@ -107,7 +107,7 @@ fn waits_after_waking_where_they_are_reported() {
     live.take(&[goes(10, 2, 5), event(30, 2, wake), comes(50, 2, 5)]);
     let frame = live.frame(100 * MS);
     check(thread(&frame, 5).wait, 0.2);
-    // Who still waits has waited until now.
+    // Threads that still wait have waited until now.
     live.take(&[switch(150, 2, 5, Left::Preempted, IDLE)]);
     let frame = live.frame(200 * MS);
     check(thread(&frame, 5).wait, 0.5);
@@ -149,7 +149,7 @@ fn shared_cores_while_others_idle() {
     check(Some(sharing.idle), 6.2);
 }
 
-/// Whoever draws the frame runs at that moment, and nobody wants to know.
+/// The thread that draws the frame runs at that moment, which is not interesting.
 #[test]
 fn the_observer_is_not_seen_now() {
     let watching = Watching {
@@ -178,7 +178,7 @@ fn sharing_is_not_reported_where_it_cannot_be() {
     assert_eq!(Live::new(&plain, watching).frame(100).sharing, None);
 }
 
-/// Switch records of a program's own threads say nothing of who else runs.
+/// Switch records of a program's own threads do not show other programs.
 #[test]
 fn own_threads_only() {
     let mut live = live(Tier::Switch, false);
@@ -266,7 +266,7 @@ fn the_ended_are_shown_once_and_their_numbers_come_again() {
     check(thread(&frame, 7).migrations_per_s, 0.0);
 }
 
-/// Ten thousand threads a second do not stay.
+/// Ten thousand threads a second do not accumulate.
 #[test]
 fn short_lives_take_no_memory() {
     let mut live = live(Tier::Bpf, true);
@@ -307,7 +307,7 @@ fn lost_records_count_for_nobody() {
     // It may have run all the while.
     assert_eq!(thread(&frame, 8).busy, None);
     assert_eq!(thread(&frame, 8).doing, Doing::Unreported);
-    // Of 30 ms it is known what the CPU did, and it was busy.
+    // The CPU's state is known for 30 ms, and it was busy.
     check(frame.cpus[0].busy, 1.0);
 }
 
@@ -345,7 +345,7 @@ fn polling_gives_rates_from_its_second_look_on() {
     check(thread(&frame, 7).busy, 0.5);
     check(thread(&frame, 7).migrations_per_s, 20.0);
     check(thread(&frame, 7).switches_per_s, 500.0);
-    // The first look did not show how long it had been queued.
+    // The first poll did not show how long it had been queued.
     assert_eq!(thread(&frame, 7).wait, None);
     assert_eq!((frame.moves.llc, frame.moves.unknown), (1, 5));
     assert_eq!(thread(&frame, 8).busy, None);
@@ -377,7 +377,7 @@ fn busy_times_bound_sharing_from_below() {
     check(Some(sharing.idle), 6.2);
 }
 
-/// A clock that leaps ahead affects one frame, not all that follow.
+/// A clock that jumps ahead affects one frame only.
 #[test]
 fn a_leap_of_the_clock_is_forgotten() {
     let mut live = live(Tier::Bpf, true);
@@ -428,7 +428,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever comes, shares are shares, and memory is bounded.
+    /// For any events, shares are shares, and memory is bounded.
     #[test]
     fn nonsense_is_borne(
         events in prop::collection::vec(any_event(), 0..80),

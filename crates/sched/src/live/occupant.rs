@@ -1,8 +1,8 @@
-//! What a CPU is doing.
+//! The activity of a CPU.
 
 use crate::Tid;
 
-/// What is on a CPU.
+/// The occupant of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
     /// The source does not report it, or has not yet.

@@ -1,9 +1,9 @@
-//! A thread and what it did since the last frame.
+//! A thread's activity since the last frame.
 
 use super::{Sample, Tid};
 use pinwise_topology::CpuSet;
 
-/// What a thread does, as far as is known.
+/// The known state of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum State {
     #[default]
@@ -27,10 +27,10 @@ pub(super) struct Thread {
     pub(super) name: Option<Box<str>>,
     pub(super) is_followed: bool,
     pub(super) state: State,
-    /// The CPU it is on, or was on last.
+    /// Its present or last CPU.
     pub(super) cpu: Option<u32>,
     pub(super) allowed: Option<CpuSet>,
-    /// When it was last polled, and what was seen.
+    /// Its latest poll, and when.
     pub(super) last: Option<(u64, Sample)>,
     pub(super) tally: Tally,
 }
@@ -42,9 +42,9 @@ pub(super) struct Tally {
     pub(super) wait_ns: u64,
     pub(super) switches: u64,
     pub(super) migrations: u64,
-    /// Time on each CPU that it used.
+    /// Time on each used CPU.
     pub(super) used: Vec<(u32, u64)>,
-    /// Time between the looks of polling that the sums are from.
+    /// Time between the polls that the sums come from.
     pub(super) polled_ns: u64,
     /// Figures that polling could not read.
     pub(super) is_wait_unknown: bool,
@@ -79,8 +79,8 @@ impl Thread {
         }
     }
 
-    /// Counts what happened since the thread was last polled; returns the
-    /// moves between CPUs, as far as they are known.
+    /// Counts the changes since the thread's last poll; returns its moves between CPUs, as far as
+    /// known.
     pub(super) fn count_since_poll(&mut self, at: u64, sample: &Sample) -> u64 {
         let before = self.last.replace((at, sample.clone()));
         let Some((before_ns, before)) = before else {
@@ -101,14 +101,14 @@ impl Thread {
             _ => tally.is_switching_unknown = true,
         }
         let seen = u64::from(before.cpu != sample.cpu);
-        // The kernel's count is read more rarely and has all of them by then.
+        // The kernel's count is read more rarely and then includes all.
         let moved = growth(before.migrations, sample.migrations).unwrap_or(seen);
         tally.migrations = tally.migrations.saturating_add(moved);
         moved
     }
 
-    /// Begins new sums; says whether the thread is still of interest. A number
-    /// that is still on a CPU will be heard of once more.
+    /// Resets the sums; returns whether the thread is still of interest. One that is still on a CPU
+    /// will have another event.
     pub(super) fn stays_for_next_frame(&mut self, is_full: bool) -> bool {
         let tally = std::mem::take(&mut self.tally);
         let did_nothing = tally.run_ns == 0 && !matches!(self.state, State::On { .. });

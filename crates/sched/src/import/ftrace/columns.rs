@@ -7,10 +7,9 @@
 //!             bash   317 [001] 46132.168504: sched:sched_switch: …   (perf script)
 //! ```
 //!
-//! A thread's name is anything: spaces, dashes, brackets, and what looks like
-//! the columns themselves. The kernel pads it to a fixed width, so that the
-//! dash behind it has a fixed place; only where it is not there is it looked
-//! for.
+//! A thread's name can contain anything: spaces, dashes, brackets, even text that looks like the
+//! columns. The kernel pads it to a fixed width, so the dash after it has a fixed place; it is
+//! searched for only if it is not there.
 
 use crate::Tid;
 
@@ -28,20 +27,19 @@ pub(super) struct Columns<'a> {
     pub(super) arguments: &'a [u8],
 }
 
-/// To how many bytes names are padded, but for the latency format.
+/// The padded width of names, except in the latency format.
 const NAME_WIDTH: usize = 16;
 
-/// Where the dash is: in the usual format, and in the latency format.
+/// The place of the dash: in the usual format, and in the latency format.
 const DASHES: [usize; 2] = [NAME_WIDTH, 8];
 
-/// Bytes in which a dash is looked for where it has no fixed place.
+/// Bytes to search for a dash that is not in its place.
 const NAME_COLUMN: usize = 32;
 
 impl<'a> Columns<'a> {
-    /// Reads a line; `None`: it is no event. The error is a clause about the
-    /// time.
+    /// Reads a line; `None` if it is not an event. The error is a clause about the time.
     pub(super) fn parse(line: &'a [u8]) -> Result<Option<Self>, String> {
-        // First, because a dash in a name could be taken for that before the thread.
+        // First, because a dash in a name could be taken for the one before the thread.
         if let Some(place) = Place::parse_perf_script(line) {
             return place.columns();
         }
@@ -66,14 +64,14 @@ struct Place<'a> {
     thread: Tid,
     process: Option<Tid>,
     cpu: u32,
-    /// From the time on, flags perhaps before it.
+    /// From the time on, possibly after flags.
     rest: &'a [u8],
     has_flags: bool,
 }
 
 impl<'a> Place<'a> {
-    /// `            bash   317 [001] `, or with the process `300/317`: perf pads a name to
-    /// the same width, and puts a space behind it.
+    /// `            bash   317 [001] `, or with the process `300/317`: perf pads a name to the same
+    /// width, and adds a space.
     fn parse_perf_script(line: &'a [u8]) -> Option<Self> {
         let rest = line.get(NAME_WIDTH..)?.strip_prefix(b" ")?;
         let (first, rest) = number(rest.trim_ascii_start())?;

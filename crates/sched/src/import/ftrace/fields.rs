@@ -1,9 +1,7 @@
-//! The fields of the scheduler's events, as the kernel prints them and as
-//! `trace-cmd report` does.
+//! The fields of the scheduler's events, as printed by the kernel and by `trace-cmd report`.
 //!
-//! Names stand bare between the fields and may hold what looks like fields. As
-//! a name has at most 15 bytes, the last place in reach where the next field
-//! can begin is the right one.
+//! Names are unquoted and may contain text that looks like fields. Since a name has at most 15
+//! bytes, the last place in reach where the next field can begin is the right one.
 
 use std::path::Path;
 
@@ -17,7 +15,7 @@ const LONGEST_NAME: usize = 15;
 /// `CLONE_THREAD` of `clone(2)`.
 const CLONE_THREAD: u64 = 0x10000;
 
-/// What an event says. The error is a clause that names the field.
+/// Parses an event. The error is a clause that names the field.
 pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<RawKind, String> {
     let mut rest = Rest(arguments);
     let what = match event {
@@ -53,7 +51,7 @@ pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<RawKind, String> {
     Ok(what)
 }
 
-/// What is left of a line.
+/// The rest of a line.
 #[derive(Clone, Copy)]
 struct Rest<'a>(&'a [u8]);
 
@@ -62,13 +60,13 @@ impl<'a> Rest<'a> {
         let prev = self.person("prev_comm=", " prev_pid=")?;
         self.value("prev_prio=")?;
         let left = parse_left(self.value("prev_state=")?)?;
-        // `trace-cmd report -R` leaves the arrow away.
+        // `trace-cmd report -R` omits the arrow.
         self.0 = self.0.strip_prefix(b"==> ").unwrap_or(self.0);
         let next = self.person("next_comm=", " next_pid=")?;
         Ok(RawKind::Switch { prev, left, next })
     }
 
-    /// `bash:317 [120] S ==> swapper/0:0 [120]`, of trace-cmd.
+    /// `bash:317 [120] S ==> swapper/0:0 [120]`, from trace-cmd.
     fn short_switch(&mut self) -> Result<RawKind, String> {
         let mut left_as = Left::Unreported;
         let prev = self.short_person("prev_pid", |rest| {
@@ -111,7 +109,7 @@ impl<'a> Rest<'a> {
         Ok(RawKind::Moved { who, target })
     }
 
-    /// The kernel names a thread after the file that it executes.
+    /// The kernel names a thread after its executable.
     fn exec(&mut self) -> Result<RawKind, String> {
         let file = self.text("filename=", " pid=", self.0.len())?;
         let thread = self.thread(" pid=")?;
@@ -125,8 +123,7 @@ impl<'a> Rest<'a> {
         })
     }
 
-    /// Comes before `sched_process_fork` and alone distinguishes threads from
-    /// processes.
+    /// Comes before `sched_process_fork`; only this event distinguishes threads from processes.
     fn new_task(&mut self) -> Result<RawKind, String> {
         let thread = self.thread("pid=")?;
         let name = self.text("comm=", " clone_flags=", LONGEST_NAME)?;
@@ -159,15 +156,14 @@ impl<'a> Rest<'a> {
         })
     }
 
-    /// A name and the thread's number behind it.
+    /// A name and the thread's id after it.
     fn person(&mut self, name: &str, number: &str) -> Result<Named, String> {
         let name = Comm::new(self.text(name, number, LONGEST_NAME)?);
         let thread = self.thread(number)?;
         Ok(Named { thread, name })
     }
 
-    /// `NAME:PID [PRIORITY]` where `check` takes what follows and gives what it
-    /// leaves.
+    /// `NAME:PID [PRIORITY]`: `check` parses what follows and returns the rest.
     fn short_person(
         &mut self,
         field: &str,
@@ -216,7 +212,7 @@ impl<'a> Rest<'a> {
         number.ok_or_else(|| wrong(key, value))
     }
 
-    /// The word behind `key`.
+    /// The word after `key`.
     fn value(&mut self, key: &str) -> Result<&'a [u8], String> {
         self.expect(key)?;
         let end = self.0.iter().position(|byte| *byte == b' ');
@@ -249,7 +245,7 @@ fn split_at_word<'a>(text: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> 
     Some((&text[..place], &text[place + at.len()..]))
 }
 
-/// `S`, `R+`, `D|K`, `x`; a number where fields are printed raw.
+/// `S`, `R+`, `D|K`, `x`; a number if fields are printed raw.
 fn parse_left(state: &[u8]) -> Result<Left, String> {
     let hex = state
         .strip_prefix(b"0x")

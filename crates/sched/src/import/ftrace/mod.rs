@@ -1,6 +1,5 @@
-//! The text of ftrace: `trace` and `trace_pipe` of tracefs, with and without
-//! the columns for flags and processes, in the latency format, and what
-//! `trace-cmd report` and `perf script` print.
+//! The text of ftrace: `trace` and `trace_pipe` of tracefs, with and without the columns for flags
+//! and processes, in the latency format, and the output of `trace-cmd report` and `perf script`.
 
 mod columns;
 mod fields;
@@ -16,13 +15,13 @@ use crate::Event;
 
 use columns::Columns;
 
-/// Longest line that is read; the kernel's have at most a page.
+/// Longest line that is read; the kernel's fit in a page.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// Lines that are looked at before the text is read for good.
+/// Lines inspected before the text is fully read.
 const LOOKED_AT: usize = 1 << 16;
 
-/// Text whose beginning was looked at.
+/// Text with an inspected beginning.
 #[derive(Debug)]
 pub(super) struct Ftrace<R> {
     reader: BufReader<R>,
@@ -56,7 +55,7 @@ impl<R: Read + Seek> Ftrace<R> {
                     }
                     prefix.look(&raw);
                 }
-                // Reported when the text is read for good.
+                // Reported by the full reading.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -122,12 +121,12 @@ struct Lines<R> {
     number: u64,
     /// Records lost on a CPU before its next event.
     lost: HashMap<u32, u64>,
-    /// Lines that were of one of the events that are read.
+    /// Lines of recognised events.
     events: u64,
     odd: u64,
     first_odd: u64,
-    /// Events with a field that cannot be read. Each is lost for itself: a file with
-    /// one odd field is no reason to refuse a trace.
+    /// Events with an unreadable field. Each is lost by itself: one odd field is no reason to
+    /// refuse a trace.
     bad: u64,
     first_bad: Option<ImportError>,
     is_cut: bool,
@@ -225,8 +224,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// One line of an event; `None`: it is none. The error is a clause that names
-/// the field.
+/// Parses one line; `None` if it is not an event. The error is a clause that names the field.
 fn event(line: &[u8]) -> Result<Option<RawEvent>, String> {
     let Some(columns) = Columns::parse(line)? else {
         return Ok(None);
@@ -253,8 +251,8 @@ fn is_noise(line: &[u8]) -> bool {
     text.is_empty() || is_empty_cpu || heads.iter().any(|head| text.starts_with(head))
 }
 
-/// `CPU:1 [LOST 23 EVENTS]`, or of trace-cmd `CPU:1 [23 EVENTS DROPPED]`: the
-/// CPU and how many, 1 where that is unknown.
+/// `CPU:1 [LOST 23 EVENTS]`, or from trace-cmd `CPU:1 [23 EVENTS DROPPED]`: the CPU and the number
+/// of events, 1 if unknown.
 fn loss(line: &[u8]) -> Option<(u32, u64)> {
     let line = std::str::from_utf8(line.get(..80).unwrap_or(line)).ok()?;
     let rest = line.trim_start().strip_prefix("CPU:")?;

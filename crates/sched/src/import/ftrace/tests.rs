@@ -13,8 +13,7 @@ fn import(text: &[u8], whom: Whom) -> Result<(Vec<Event>, Imported), ImportError
     Ok((events, imported))
 }
 
-/// What a line becomes, names left out, after a first switch that makes it a
-/// trace.
+/// The events of a line without names, after a first switch that makes it a trace.
 #[track_caller]
 fn check(arguments: &str, expected: &[EventKind]) {
     let line = |time, rest: &str| format!("            bash-317     [001] d..2. {time}: {rest}\n");
@@ -73,7 +72,7 @@ fn switches_are_read_in_all_styles() {
     );
 }
 
-/// A call chain follows each event where one was recorded.
+/// A call chain follows each event if one was recorded.
 #[test]
 fn what_perf_script_prints_is_read() {
     let text = "            perf 10358 [001] 44289.602113:       sched:sched_wakeup: comm=perf-exec pid=10360 prio=120 target_cpu=001
@@ -339,7 +338,7 @@ fn a_trace_of_centuries_is_refused_by_its_line() {
     );
 }
 
-/// As trace-cmd prints it where the kernel's events have no `success` (from a report).
+/// As printed by trace-cmd if the kernel's events have no `success` (from a report).
 const WITHOUT_SUCCESS: &str = "cpus=4
           <idle>-0       [003] 100.005000: sched_switch: swapper/3:0 [120] R ==> a:101 [120]
                a-101     [003] 100.010000: sched_wakeup: b:102 [120]<CANT FIND FIELD success> CPU:003
@@ -359,7 +358,7 @@ fn a_wakeup_without_success_is_read() {
     assert_eq!(imported.notes, Vec::<String>::new());
 }
 
-/// A target that no machine has once took 720 GB of memory.
+/// A target beyond any machine once took 720 GB of memory.
 #[test]
 fn a_wakeup_on_a_made_up_cpu_contradicts() {
     let text = WITHOUT_SUCCESS.replace("CPU:003", "CPU:4294967295");

@@ -1,5 +1,5 @@
-//! What was recorded (`perf_event_attr`), and where a record's general fields
-//! are: time, thread, CPU, raw data.
+//! What was recorded (`perf_event_attr`), and the place of a record's general fields: time, thread,
+//! CPU, raw data.
 
 use foldhash::HashMap;
 
@@ -15,7 +15,7 @@ const TASK: u64 = 1 << 13;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 
-/// Least bytes of a `perf_event_attr`: its first version.
+/// The size of the first version of `perf_event_attr`, bytes.
 pub(super) const MIN_ATTRIBUTE: usize = 64;
 
 /// One event that was recorded.
@@ -49,7 +49,7 @@ impl Attributes {
         self.by_id.len()
     }
 
-    /// Takes an attribute; `None` where it is too short.
+    /// Adds an attribute; `None` if it is too short.
     pub(super) fn add(&mut self, mut bytes: Bytes<'_>, is_big_endian: bool) -> Option<()> {
         let kind = bytes.u32()?;
         bytes.skip(4)?;
@@ -77,7 +77,7 @@ impl Attributes {
         Some(())
     }
 
-    /// An id that records of the attribute taken last may carry.
+    /// An id in records of the last attribute.
     pub(super) fn add_id(&mut self, id: u64) {
         self.by_id.insert(id, self.all.len().saturating_sub(1));
     }
@@ -108,20 +108,18 @@ impl Attributes {
 
     fn find(&self, id: Option<u64>) -> Option<&Attribute> {
         let index = id.and_then(|id| self.by_id.get(&id)).copied();
-        // perf takes the first one, too, where a record has no id.
+        // perf, too, takes the first one if a record has no id.
         self.all.get(index.unwrap_or(0))
     }
 
-    /// The general fields of a sample, and its raw data where it has some.
-    /// `None`: it is shorter than it should be.
+    /// The general fields of a sample, and its raw data if it has some; `None` if it is too short.
     pub(super) fn sample<'a>(&self, body: Bytes<'a>) -> Option<(General, Option<&'a [u8]>)> {
         let mut begin = body;
         let id = (!self.lacks_ids).then(|| begin.u64()).flatten();
         self.find(id)?.layout.sample(body)
     }
 
-    /// The general fields at the end of any other record; all are `None` where
-    /// they were not recorded.
+    /// The general fields at the end of any other record; all are `None` if not recorded.
     pub(super) fn trailer(&self, body: Bytes<'_>) -> General {
         self.read_trailer(body).unwrap_or_default()
     }

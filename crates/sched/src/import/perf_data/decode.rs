@@ -1,4 +1,4 @@
-//! One record of the kernel: its content.
+//! The content of one kernel record.
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -16,13 +16,13 @@ pub(super) struct Decoder {
     attributes: Attributes,
     tracepoints: HashMap<u64, Tracepoint>,
     has_switch_tracepoint: bool,
-    /// Who runs on each CPU, after its last record of a switch.
+    /// The thread on each CPU after its last switch record.
     running: HashMap<u32, Tid>,
     lost: u64,
     lost_untimed: u64,
 }
 
-/// A tracepoint with the places of what is taken from it.
+/// A tracepoint with the places of the fields it needs.
 #[derive(Debug, Clone)]
 enum Tracepoint {
     Switch {
@@ -42,7 +42,7 @@ enum Tracepoint {
     Exit(Field),
 }
 
-/// A thread in a tracepoint: its number, and its name if there is one.
+/// A thread in a tracepoint: its id, and its name if any.
 #[derive(Debug, Clone, Copy)]
 struct TaskFields {
     thread: Field,
@@ -71,7 +71,7 @@ impl TaskFields {
 }
 
 impl Tracepoint {
-    /// `None`: nothing that is needed.
+    /// `None` if it is not needed.
     fn from_format(
         format: &TracepointFormat,
         has_task_records: bool,
@@ -82,7 +82,7 @@ impl Tracepoint {
                 prev: TaskFields::from_format(format, "prev_pid", "prev_comm")?,
                 state: format.number("prev_state")?,
                 next: TaskFields::from_format(format, "next_pid", "next_comm")?,
-                // Those of the kernel that wrote, where known.
+                // Those of the recording kernel, if known.
                 states: format.states.unwrap_or(States::USUAL),
             },
             "sched_wakeup" | "sched_wakeup_new" => Self::Wakeup {
@@ -92,7 +92,7 @@ impl Tracepoint {
             },
             "sched_waking" => Self::Waking(person()?, format.number("target_cpu")?),
             "sched_migrate_task" => Self::Moved(person()?, format.number("dest_cpu")?),
-            // perf's own records say more: the process.
+            // perf's own records are better: they have the process.
             "sched_process_fork" if !has_task_records => Self::Fork(
                 format.number("parent_pid")?,
                 TaskFields::from_format(format, "child_pid", "child_comm")?,
@@ -149,7 +149,7 @@ impl Decoder {
         (unreported > 0).then(|| format!("{unreported} more records were lost at unknown times."))
     }
 
-    /// What a record says. The error is a clause about it.
+    /// Decodes a record. The error is a clause about it.
     pub(super) fn decode(
         &mut self,
         kind: u32,
@@ -269,7 +269,7 @@ impl Decoder {
         })
     }
 
-    /// A switch record; `other` is the other thread of one that saw the whole CPU.
+    /// A switch record; `other` is the other thread in a record of a whole CPU.
     fn switch(
         &mut self,
         general: General,
@@ -295,9 +295,9 @@ impl Decoder {
         })
     }
 
-    /// Each switch of a CPU is recorded twice, by who leaves and by who comes; the
-    /// second counts only where the first was lost. A thread that is dead when
-    /// it leaves has no number any more (-1).
+    /// Each switch of a CPU is recorded twice, by the leaving and by the arriving thread; the
+    /// second counts only if the first was lost. A thread that is dead when it leaves has no id any
+    /// more (-1).
     fn wide_switch(
         &mut self,
         cpu: u32,
@@ -340,7 +340,7 @@ impl Decoder {
     }
 }
 
-/// What samples and records must carry.
+/// Fields required in samples and records.
 const MISSING: &str = "time, thread and CPU; record with perf record --sample-cpu --timestamp";
 
 fn raw_event(general: General, what: RawKind) -> Option<RawEvent> {
@@ -352,7 +352,7 @@ fn raw_event(general: General, what: RawKind) -> Option<RawEvent> {
     })
 }
 
-/// A fork. perf says of threads that were there that they were forked at time 0.
+/// A fork. perf reports existing threads as forked at time 0.
 fn fork(task: Task) -> RawKind {
     match task.time_ns {
         0 => RawKind::There {

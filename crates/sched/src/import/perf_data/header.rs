@@ -1,5 +1,5 @@
-//! The header of `perf.data`: what was recorded, where the records are, and
-//! what stands behind them about the machine and its tracepoints.
+//! The header of `perf.data`: what was recorded, where the records are, and the sections after them
+//! about the machine and its tracepoints.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -9,15 +9,14 @@ use crate::TracepointFormat;
 use crate::import::ImportError;
 use crate::perf::Bytes;
 
-/// What is read of one section at most; tracepoints of a whole kernel are
-/// about 10 MB.
+/// Limits the bytes read of a section; the tracepoints of a whole kernel take about 10 MB.
 const LONGEST_SECTION: u64 = 64 << 20;
 
-/// Ids kept at most: one for each event and CPU or thread.
+/// Limits the ids: one for each event and CPU or thread.
 const MAX_IDS: usize = 1 << 20;
 const MAX_ATTRIBUTES: u64 = 1 << 14;
 
-/// Bits of the header that say which sections there are.
+/// Bits of the header for existing sections.
 const FEATURE_BITS: usize = 256;
 const TRACING_DATA: usize = 1;
 const HOSTNAME: usize = 3;
@@ -29,7 +28,7 @@ pub(super) struct Header {
     pub(super) is_big_endian: bool,
     /// `perf record -o -`: everything is a record.
     pub(super) is_pipe: bool,
-    /// Where the records are, bytes of the file.
+    /// The place of the records in the file.
     pub(super) data: Range<u64>,
     /// The file ends before it should.
     pub(super) is_cut: bool,
@@ -38,11 +37,11 @@ pub(super) struct Header {
     pub(super) notes: Vec<String>,
 }
 
-/// What else the file says.
+/// Further facts in the file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Features {
     pub(super) host: Option<String>,
-    /// CPUs that could be there, CPUs online.
+    /// Possible CPUs, online CPUs.
     pub(super) cpus: Option<(u32, u32)>,
     pub(super) formats: Vec<TracepointFormat>,
 }
@@ -85,7 +84,7 @@ impl Header {
         }
         self.data = data.start..data.end.min(length);
         if data.is_empty() {
-            // perf writes the length when it ends.
+            // perf writes the length at its end.
             self.data.end = length;
             self.is_cut = true;
             self.notes.push(
@@ -135,7 +134,7 @@ impl Header {
         Ok(())
     }
 
-    /// Takes the ids of the attribute that was taken last.
+    /// Takes the ids of the last attribute.
     pub(super) fn take_ids(&mut self, raw: &[u8]) {
         let mut ids = Bytes::new(raw, self.is_big_endian);
         while let Some(id) = ids.u64() {
@@ -145,7 +144,7 @@ impl Header {
         }
     }
 
-    /// Sections behind the records; a file that is cut has lost them.
+    /// Sections after the records; a truncated file has lost them.
     fn read_features(
         &mut self,
         reader: &mut (impl Read + Seek),
@@ -177,7 +176,7 @@ impl Header {
         Ok(())
     }
 
-    /// Takes a section; what is not needed and damaged is left away.
+    /// Reads a section; a damaged one that is not needed is skipped.
     pub(super) fn take_feature(
         &mut self,
         feature: usize,
@@ -209,7 +208,7 @@ impl Header {
 
 const WANTED: [usize; 3] = [TRACING_DATA, HOSTNAME, NRCPUS];
 
-/// What the header of a file says about places in it.
+/// Places in a file, from its header.
 struct Layout {
     attribute_size: u64,
     attributes: Range<u64>,
@@ -242,7 +241,7 @@ impl Layout {
     }
 }
 
-/// Systems whose tracepoints are of interest.
+/// Systems with relevant tracepoints.
 const SYSTEMS: [&str; 1] = ["sched"];
 
 /// Tracepoints of those, from the section that `perf` shares with `trace-cmd`
@@ -272,7 +271,7 @@ fn tracepoints(section: &[u8], start: u64) -> Result<Vec<TracepointFormat>, Impo
     Ok(found)
 }
 
-/// Everything before the systems: how long it is, and the byte order.
+/// Everything before the systems: its length, and the byte order.
 fn read_preface(section: &[u8]) -> Option<(usize, bool)> {
     let mut bytes = Bytes::new(section, false);
     (bytes.take(10)? == b"\x17\x08\x44tracing").then_some(())?;
@@ -291,7 +290,7 @@ fn read_preface(section: &[u8]) -> Option<(usize, bool)> {
     Some((section.len() - bytes.rest().len(), is_big_endian))
 }
 
-/// Bytes with their number before them.
+/// Bytes with their length before them.
 fn block<'a>(bytes: &mut Bytes<'a>) -> Option<&'a [u8]> {
     let size = usize::try_from(bytes.u64()?).ok()?;
     bytes.take(size)
@@ -305,7 +304,7 @@ fn word<'a>(bytes: &mut Bytes<'a>) -> Option<&'a [u8]> {
     Some(word)
 }
 
-/// A string of the header: its length, then bytes filled up with 0.
+/// A string of the header: its length, then bytes padded with 0.
 fn text(bytes: &mut Bytes<'_>) -> Option<String> {
     let size = usize::try_from(bytes.u32()?).ok()?;
     let padded = bytes.take(size)?;
@@ -314,7 +313,7 @@ fn text(bytes: &mut Bytes<'_>) -> Option<String> {
     Some(String::from_utf8_lossy(text).into_owned())
 }
 
-/// The bytes of a place in the file, fewer where it ends before.
+/// The bytes at a place in the file, fewer if it ends before.
 fn read_at(reader: &mut (impl Read + Seek), place: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.seek(SeekFrom::Start(place.start))?;

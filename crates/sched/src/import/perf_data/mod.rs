@@ -1,9 +1,9 @@
 //! `perf.data`, as files and as pipes write it.
 //!
-//! The layout is that of the kernel's `tools/perf/Documentation/
-//! perf.data-file-format.txt` and `include/uapi/linux/perf_event.h`. A reader of
-//! our own, because files come damaged: crates for it allocate what a length
-//! in the file says, and need the end of the file to read its beginning.
+//! The layout is that of the kernel's `tools/perf/Documentation/ perf.data-file-format.txt` and
+//! `include/uapi/linux/perf_event.h`. We have our own reader because files may be damaged: crates
+//! for it allocate whatever length the file claims, and need the end of the file to read its
+//! beginning.
 
 mod attributes;
 mod decode;
@@ -24,10 +24,10 @@ use header::Header;
 use records::{Next, Records};
 use rounds::Rounds;
 
-/// Records that are looked at before the file is read for good.
+/// Records inspected before the file is fully read.
 const LOOKED_AT: usize = 1 << 16;
 
-/// A file whose header is read.
+/// A file with its header read.
 #[derive(Debug)]
 pub(super) struct PerfData<R> {
     reader: R,
@@ -96,8 +96,7 @@ impl<R: Read + Seek> PerfData<R> {
     }
 }
 
-/// Looks at the beginning of the records; of a pipe also finds the attributes
-/// there.
+/// Inspects the beginning of the records; for a pipe also finds the attributes there.
 fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, ImportError> {
     let mut prefix = Prefix::default();
     reader.seek(SeekFrom::Start(header.data.start))?;
@@ -119,7 +118,7 @@ fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, I
         match records.next(&mut decoder) {
             Ok(Next::RawEvent(raw)) => prefix.look(&raw),
             Ok(Next::RoundOver | Next::Passed) => {}
-            // Reported when the file is read for good.
+            // Reported by the full reading.
             Ok(Next::End) | Err(_) => break,
         }
     }

@@ -1,5 +1,4 @@
-//! The records of `perf.data`, one after the other, and those that perf itself
-//! wrote between the kernel's.
+//! The records of `perf.data`, one after the other, including perf's own between the kernel's.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -28,9 +27,9 @@ const HEAD_BYTES: usize = 8;
 /// What comes next in the file.
 pub(super) enum Next {
     RawEvent(RawEvent),
-    /// All CPUs' buffers were gone through once.
+    /// All CPUs' buffers were read once.
     RoundOver,
-    /// Nothing of interest.
+    /// Nothing relevant.
     Passed,
     End,
 }
@@ -69,7 +68,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// What a pipe says before the first event of the kernel.
+    /// The preamble of a pipe before the kernel's first event.
     pub(super) fn read_preamble(&mut self, header: &mut Header) -> Result<(), ImportError> {
         while self.peek()?.is_some_and(|kind| kind >= FIRST_OWN) {
             let begin = self.offset;
@@ -133,7 +132,7 @@ impl<R: BufRead> Records<R> {
         Ok(Next::Passed)
     }
 
-    /// What the record in `body` says.
+    /// Decodes the record in `body`.
     fn decode(
         &mut self,
         head: &Head,
@@ -143,7 +142,7 @@ impl<R: BufRead> Records<R> {
         let body = Bytes::new(&self.body, self.is_big_endian);
         let raw = decoder.decode(head.kind, head.misc, body);
         let raw = raw.and_then(|raw| {
-            // What perf says of threads that were there has no time.
+            // Records of existing threads have no time.
             let timed = raw.as_ref().filter(|raw| raw.time_ns > 0);
             let checked = timed.map(|raw| self.first_time.check(raw.time_ns));
             checked.transpose().map(|_| raw)
@@ -152,7 +151,7 @@ impl<R: BufRead> Records<R> {
         Ok(raw.map_or(Next::Passed, Next::RawEvent))
     }
 
-    /// Takes a record that was compressed into `body`; `None` where none is complete.
+    /// Takes a record that was compressed into `body`; `None` if none is complete.
     fn unpack_record(&mut self) -> Result<Option<Head>, ImportError> {
         let Some(bytes) = self.unpacker.peek(HEAD_BYTES) else {
             return Ok(None);
@@ -168,7 +167,7 @@ impl<R: BufRead> Records<R> {
         Ok(Some(head))
     }
 
-    /// What was cut off.
+    /// Notes on truncation.
     pub(super) fn notes(&self) -> Option<String> {
         let what = "The file ends in the middle of a record, at byte";
         self.is_cut.then(|| format!("{what} {}.", self.offset))
@@ -201,9 +200,9 @@ impl<R: BufRead> Records<R> {
         Ok(Bytes::new(bytes, self.is_big_endian).u32())
     }
 
-    /// Bytes that follow the record just read without being part of it.
+    /// Bytes after the record just read that are not part of it.
     fn payload(&self) -> Result<u64, ImportError> {
-        // Of tracing data they are counted in four bytes, of AUX in eight.
+        // Tracing data has a four-byte length, AUX an eight-byte one.
         let mut bytes = Bytes::new(&self.body, self.is_big_endian);
         let size = match self.body.len() {
             0..12 => bytes.u32().map(u64::from),
@@ -221,7 +220,7 @@ impl<R: BufRead> Records<R> {
     }
 }
 
-/// The head of a record, which is eight bytes.
+/// The eight-byte head of a record.
 fn read_head(bytes: &[u8], is_big_endian: bool) -> Result<Head, String> {
     let mut bytes = Bytes::new(bytes, is_big_endian);
     let fields = (bytes.u32(), bytes.u16(), bytes.u16());
@@ -234,7 +233,7 @@ fn read_head(bytes: &[u8], is_big_endian: bool) -> Result<Head, String> {
     Ok(Head { kind, misc, size })
 }
 
-/// An attribute in a pipe, its ids behind it.
+/// An attribute in a pipe, followed by its ids.
 fn take_attribute(header: &mut Header, body: &[u8], begin: u64) -> Result<(), ImportError> {
     let is_big_endian = header.is_big_endian;
     let mut bytes = Bytes::new(body, is_big_endian);
@@ -253,7 +252,7 @@ fn take_attribute(header: &mut Header, body: &[u8], begin: u64) -> Result<(), Im
     Ok(())
 }
 
-/// Fills a buffer; `false` where the file ends before.
+/// Fills a buffer; false if the file ends before.
 fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match reader.read_exact(buffer) {
         Ok(()) => Ok(true),

@@ -1,14 +1,13 @@
-//! Brings records into the order of time.
+//! Sorts records by time.
 //!
-//! perf writes one CPU's buffer after the other and marks when it went through
-//! all: whatever follows such a mark is younger than all that stood before the
-//! mark before it. That bounds what waits here (`tools/perf/util/ordered-
-//! events.c` has the reasoning).
+//! perf writes one CPU's buffer after the other and marks the end of each round: records after such
+//! a mark are younger than all records before the previous mark. That bounds the records held here
+//! (see `tools/perf/util/ordered-events.c`).
 
 use crate::import::raw_event::RawEvent;
 
-/// What waits at most; a file whose rounds are longer is read a bit out of
-/// order rather than with endless memory.
+/// Limits the waiting records; a file with longer rounds is read slightly out of order, to bound
+/// memory.
 const MAX_WAITING: usize = 1 << 20;
 
 /// Records that wait for earlier ones.
@@ -17,9 +16,9 @@ pub(super) struct Rounds {
     waiting: Vec<RawEvent>,
     /// The latest moment seen.
     latest_ns: u64,
-    /// What is not younger can be handed on at the next mark.
+    /// Records up to this time can be emitted at the next mark.
     safe_ns: u64,
-    /// What was handed on last.
+    /// Time of the last emitted record.
     handed_ns: u64,
     late: u64,
     is_begun: bool,
@@ -62,8 +61,8 @@ impl Rounds {
         // Stable: records of one moment keep their order.
         self.waiting.sort_by_key(|raw| raw.time_ns);
         if !self.is_begun {
-            // What perf says of threads that were there has no time; it
-            // counts from the first moment that has one.
+            // Records of existing threads have no time; they count from the first moment that has
+            // one.
             let Some(first) = self.waiting.iter().find(|raw| raw.time_ns > 0) else {
                 return;
             };

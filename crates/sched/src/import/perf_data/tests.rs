@@ -41,7 +41,7 @@ impl File {
         unsigned.for_each(|value| self.number(value.into(), 4));
     }
 
-    /// A record, with who ran, when and where at its end.
+    /// A record, with the running thread, time and CPU at its end.
     fn record(&mut self, kind: u64, misc: u64, inside: &Self, who: (i32, i32), at: u64, cpu: u64) {
         self.number(kind, 4);
         self.number(misc, 2);
@@ -67,7 +67,7 @@ impl File {
         self.record(kind, misc, &inside, (thread, thread), at, cpu);
     }
 
-    /// The whole file around these records.
+    /// A whole file with these records.
     fn whole(&self) -> Vec<u8> {
         let mut file = self.part();
         file.bytes.extend(match self.is_big_endian {
@@ -187,7 +187,7 @@ fn whole_cpus_are_reported_twice_and_count_once() {
     file.switch(130, 0, 8, 0, Some(9));
     // A thread that is dead when it leaves.
     file.switch(140, 0, -1, OUT, Some(0));
-    // perf's sum at the end says nothing new.
+    // perf's summary at the end adds nothing.
     let mut sum = file.part();
     sum.words(&[5]);
     file.record(13, 0, &sum, (0, 0), 0, 0);
@@ -243,7 +243,7 @@ fn what_is_cut_off_is_reported_and_the_rest_counts() {
 const SMALL_WINDOW: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 0];
 const LARGE_WINDOW: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
 
-/// A block of a zstd stream: its bytes as they are, or one byte many times.
+/// A block of a zstd stream: raw bytes, or one repeated byte.
 fn block(is_repeated: bool, length: usize, bytes: &[u8]) -> Vec<u8> {
     let length = u32::try_from(length).unwrap();
     let head = length << 3 | u32::from(is_repeated) << 1;
@@ -251,8 +251,8 @@ fn block(is_repeated: bool, length: usize, bytes: &[u8]) -> Vec<u8> {
 }
 
 impl File {
-    /// The same records as `perf record -z` writes them: blocks of one stream, which begin
-    /// and end anywhere in a record.
+    /// The same records as from `perf record -z`: blocks of one stream, which begin and end
+    /// anywhere in a record.
     fn compressed(&self, kind: u64) -> Self {
         let mut file = self.part();
         for (index, piece) in self.bytes.chunks(50).enumerate() {
@@ -334,13 +334,13 @@ fn contradictions_are_reported_with_their_place() {
         "byte 184: a record of type 14 with 3 bytes",
     );
     check(184, &[81, 0, 0, 0], "byte 184: compressed records: ");
-    // Without CPU in its samples.
+    // Samples without a CPU.
     check(
         104 + 24,
         &[6],
         "byte 184: switch records without time, thread and CPU",
     );
-    // Nothing of switches.
+    // No switches.
     check(104 + 40, &[0; 8], "it has no switches of threads");
     // Sections behind the records that are beyond the file.
     let mut far = whole.clone();

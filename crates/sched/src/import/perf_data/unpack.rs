@@ -1,29 +1,27 @@
-//! Compressed records (`perf record -z`): pieces of one zstd stream, which hold records
-//! of the kernel.
+//! Compressed records (`perf record -z`): pieces of one zstd stream of kernel records.
 //!
-//! A few bytes of a damaged file unpack to gigabytes, so one record may hold only so
-//! much. The decoder keeps what later pieces may refer to (half a megabyte at level 1)
-//! until the file ends: records come later than perf's marks of rounds, which do not
-//! count then.
+//! A few bytes of a damaged file unpack to gigabytes, so the size of one record is limited. The
+//! decoder holds back bytes that later pieces may refer to (half a megabyte at level 1) until the
+//! file ends, so records come later than perf's marks of rounds, which are then ignored.
 
 use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Bytes that one compressed record may hold; perf fills one from a buffer of half a
-/// megabyte unless --mmap-pages asks for more.
+/// Limit on one unpacked record; perf fills one from a buffer of half a megabyte unless
+/// --mmap-pages asks for more.
 const MAX_BYTES: usize = 64 << 20;
 /// The largest window, that of level 22.
 const LARGEST_WINDOW: u64 = 1 << 27;
 /// The last block of a stream, empty, and room for a checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
-/// Takes compressed records and gives what they held.
+/// Unpacks compressed records.
 pub(super) struct Unpacker {
     decoder: FrameDecoder,
     is_in_stream: bool,
     has_begun: bool,
     bytes: Vec<u8>,
-    /// Of these bytes, those that were taken.
+    /// How many of these bytes were taken.
     taken: usize,
 }
 
@@ -71,12 +69,12 @@ impl Unpacker {
         Ok(())
     }
 
-    /// The file is over: gives what the decoder kept. False where that is nothing.
+    /// The file ended: returns the decoder's remaining bytes. False if there are none.
     pub(super) fn finish(&mut self) -> bool {
         if !std::mem::take(&mut self.is_in_stream) {
             return false;
         }
-        // Whether a checksum is right that perf never wrote is of no interest.
+        // perf never writes a checksum, so none is verified.
         let all = BlockDecodingStrategy::All;
         let _ = self.decoder.decode_blocks(&LAST_BLOCK[..], all);
         self.bytes
@@ -84,7 +82,7 @@ impl Unpacker {
         true
     }
 
-    /// The next bytes, where there are as many; they stay.
+    /// The next bytes, if there are that many, without consuming them.
     pub(super) fn peek(&self, length: usize) -> Option<&[u8]> {
         self.bytes.get(self.taken..)?.get(..length)
     }
