@@ -1,5 +1,5 @@
-//! Code that is timed: the loops of probes, and the built-in workloads; and a
-//! private folder for what they write.
+//! Timed code: the loops of probes, the built-in workloads, and a private folder for what they
+//! write.
 //!
 //! Nothing here knows topologies, machines or statistics.
 //!

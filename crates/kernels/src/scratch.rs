@@ -1,9 +1,8 @@
-//! A private folder that is gone afterwards, and what earlier runs left.
+//! A private temporary folder, and the removal of those that earlier runs left.
 //!
-//! Beside each folder lies a file of the same name that its owner keeps
-//! locked; the lock ends with the owner, however that ends. Only folders of
-//! this user, of this name, and with a lock that nobody holds are removed; no
-//! link is followed.
+//! Beside each folder is a file of the same name that its owner keeps locked; the lock ends with
+//! the owner, however that ends. Only folders of this user, of this name, and with a lock that
+//! nobody holds are removed; no link is followed.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -12,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Ending of the files beside folders.
+/// Extension of the files beside folders.
 const LOCK: &str = "lock";
 /// Names that are tried before giving up.
 const TRIES: u32 = 1000;
@@ -22,16 +21,16 @@ const TRIES: u32 = 1000;
 pub struct Scratch {
     path: PathBuf,
     lock_path: PathBuf,
-    /// Locked as long as it is open.
+    /// Locked while it is open.
     _lock: File,
 }
 
 impl Scratch {
-    /// Removes what processes that are no more left in `parent` under names
-    /// that begin with `prefix`, and makes a folder there.
+    /// Removes folders in `parent` that ended processes left under names beginning with `prefix`,
+    /// and makes a new one.
     ///
     /// # Errors
-    /// The system's words, with the path.
+    /// The system's error, with the path.
     pub fn create(parent: &Path, prefix: &str) -> io::Result<Self> {
         let failed = |error: io::Error| {
             io::Error::new(error.kind(), format!("{}: {error}", parent.display()))
@@ -59,7 +58,7 @@ impl Scratch {
         Err(failed(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -72,8 +71,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes a file and locks it; `None` where another has it, or had it removed
-/// in between.
+/// Makes a file and locks it; `None` if another process has it, or removed it in between.
 fn locked_anew(path: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     let made = options.write(true).create_new(true).mode(0o600).open(path);
@@ -120,7 +118,7 @@ fn remove_left_over(parent: &Path, prefix: &str) {
     }
 }
 
-/// A lock file of this user that nobody holds, now held.
+/// Locks a lock file of this user that nobody holds.
 fn lock_of_the_gone(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let file = options

@@ -6,9 +6,9 @@
 
 use std::ptr::NonNull;
 
-/// Loads that are unrolled in [`Chain::follow`]; it makes multiples of it.
+/// Unrolled loads in [`Chain::follow`], which makes multiples of it.
 pub const UNROLLED: usize = 16;
-/// Lines between two looks at whether to go on.
+/// Lines between two checks whether to continue.
 const STRIDE: usize = 1 << 15;
 
 /// Bytes from one line to the next, as this CPU reports, at least 64.
@@ -34,14 +34,13 @@ pub fn line_bytes() -> usize {
 pub struct Chain(NonNull<u8>);
 
 impl Chain {
-    /// Links the lines that start every `stride` bytes, `order.len()` of them,
-    /// to one cycle in an order drawn from `seed` (Sattolo's algorithm: every
-    /// cycle is as likely). `goes_on` is asked now and then; `None` where it
-    /// says no, or there are no lines.
+    /// Links the `order.len()` lines that start every `stride` bytes into one cycle, in an order
+    /// drawn from `seed` (Sattolo's algorithm: every cycle is equally likely). Polls `goes_on`;
+    /// `None` if it says no, or there are no lines.
     ///
     /// # Safety
-    /// From `start`, `order.len() * stride` bytes must be writable, aligned for
-    /// an address, and used by nobody else while the chain is.
+    /// From `start`, `order.len() * stride` bytes must be writable, aligned for an address, and not
+    /// used otherwise while the chain exists.
     pub unsafe fn link(
         start: NonNull<u8>,
         stride: usize,
@@ -74,7 +73,7 @@ impl Chain {
         (!order.is_empty()).then_some(Self(start))
     }
 
-    /// The line where it is.
+    /// The present line.
     #[must_use]
     pub const fn at(&self) -> NonNull<u8> {
         self.0
@@ -120,8 +119,8 @@ impl Chain {
     }
 }
 
-/// A number below `bound`: `SplitMix64` (Steele et al. 2014) and Lemire's
-/// multiplication, whose bias of `bound` in 2^64 does not matter here.
+/// A number below `bound`: `SplitMix64` (Steele et al. 2014) and Lemire's multiplication, whose
+/// bias of `bound` in 2^64 does not matter here.
 fn below(random: &mut u64, bound: usize) -> usize {
     *random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *random;
@@ -137,7 +136,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Lines in the order in which the chain visits them, once around.
+    /// Lines in the order of the chain, once around.
     fn visited(lines: usize, stride: usize, seed: u64) -> Vec<usize> {
         let mut memory = vec![0u64; lines * stride / 8];
         let start = NonNull::new(memory.as_mut_ptr()).unwrap().cast::<u8>();

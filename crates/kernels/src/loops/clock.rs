@@ -1,8 +1,7 @@
-//! The clock that probes are timed with: the CPU's counter where it runs at
-//! one rate for ever, otherwise the system's.
+//! The clock that times probes: the CPU's counter if its rate is constant, otherwise the system's.
 //!
-//! A reading means something only beside another one of the same CPU: the
-//! counters of two CPUs need not agree.
+//! A reading can only be compared with another one of the same CPU: the counters of two CPUs need
+//! not agree.
 
 #![expect(
     unsafe_code,
@@ -11,7 +10,7 @@
 
 use std::mem::MaybeUninit;
 
-/// Where readings come from.
+/// The clock that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// x86's time-stamp counter, arm64's virtual counter.
@@ -20,7 +19,7 @@ pub enum Source {
     System,
 }
 
-/// A clock whose rate is known.
+/// A clock of known rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     source: Source,
@@ -59,13 +58,13 @@ impl Clock {
         }
     }
 
-    /// Where readings come from.
+    /// The clock that is read.
     #[must_use]
     pub const fn source(&self) -> Source {
         self.source
     }
 
-    /// A reading, in ticks, taken after all earlier instructions.
+    /// A reading in ticks, taken after all earlier instructions.
     #[inline(always)]
     #[must_use]
     pub fn ticks(&self) -> u64 {
@@ -82,7 +81,7 @@ impl Clock {
         ticks as f64 * self.ns_per_tick
     }
 
-    /// When a reading of a moment ago was taken, ns of `CLOCK_MONOTONIC`.
+    /// Converts a recent reading to ns of `CLOCK_MONOTONIC`.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -122,8 +121,8 @@ pub fn tick_ns(duration_ns: u64) -> f64 {
     (to.0 - from_ns) as f64 / (to.1.wrapping_sub(from_ticks)) as f64
 }
 
-/// The system's clock and the counter at one moment. Of a few readings the
-/// tightest is taken, so that an interrupt between the two does not matter.
+/// The system's clock and the counter at one moment. The tightest of a few readings is taken, so
+/// that an interrupt between the two does not matter.
 fn both() -> (u64, u64) {
     let read = || {
         let before = counter();
@@ -135,7 +134,7 @@ fn both() -> (u64, u64) {
     (tightest.1, tightest.2 + tightest.0 / 2)
 }
 
-/// The smallest step that two readings in a row were apart, ticks, of this many.
+/// The smallest step between consecutive readings, ticks, of this many.
 #[must_use]
 pub fn smallest_step(clock: &Clock, readings: usize) -> u64 {
     let mut smallest = u64::MAX;
@@ -246,8 +245,8 @@ mod tests {
         let (ns, ticks) = (system_ns(), clock.ticks());
         while system_ns() < ns + 5_000_000 {}
         let (passed, counted) = (system_ns() - ns, clock.ticks() - ticks);
-        // Being pushed off the CPU between two readings is at most as long as
-        // that lasted: a wide margin, but a wrong unit is a factor of 1000.
+        // A preemption between two readings adds at most its own length: a wide margin, but a wrong
+        // unit is a factor of 1000.
         let ratio = clock.ns(counted) / passed as f64;
         assert!((0.2..5.0).contains(&ratio), "{ratio}");
     }

@@ -1,9 +1,7 @@
-//! A loop that does nothing but read the clock, and writes down for how long it
-//! was kept from doing so.
+//! A loop that only reads the clock and records when it was interrupted.
 //!
-//! It allocates nothing and calls nothing while it runs: gaps go into a buffer
-//! that was touched before, which another thread empties now and then. It does
-//! not say what took the time.
+//! It allocates nothing and calls nothing while it runs: gaps go into a buffer that was touched
+//! before, which another thread empties. It does not know the causes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,9 +10,9 @@ use super::clock::{Clock, system_ns};
 /// Time between two readings of the clock, ns of `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// When the loop went on.
+    /// When the loop continued.
     pub end_ns: u64,
-    /// For how long it had not.
+    /// How long the gap lasted.
     pub length_ns: u64,
 }
 
@@ -27,8 +25,8 @@ pub struct GapBuffer {
 }
 
 impl GapBuffer {
-    /// Room for this many gaps, at least one. All of it is written to, so that
-    /// the loop meets no page that is not there yet.
+    /// Room for this many gaps, at least one. All of it is written to, so that the loop causes no
+    /// page fault.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let empty = || [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
@@ -41,7 +39,7 @@ impl GapBuffer {
 
     /// Moves what has been written so far to the end of `into`.
     pub fn take(&self, into: &mut Vec<Gap>) {
-        // Acquire: the gaps that the count speaks of are seen.
+        // Acquire: makes the counted gaps visible.
         let written = self.written.load(Ordering::Acquire);
         let taken = self.taken.load(Ordering::Relaxed);
         into.extend((taken..written).map(|number| {
@@ -55,7 +53,7 @@ impl GapBuffer {
         self.taken.store(written, Ordering::Release);
     }
 
-    /// False where there is no room.
+    /// False if there is no room.
     fn put(&self, gap: Gap) -> bool {
         let written = self.written.load(Ordering::Relaxed);
         let taken = self.taken.load(Ordering::Acquire);
@@ -75,7 +73,7 @@ impl GapBuffer {
     }
 }
 
-/// What the loop went through.
+/// The figures of the loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Watched {
     /// First reading, ns of `CLOCK_MONOTONIC`.
@@ -88,8 +86,8 @@ pub struct Watched {
     pub unwritten: u64,
 }
 
-/// Reads the clock until a moment of `CLOCK_MONOTONIC` or until it is stopped.
-/// Two readings that are more than `threshold_ns` apart are a gap.
+/// Reads the clock until a moment of `CLOCK_MONOTONIC` or until it is stopped. Two readings more
+/// than `threshold_ns` apart are a gap.
 pub fn watch(
     clock: &Clock,
     threshold_ns: u64,
@@ -111,7 +109,7 @@ pub fn watch(
         let step = now.wrapping_sub(last);
         last = now;
         watched.readings += 1;
-        // A counter that went back by a little is no gap of centuries.
+        // A counter that went back slightly is not a gap of centuries.
         if step > threshold && step < u64::MAX / 2 {
             let gap = Gap {
                 end_ns: clock.system_ns_at(now),

@@ -1,7 +1,6 @@
-//! Spin-wait hints and chains of additions, this many of each: what
-//! [`wait`](super::wait) is made of.
+//! Spin-wait hints and chains of additions: the building blocks of [`wait`](super::wait).
 //!
-//! Nothing here reads a clock or knows what a hint ought to take.
+//! Nothing here reads a clock or knows a hint's intended length.
 
 #![cfg_attr(
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -11,8 +10,8 @@
     )
 )]
 
-/// Additions that one part of a hint can have: the length of the code that is
-/// entered at the place that leaves this many.
+/// The largest number of additions in one part of a hint: the length of the code, which is entered
+/// so that the wanted number remains.
 pub(super) const MAX_ADDITIONS: u32 = 512;
 
 /// The processor's own hints: PAUSE, on arm64 ISB as in
@@ -52,14 +51,13 @@ pub(super) fn plain(hints: u64) {
     }
 }
 
-/// Rounds of a hint, this many additions, and a fence where additions could
-/// otherwise overlap with the next hint: without one, 64 of them vanish behind
-/// a PAUSE of Zen 4.
+/// Rounds of a hint, this many additions, and a fence if additions could otherwise overlap with the
+/// next hint: without one, 64 of them vanish behind a PAUSE of Zen 4.
 macro_rules! rounds {
     ($rounds:expr, $additions:expr, $hint:literal, $fence:literal) => {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: only the named registers and the flags change; the jump goes
-        // to one of the additions, each three bytes long, or right behind them.
+        // SAFETY: only the named registers and the flags change; the jump goes to one of the
+        // additions, each three bytes long, or right after them.
         unsafe {
             std::arch::asm!(
                 "lea {entry}, [rip + 22f]",
@@ -84,8 +82,8 @@ macro_rules! rounds {
             );
         }
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: only the named registers and the flags change; the jump goes
-        // to one of the additions, each four bytes long, or right behind them.
+        // SAFETY: only the named registers and the flags change; the jump goes to one of the
+        // additions, each four bytes long, or right after them.
         unsafe {
             std::arch::asm!(
                 "adr {entry}, 22f",
@@ -110,7 +108,7 @@ macro_rules! rounds {
     };
 }
 
-/// Hints with additions. An ISB is a fence of its own.
+/// Hints with additions. An ISB is itself a fence.
 #[inline(always)]
 pub(super) fn run_stretched(rounds: u64, additions: u32) {
     if rounds == 0 {
@@ -127,7 +125,7 @@ pub(super) fn run_stretched(rounds: u64, additions: u32) {
     }
 }
 
-/// Additions alone.
+/// Additions only.
 #[inline(always)]
 pub(super) fn run_chained(rounds: u64, additions: u32) {
     if rounds == 0 {

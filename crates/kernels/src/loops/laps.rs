@@ -1,14 +1,12 @@
-//! A batch timed in laps, so that one long stop in it can be distinguished from work
-//! that is slow throughout.
+//! A batch timed in laps, to distinguish one long stop from work that is slow throughout.
 //!
-//! It refuses to say why a batch stopped: that takes more than a clock.
+//! It does not say why a batch stopped: that takes more than a clock.
 
 use super::clock::Clock;
 
-/// A lap that takes this much longer than the median of its batch is a stop:
-/// longer than a timer interrupt (2 to 5 µs here), shorter than any time slice
-/// of a scheduler or a hypervisor. A slow state (a pair of CPUs moved apart,
-/// a lower clock) shows in all laps after it begins, by far less.
+/// A lap that exceeds the median of its batch by this much is a stop: longer than a timer interrupt
+/// (2 to 5 µs here), shorter than any time slice of a scheduler or a hypervisor. A slow state (a
+/// pair of CPUs moved apart, a lower clock) shows in all laps after it begins, by far less.
 pub const STOP_NS: f64 = 10_000.0;
 
 /// Times of the laps of one batch, ticks.
@@ -16,7 +14,7 @@ pub const STOP_NS: f64 = 10_000.0;
 pub struct Laps<const N: usize>([u64; N]);
 
 impl<const N: usize> Laps<N> {
-    /// Times that were taken elsewhere.
+    /// From times measured elsewhere.
     #[must_use]
     pub const fn from_ticks(ticks: [u64; N]) -> Self {
         Self(ticks)
@@ -36,13 +34,13 @@ impl<const N: usize> Laps<N> {
         Self(laps)
     }
 
-    /// All laps together, ns.
+    /// Total time of all laps, ns.
     #[must_use]
     pub fn total_ns(&self, clock: &Clock) -> f64 {
         clock.ns(self.0.iter().sum())
     }
 
-    /// The middle lap, ns.
+    /// The median lap, ns.
     #[must_use]
     pub fn median_ns(&self, clock: &Clock) -> f64 {
         let mut sorted = self.0;
@@ -76,7 +74,7 @@ mod tests {
         check([1000, 1000, 40_000, 1000, 1000], true, 1000.0);
         // A timer interrupt.
         check([1000, 1000, 5000, 1000, 1000], false, 1000.0);
-        // The pair moved from 36 to 117 ns in the middle of it.
+        // The pair moved from 36 to 117 ns during it.
         check([1440, 1440, 2500, 4680, 4680], false, 2500.0);
     }
 

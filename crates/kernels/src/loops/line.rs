@@ -1,11 +1,9 @@
 //! One cache line that two threads compare-and-swap in turn.
 //!
-//! Numbers on the line count up. Even ones are the leader's to swap, odd ones
-//! the follower's. A batch starts at a multiple of `BATCH`, so that a
-//! follower that comes late, or was away for several batches, finds its place
-//! again from the line alone. Each side spins on the swap itself, without
-//! loading first: that is the transfer that locks make, and what
-//! core-to-core-latency times. A wait that is not answered ends.
+//! Numbers on the line count up. The leader swaps even ones, the follower odd ones. A batch starts
+//! at a multiple of `BATCH`, so that a late follower, or one that missed several batches, finds its
+//! place from the line alone. Each side spins on the swap itself, without loading first: that is
+//! the transfer that locks make, and what core-to-core-latency times. Every wait is limited.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,8 +15,8 @@ use super::laps::Laps;
 #[repr(C, align(128))]
 pub struct Line(AtomicU64);
 
-/// Round trips that start a batch, untimed: they find out whether the other is
-/// there and bring its code and data near.
+/// Untimed round trips that start a batch: they show whether the other is there, and warm up its
+/// code and data.
 const LEAD_IN: u64 = 8;
 /// Laps of a batch.
 const LAPS: usize = 8;
@@ -28,7 +26,7 @@ const TRIPS: u64 = 16;
 const BATCH: u64 = 1 << 12;
 /// On the line: the leader has ended.
 const OVER: u64 = u64::MAX;
-/// Swaps that are tried before the clock is looked at.
+/// Swaps between two checks of the clock.
 const TRIES: u32 = 512;
 
 /// Times of one batch.
@@ -40,18 +38,18 @@ pub fn one_way_ns(trips: &Trips, clock: &Clock) -> f64 {
     trips.total_ns(clock) / (2 * LAPS as u64 * TRIPS) as f64
 }
 
-/// What the follower found.
+/// The result of the follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Followed {
     /// The leader has ended.
     Over,
-    /// Nothing came for as long as its patience lasts.
+    /// No partner came within its patience.
     Alone,
 }
 
 impl Line {
-    /// Resets the counter. The first touch puts the line into memory of the calling CPU's
-    /// NUMA node.
+    /// Resets the counter. The first touch puts the line into memory of the calling CPU's NUMA
+    /// node.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Release);
     }
@@ -61,16 +59,15 @@ impl Line {
         self.0.store(OVER, Ordering::Release);
     }
 
-    /// The leader's first part of a batch, numbered from 1: returns once the follower has
-    /// answered `LEAD_IN` times; false where it does not.
+    /// The leader's first part of a batch, numbered from 1: returns once the follower has answered
+    /// `LEAD_IN` times; false if it does not.
     pub fn begin(&self, batch: u64, clock: &Clock, patience: u64) -> bool {
         let first = batch * BATCH;
         self.0.store(first, Ordering::Release);
         (0..=LEAD_IN).all(|trip| self.swap(first + 2 * trip, clock, patience))
     }
 
-    /// The leader's timed part, after [`Line::begin`]; `None` where the
-    /// follower went away.
+    /// The leader's timed part, after [`Line::begin`]; `None` if the follower left.
     pub fn lead(&self, batch: u64, clock: &Clock, patience: u64) -> Option<Trips> {
         let mut next = batch * BATCH + 2 * LEAD_IN + 2;
         let mut laps = [0; LAPS];
@@ -89,7 +86,7 @@ impl Line {
         Some(Laps::from_ticks(laps))
     }
 
-    /// Swaps `from` for the next number, as soon as it stands there.
+    /// Swaps `from` for the next number as soon as the line holds it.
     #[inline(always)]
     fn swap(&self, from: u64, clock: &Clock, patience: u64) -> bool {
         for _ in 0..TRIES {
@@ -119,8 +116,8 @@ impl Line {
         line.compare_exchange(from, from + 1, Ordering::AcqRel, Ordering::Acquire)
     }
 
-    /// The follower's side: answers until nothing comes any more. `at_batch`
-    /// is called when a new batch has begun, before it is answered.
+    /// The follower's side: answers until nothing comes any more. `at_batch` is called when a new
+    /// batch has begun, before it is answered.
     pub fn follow(&self, clock: &Clock, patience: u64, mut at_batch: impl FnMut()) -> Followed {
         // The line starts out as zero: no batch has this number.
         let mut mine = 1;
@@ -140,9 +137,8 @@ impl Line {
         }
     }
 
-    /// Swaps odd numbers as they come, `mine` first, until the line holds
-    /// something else than what is expected: which is returned. `None` where
-    /// patience ended.
+    /// Swaps odd numbers as they come, `mine` first, until the line holds an unexpected number,
+    /// which is returned. `None` if patience ended.
     fn answer(&self, mut mine: u64, clock: &Clock, patience: u64) -> Option<u64> {
         let mut tries = 0;
         let mut since = None;

@@ -1,8 +1,7 @@
-//! Probe loops: code that is timed, and nothing that judges what it took.
+//! Probe loops: timed code without judgement.
 //!
-//! Hand-written assembly lives here. Nothing here knows topologies, machines
-//! or statistics, starts threads or allocates memory: a loop is given what it
-//! works on and returns what the clock said.
+//! Hand-written assembly lives here. Nothing here knows topologies, machines or statistics, starts
+//! threads or allocates memory: a loop gets its data and returns the clock's readings.
 
 pub mod chase;
 pub mod clock;

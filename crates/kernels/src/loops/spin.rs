@@ -1,7 +1,7 @@
-//! Loops that only compute: what a spin-wait hint costs, how long a cycle is,
-//! and work that fills one kind of a core's ports.
+//! Loops that only compute: the cost of a spin-wait hint, the length of a cycle, and work that
+//! fills one kind of a core's ports.
 //!
-//! They touch no memory, so that nothing but the core is measured.
+//! They touch no memory, so only the core is measured.
 
 #![cfg_attr(
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -93,7 +93,7 @@ pub fn pause() {
     }
 }
 
-/// Is YIELD something else than what [`pause`] executes?
+/// Does YIELD differ from what [`pause`] executes?
 pub const HAS_YIELD: bool = cfg!(target_arch = "aarch64");
 
 /// Executes [`PAUSES`] YIELDs on arm64, and nothing elsewhere.
@@ -113,8 +113,7 @@ pub fn has_user_waits() -> bool {
             unused_unsafe,
             reason = "unsafe in the oldest Rust supported, safe in newer ones"
         )]
-        // SAFETY: every x86-64 CPU has the instruction; the leaf is asked for
-        // only where there is one of its number.
+        // SAFETY: every x86-64 CPU has the instruction; the leaf is read only if it exists.
         unsafe {
             __cpuid(0).eax >= FEATURES && __cpuid_count(FEATURES, 0).ecx & (1 << 5) != 0
         }
@@ -123,9 +122,8 @@ pub fn has_user_waits() -> bool {
     false
 }
 
-/// Executes [`PAUSES`] TPAUSEs until a moment that has passed, in the lighter
-/// state: their least cost. Only where [`has_user_waits`]; nothing elsewhere
-/// than on x86-64.
+/// Executes [`PAUSES`] TPAUSEs until a moment that has passed, in the lighter state: their minimum
+/// cost. Requires [`has_user_waits`]; does nothing on other architectures than x86-64.
 pub fn timed_pause() {
     #[cfg(target_arch = "x86_64")]
     for _ in 0..PAUSES {
@@ -184,8 +182,8 @@ pub fn chain() {
     }
 }
 
-/// A counting loop, as a thread that spins: two instructions and a taken
-/// branch a round. Siblings share the one taken branch a cycle.
+/// A counting loop like that of a spinning thread: two instructions and a taken branch a round.
+/// Siblings share the one taken branch a cycle.
 #[inline(always)]
 pub fn count() {
     const ROUNDS: u32 = 8192;
@@ -197,8 +195,7 @@ pub fn count() {
     }
 }
 
-/// Integer additions of eight independent chains: more than any core has ports
-/// for, so that they are full.
+/// Integer additions of eight independent chains: more than any core has ports for.
 #[inline(always)]
 pub fn integers() {
     const ROUNDS: u32 = 512;
@@ -222,9 +219,9 @@ pub fn integers() {
     }
 }
 
-/// Floating-point work of twelve independent chains, so that latency (4 or 5
-/// cycles, two a cycle) does not keep the ports idle: multiply-adds of four
-/// numbers where the CPU has them, else multiplications of two.
+/// Floating-point work of twelve independent chains, so that latency (4 or 5 cycles, two a cycle)
+/// does not idle the ports: multiply-adds of four numbers if the CPU has them, else multiplications
+/// of two.
 #[inline(always)]
 pub fn floats() {
     // FMA includes AVX and its registers in use by the system.
@@ -263,7 +260,7 @@ mod tests {
     use super::*;
     use crate::loops::clock::Clock;
 
-    /// The fastest of many: what the work takes when nothing disturbs.
+    /// The fastest of many: the time without disturbance.
     fn fastest_ns(clock: &Clock, work: impl Fn()) -> f64 {
         let times = (0..2000).map(|_| {
             let from = clock.ticks();

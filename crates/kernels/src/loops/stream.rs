@@ -1,9 +1,7 @@
-//! Loops that stream through memory: sum, fill, copy, triad, each in several
-//! ways. Which is the fastest depends on CPU and size; whoever uses them tries
-//! them all in place.
+//! Loops that stream through memory: sum, fill, copy, triad, each in several ways. The fastest
+//! depends on CPU and size; callers try them all in place.
 //!
-//! Arrays are of `f64`, as STREAM's (`McCalpin` 1995), in whole blocks of
-//! [`BLOCK`] bytes.
+//! Arrays are of `f64`, as STREAM's (`McCalpin` 1995), in whole blocks of [`BLOCK`] bytes.
 
 #![expect(
     unsafe_code,
@@ -13,7 +11,7 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// What is streamed; the same words as STREAM's.
+/// The operation, in STREAM's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// `sum += b[i]`
@@ -29,7 +27,7 @@ pub enum Pattern {
 /// Lengths are multiples of this many bytes.
 pub const BLOCK: usize = 4096;
 
-/// Where a loop works: `bytes` of each array.
+/// The memory of a loop: `bytes` of each array.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrays {
     /// Written.
@@ -38,16 +36,16 @@ pub struct Arrays {
     pub b: *const f64,
     /// Read.
     pub c: *const f64,
-    /// Of each, a multiple of [`BLOCK`].
+    /// Bytes of each array, a multiple of [`BLOCK`].
     pub bytes: usize,
 }
 
 type Loop = unsafe fn(Arrays) -> f64;
 
-/// What a loop needs of the CPU.
+/// Instructions that a loop needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Instructions {
-    /// What every CPU of the architecture has.
+    /// The architecture's baseline.
     Baseline,
     /// Vectors of 256 bits.
     Avx,
@@ -60,29 +58,28 @@ pub enum Instructions {
 pub struct Variant {
     /// For people.
     pub name: &'static str,
-    /// What it needs.
+    /// The instructions it needs.
     pub instructions: Instructions,
     run: Loop,
 }
 
 impl Variant {
-    /// Goes through the arrays once and returns the sum of what [`Pattern::Sum`]
-    /// read (0 for the others). Sums are taken in an order of the variant's own:
-    /// they are the same for all where the values are whole numbers and the sum
-    /// is below 2^53. All that was written can be seen by other CPUs afterwards.
+    /// Goes through the arrays once and returns the sum of what [`Pattern::Sum`] read (0 for the
+    /// others). Variants add in different orders: their sums are equal if the values are whole
+    /// numbers and the sum is below 2^53. Afterwards all writes are visible to other CPUs.
     ///
     /// # Safety
-    /// The arrays that the pattern reads must be readable, the one that it
-    /// writes writable, used by nobody else meanwhile, all aligned to 64 bytes.
+    /// The arrays that the pattern reads must be readable, the one that it writes writable, not
+    /// used otherwise meanwhile, all aligned to 64 bytes.
     #[inline]
     pub unsafe fn run(&self, arrays: Arrays) -> f64 {
-        // SAFETY: as the caller promises; variants are given out only where the
-        // CPU has their instructions.
+        // SAFETY: as the caller promises; variants are returned only if the CPU has their
+        // instructions.
         unsafe { (self.run)(arrays) }
     }
 }
 
-/// All the ways that this CPU can go, plain ones first.
+/// All variants that this CPU supports, plain ones first.
 #[must_use]
 pub fn variants(pattern: Pattern) -> Vec<Variant> {
     let plain = Variant {
@@ -102,8 +99,8 @@ pub fn variants(pattern: Pattern) -> Vec<Variant> {
     std::iter::once(plain).chain(others).collect()
 }
 
-/// Bytes that a pass counts, for each byte of one array: as STREAM counts,
-/// what the program names, without the reads that a store may cause.
+/// Bytes counted per pass and byte of one array: as in STREAM, those named by the program, without
+/// the reads that a store may cause.
 #[must_use]
 pub const fn count_pass_bytes(pattern: Pattern) -> usize {
     match pattern {
@@ -113,7 +110,7 @@ pub const fn count_pass_bytes(pattern: Pattern) -> usize {
     }
 }
 
-/// The factor of the triad, and what is filled in.
+/// The factor of the triad, and the initial value.
 pub const SCALAR: f64 = 3.0;
 
 unsafe fn plain_sum(on: Arrays) -> f64 {
@@ -174,8 +171,8 @@ mod tests {
         memory
     }
 
-    /// Runs every variant on three arrays and looks at what became of the
-    /// first, and that nothing beyond the length was touched.
+    /// Runs every variant on three arrays, checks the first one, and that nothing beyond the length
+    /// was touched.
     #[track_caller]
     fn check(pattern: Pattern, expected: impl Fn(f64, f64, f64) -> f64) {
         for variant in variants(pattern) {

@@ -1,78 +1,74 @@
-//! Waiting by count: runs of spin-wait hints with a look after each, where a hint
-//! may be given the length that another processor's has.
+//! Waiting by count: runs of spin-wait hints with a look after each; a hint may be given the length
+//! that it has on another processor.
 //!
-//! A hint that must take longer gets a chain of dependent additions beside it,
-//! fenced so that the two do not overlap; one that must be shorter is a chain
-//! alone. Everything is executed by count, never until a moment: where the
-//! core's clock moves, so does the wait, as on any processor. What interrupts
-//! take is part of a hint's length, since it is part of every long wait: 0.5 to
-//! 1.5 % in a virtual machine with 250 ticks a second. It refuses to say what a
-//! wait ought to take.
+//! A hint that must take longer gets a chain of dependent additions beside it, fenced so that the
+//! two do not overlap; one that must be shorter is a chain alone. Everything is executed by count,
+//! never until a moment: if the core's clock changes, so does the wait, as on any processor.
+//! Interrupts are part of a hint's length, since they are part of every long wait: 0.5 to 1.5 % in
+//! a virtual machine with 250 ticks a second. It does not decide what a wait should take.
 
 use super::clock::Clock;
 use super::hint::{MAX_ADDITIONS, plain, run_chained, run_stretched};
 
-/// Longer hints than this are made of several parts, so that no part needs more
-/// additions than there are even at 6 GHz.
+/// Longer hints consist of several parts, so that no part needs more additions than there are, even
+/// at 6 GHz.
 const LONGEST_PART_NS: f64 = 80.0;
-/// No hint is shorter: two cycles at 6 GHz. Bursts of what is asked for would be
-/// millions of hints long.
+/// The shortest hint: two cycles at 6 GHz. Shorter ones would make bursts of millions of hints.
 const SHORTEST_PART_NS: f64 = 0.3;
-/// A burst of calibration: long against reading the clock twice (20 to 50 ns),
-/// short against the time between two interrupts (1 to 4 ms).
+/// A burst of calibration: long compared with reading the clock twice (20 to 50 ns), short compared
+/// with the time between two interrupts (1 to 4 ms).
 const BURST_NS: f64 = 40_000.0;
-/// How often a wait reads the clock to see whether it was stopped.
+/// How often a wait reads the clock to detect stops.
 const WATCH_NS: f64 = 20_000.0;
-/// A part of a wait that takes this much longer than it should was stopped. In a
-/// busy virtual machine timer interrupts take 15 to 100 µs, time slices of
-/// others a millisecond and more.
+/// A part of a wait that exceeds its length by this much was stopped. In a busy virtual machine
+/// timer interrupts take 15 to 100 µs, time slices of other programs a millisecond and more.
 const STOP_NS: f64 = 100_000.0;
-/// Times that a hint may take what it took when it was made, and be slow rather
-/// than stopped: PAUSE of a Zen 3 was seen to have two levels 12 % apart.
+/// A hint may take this factor of its calibrated length and count as slow rather than stopped:
+/// PAUSE of a Zen 3 was seen to have two levels 12 % apart.
 const STATES: f64 = 1.3;
 /// Bursts from which a hint's length is measured.
 const BURSTS: usize = 9;
-/// Bursts from which the cost of interrupts is measured: 8 ms, two ticks of the
-/// slowest kernels' clocks but those of 100 Hz.
+/// Bursts that measure the cost of interrupts: 8 ms, two ticks of all kernels except those with 100
+/// Hz.
 const LONG_BURSTS: usize = 201;
-/// Corrections until a hint has the length that was asked for: the first comes
-/// within 2 % of it, the second within 0.1 %.
+/// Corrections until a hint has the wanted length: the first comes within 2 % of it, the second
+/// within 0.1 %.
 const CORRECTIONS: usize = 4;
 
-/// What a hint is made of.
+/// How a hint is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     /// This processor's own hint.
     Hint,
-    /// The hint and additions.
+    /// The hint plus additions.
     Stretched,
-    /// Additions alone.
+    /// Additions only.
     Shortened,
 }
 
-/// Hints of a length.
+/// Hints of one length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hints {
     made: Made,
-    /// A hint's parts; more than one where it is long.
+    /// A hint's parts; more than one if it is long.
     parts: u32,
     /// Additions of a part; the fraction is spread over the parts.
     additions: f64,
-    /// Of an addition that is still owed.
+    /// The fraction of an addition still to be made.
     owed: f64,
-    /// What a hint should take, ns.
+    /// Wanted length of a hint, ns.
     wanted_ns: f64,
-    /// What a hint took without interrupts when it was last measured, ns.
+    /// Last measured length of a hint without interrupts, ns.
     median_ns: f64,
-    /// What a hint takes with all interrupts over what it takes without, and from
-    /// how many observations that is.
+    /// Ratio of a hint's length with all interrupts to that without, and the number of
+    /// observations.
     overhead: (f64, u32),
-    /// A core cycle when this was made, ns.
+    /// A core cycle at calibration, ns.
     cycle_ns: f64,
 }
 
 impl Hints {
-    /// This processor's own, which is measured.
+    /// This processor's own hints, measured.
     #[must_use]
     pub fn own(clock: &Clock) -> Self {
         let mut hints = Self {
@@ -90,8 +86,8 @@ impl Hints {
         hints
     }
 
-    /// Hints that take this many ns. `None` where no hint can be so short here: a
-    /// chain goes around in a few cycles at least.
+    /// Hints that take this many ns. `None` if no hint can be that short here: a chain takes at
+    /// least a few cycles.
     #[must_use]
     pub fn lasting(wanted_ns: f64, clock: &Clock) -> Option<Self> {
         let parts = (wanted_ns / LONGEST_PART_NS).ceil().max(1.0);
@@ -113,7 +109,7 @@ impl Hints {
         let least_ns = shortened.measure_ns(clock);
         let far = f64::from(MAX_ADDITIONS);
         shortened.additions = far;
-        // From 0 on it is no straight line: a round takes some cycles anyway.
+        // Not a straight line from 0: every round takes some cycles.
         shortened.cycle_ns = shortened.measure_ns(clock) / far;
         if part_ns < least_ns + 2.0 * shortened.cycle_ns {
             return None;
@@ -140,23 +136,22 @@ impl Hints {
         Some(hints)
     }
 
-    /// What they are made of.
+    /// How they are made.
     #[must_use]
     pub const fn made(&self) -> Made {
         self.made
     }
 
-    /// Measures how long a hint takes now, ns, with no interrupt in it: the
-    /// median of some bursts.
+    /// Measures the present length of a hint, ns, without interrupts: the median of some bursts.
     pub fn measure_ns(&mut self, clock: &Clock) -> f64 {
         let mut bursts = [0.0; BURSTS];
         self.burst(clock, &mut bursts);
         middle(&mut bursts)
     }
 
-    /// Observes for 8 ms what interrupts add to hints, and returns what one takes
-    /// with that, ns. Nothing is learnt where `is_undisturbed`, asked afterwards,
-    /// says that others had the CPU meanwhile.
+    /// Observes for 8 ms what interrupts add to hints, and returns the length of one with that, ns.
+    /// Nothing is learnt if `is_undisturbed`, asked afterwards, says that other threads had the CPU
+    /// meanwhile.
     pub fn observe_ns(&mut self, clock: &Clock, is_undisturbed: impl FnOnce() -> bool) -> f64 {
         let mut bursts = [0.0; LONG_BURSTS];
         self.burst(clock, &mut bursts);
@@ -171,8 +166,7 @@ impl Hints {
         self.median_ns * self.overhead.0
     }
 
-    /// Takes into account what a hint took in a long wait, ns, interrupts counted
-    /// in.
+    /// Learns from the length of a hint in a long wait, ns, including interrupts.
     pub fn learn(&mut self, taken_ns: f64) {
         let (overhead, observations) = self.overhead;
         let found = taken_ns / self.median_ns;
@@ -180,14 +174,13 @@ impl Hints {
         self.overhead = (overhead + (found - overhead) / all, observations + 1);
     }
 
-    /// Measures, and adds or takes away what is missing to the length wanted,
-    /// interrupts counted in; this processor's own hints stay as they are.
-    /// Returns what was measured, without interrupts, ns.
+    /// Measures the length of a hint and corrects it, interrupts included; this processor's own
+    /// hints stay as they are. Returns the measured length, without interrupts, ns.
     pub fn correct(&mut self, clock: &Clock) -> f64 {
         let found_ns = self.measure_ns(clock);
         self.median_ns = found_ns;
         let missing_ns = self.wanted_ns / self.overhead.0 - found_ns;
-        // More than that no clock moves: others had the CPU most of the time.
+        // No clock changes by more than that: other threads had the CPU most of the time.
         let is_credible = self.overhead.1 == 0 || missing_ns.abs() < 0.3 * self.wanted_ns;
         if self.made != Made::Hint && is_credible {
             let missing = missing_ns / f64::from(self.parts) / self.cycle_ns;
@@ -242,13 +235,13 @@ impl Hints {
     }
 }
 
-/// The middle one.
+/// The median.
 fn middle(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// Computes for this many core cycles, 512 at most: dependent additions.
+/// Computes for this many core cycles, up to 512: dependent additions.
 #[inline]
 pub fn compute(cycles: u32) {
     run_chained(1, cycles);
@@ -263,18 +256,17 @@ fn whole_hints(hints: f64) -> u64 {
     hints.max(1.0) as u64
 }
 
-/// What came of a wait.
+/// The result of a wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Waited {
-    /// Did a look find what was waited for? Otherwise the runs are over, or the
-    /// wait was broken off.
+    /// Did a look succeed? Otherwise the runs are over, or the wait was cancelled.
     pub is_seen: bool,
-    /// Hints that were executed.
+    /// Number of executed hints.
     pub hints: u64,
     /// How long that took, ns.
     pub spun_ns: f64,
-    /// Time that others took from it, ns, as far as that shows: parts of some
-    /// 20 µs that took 100 µs more than they should at most.
+    /// Time that other threads took from it, ns, as far as visible: parts of some 20 µs that took
+    /// up to 100 µs too long.
     pub stopped_ns: f64,
 }
 
@@ -291,7 +283,7 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// True where a look has seen it.
+    /// True if a look succeeded.
     #[inline]
     fn go_through(
         &mut self,
@@ -323,7 +315,7 @@ impl Progress<'_> {
         false
     }
 
-    /// Executes a run; true where the clock was read.
+    /// Executes a run; true if the clock was read.
     #[inline]
     fn run(&mut self, hints: u64) -> bool {
         let mut left = hints;
@@ -355,9 +347,8 @@ impl Progress<'_> {
     }
 }
 
-/// Looks, and then executes runs of `(times, hints)` with a look after each,
-/// until one sees what is waited for; the last runs go on for ever where
-/// `is_endless`. Now and then `is_over` may break the wait off.
+/// Looks, then executes runs of `(times, hints)` with a look after each, until one succeeds; if
+/// `is_endless`, the last runs repeat for ever. `is_over` is polled and may cancel the wait.
 #[inline]
 pub fn wait(
     hints: &mut Hints,

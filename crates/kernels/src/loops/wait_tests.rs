@@ -53,7 +53,7 @@ fn an_endless_wait_is_broken_off_when_time_is_over() {
 /// show that a length is possible.
 const TRIES: usize = 20;
 
-/// Is a length had, made so, within 5 %?
+/// Is this length reached within 5 %, in this way?
 fn is_had(wanted_ns: f64, made: Made, clock: &Clock) -> bool {
     (0..TRIES).any(|_| {
         let Some(mut hints) = Hints::lasting(wanted_ns, clock) else {

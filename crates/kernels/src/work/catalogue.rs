@@ -16,7 +16,7 @@ use super::numbers::quicksort::QUICKSORT;
 use super::numbers::whetstone::WHETSTONE;
 use super::sharing::{PRODUCER_CONSUMER, SHARED_COUNTER};
 
-/// All of them, in the order in which they are listed.
+/// All of them, in the listed order.
 pub const KERNELS: &[Kernel] = &[
     INTEGER,
     FIBONACCI,
@@ -48,7 +48,7 @@ pub const KERNELS: &[Kernel] = &[
     PNG_BLUR,
 ];
 
-/// The one of this name.
+/// The one with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.name == name)

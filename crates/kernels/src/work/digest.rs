@@ -1,28 +1,27 @@
-//! A digest of bytes: fast beside copying them, and not meant against anybody
-//! who wants to deceive.
+//! A digest of bytes: fast compared with copying them, and not secure against forgery.
 
 use super::bind_digest;
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A digest of bytes in their order, and of where pieces end.
+/// A digest of bytes in order, and of the ends of pieces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Digest(u64);
 
 impl Digest {
-    /// Of a single piece.
+    /// The digest of a single piece.
     pub(super) fn of(bytes: &[u8]) -> u64 {
         let mut digest = Self::default();
         digest.add(bytes);
         digest.value()
     }
 
-    /// What it is so far.
+    /// The digest so far.
     pub(super) const fn value(&self) -> u64 {
         self.0
     }
 
-    /// Goes on with a piece, four words at a time.
+    /// Adds a piece, four words at a time.
     pub(super) fn add(&mut self, piece: &[u8]) {
         let mut lanes = [self.0, 1, 2, 3];
         let mut words = piece.chunks_exact(32);

@@ -1,11 +1,9 @@
 //! Instruction-set levels: one loop compiled several times in one program.
 //!
-//! The levels of x86-64 are those of the psABI (v1 to v4). `native` is the
-//! highest level that the CPU has, with the extensions that came after v4 where
-//! it has all of them. A loop is written once, `#[inline(always)]`, and
-//! [`versions!`](crate::work::isa) makes a function of it per level;
-//! Rust never contracts `a * b + c` nor reorders sums, so that all levels
-//! compute the same bits.
+//! The levels of x86-64 are those of the psABI (v1 to v4). `native` is the highest level of the
+//! CPU, with the extensions after v4 if it has all of them. A loop is written once,
+//! `#[inline(always)]`, and [`versions!`](crate::work::isa) makes a function of it per level; Rust
+//! never contracts `a * b + c` nor reorders sums, so that all levels compute the same bits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +39,7 @@ impl Isa {
         }
     }
 
-    /// Has this CPU all that it needs?
+    /// Does this CPU support it?
     #[must_use]
     pub fn is_here(self) -> bool {
         match self {
@@ -63,8 +61,7 @@ impl Isa {
         Self::ALL.into_iter().filter(|isa| isa.is_here()).collect()
     }
 
-    /// The level whose compiled version is run: `native` is the newest there
-    /// is.
+    /// The compiled version of this level: `native` is the newest there is.
     #[must_use]
     pub fn version(self) -> Version {
         match self {
@@ -88,8 +85,8 @@ pub enum Version {
     V3,
     /// x86-64-v4.
     V4,
-    /// x86-64-v4 with IFMA, VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ, GFNI, VAES
-    /// and VPCLMULQDQ, as Ice Lake and Zen 4 brought them.
+    /// x86-64-v4 with IFMA, VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ, GFNI, VAES and VPCLMULQDQ,
+    /// introduced with Ice Lake and Zen 4.
     V4Plus,
 }
 

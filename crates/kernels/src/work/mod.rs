@@ -8,14 +8,13 @@
 //!                                     digests, whose sum is the checksum
 //! ```
 //!
-//! Work comes in *units* of about 10 ms on one core of 2026. What a unit gives
-//! depends on its number alone, and digests are added up without regard to
-//! order: the checksum is the same for every number of threads, split,
-//! instruction set and placement. A worker allocates all it needs when it is
-//! made; between the first unit and the last nothing is allocated or locked,
-//! but where a kernel's own words say otherwise.
+//! Work comes in *units* of about 10 ms on one core of 2026. A unit's digest depends on its number
+//! alone, and digests are added in any order: the checksum is the same for every number of threads,
+//! split, instruction set and placement. A worker allocates everything when it is made; between the
+//! first unit and the last nothing is allocated or locked, unless a kernel's documentation says
+//! otherwise.
 //!
-//! Nothing here judges a rate, and no thread is placed that was not asked to.
+//! Nothing here judges a rate or places a thread unasked.
 
 mod catalogue;
 mod digest;
@@ -31,7 +30,7 @@ pub use catalogue::{KERNELS, find};
 pub use isa::Isa;
 pub use run::{Amount, KernelOutcome, Order, Split, run};
 
-/// What a workload is part of, and scores are given for.
+/// A workload's group, which gets a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// Whole numbers and branches.
@@ -51,7 +50,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// The word for it.
+    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,16 +65,16 @@ impl Group {
     }
 }
 
-/// What `--size` means to a kernel.
+/// The meaning of `--size` for a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Such as `digits`, or `bytes of all arrays together`.
     pub of: &'static str,
-    /// Without `--size`.
+    /// The value without `--size`.
     pub default: u64,
-    /// Smallest that makes sense.
+    /// The smallest sensible value.
     pub least: u64,
-    /// Largest that is computed rightly.
+    /// The largest value with a correct result.
     pub most: u64,
 }
 
@@ -84,30 +83,29 @@ pub struct Size {
 pub struct Kernel {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is part of.
+    /// Its group.
     pub group: Group,
     /// What it does, in one line.
     pub about: &'static str,
-    /// Where its definition comes from.
+    /// The source of its definition.
     pub source: &'static str,
-    /// What is counted, such as `calls`.
+    /// The counted operation, such as `calls`.
     pub operation: &'static str,
-    /// What `--size` means; `None` where there is none.
+    /// The meaning of `--size`; `None` if it has none.
     pub size: Option<Size>,
     /// Is its hot loop compiled for each instruction-set level?
     pub has_versions: bool,
     /// Bytes that it will allocate, for this size and number of threads.
     pub footprint_bytes: fn(size: u64, threads: usize) -> u64,
-    /// Makes what all threads share.
+    /// Makes the state shared by all threads.
     pub prepare: fn(&Setup) -> Result<Box<dyn Job>, KernelError>,
 }
 
 impl Kernel {
-    /// The size to use where `asked` was asked for.
+    /// The size to use for the requested one.
     ///
     /// # Errors
-    /// [`KernelError::Size`] outside the kernel's limits, or where it has no
-    /// size.
+    /// [`KernelError::Size`] if it is outside the kernel's limits, or the kernel has no size.
     pub fn size_or_default(&self, asked: Option<u64>) -> Result<u64, KernelError> {
         let name = self.name;
         match (self.size, asked) {
@@ -125,12 +123,12 @@ impl Kernel {
     }
 }
 
-/// What a kernel is prepared for.
+/// Parameters of a kernel's preparation.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Value of `--size`, or the kernel's default; 0 where it has none.
+    /// Value of `--size`, or the kernel's default; 0 if it has none.
     pub size: u64,
-    /// How many threads there will be.
+    /// The number of threads.
     pub threads: usize,
     /// The instruction set of its hot loop.
     pub isa: Isa,
@@ -138,45 +136,42 @@ pub struct Setup {
     pub folder: std::path::PathBuf,
 }
 
-/// What all threads of a workload share.
+/// State shared by all threads of a workload.
 pub trait Job: Sync {
-    /// Operations of one unit, whichever it is.
+    /// Operations of any unit.
     fn operations_per_unit(&self) -> u64;
 
-    /// Bytes that one unit moves as STREAM counts them, where that is what is
-    /// measured.
+    /// Bytes that one unit moves as counted by STREAM, if that is what is measured.
     fn bytes_per_unit(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes that the loop of one thread goes through again and again.
+    /// Bytes that one thread's loop uses repeatedly.
     fn working_set_bytes(&self) -> u64;
 
-    /// Threads that do a unit together; the number of threads must then be a
-    /// multiple of it, or 1.
+    /// Threads that do a unit together; the number of threads must be a multiple of it, or 1.
     fn team(&self) -> usize {
         1
     }
 
-    /// Which of several loops the workers chose, where they had a choice.
+    /// The loop that the workers chose, if there were several.
     fn describe_choice(&self) -> Option<String> {
         None
     }
 
-    /// What went wrong outside the computation, such as a full disk, where a
-    /// worker stopped for that.
+    /// The failure outside the computation that stopped a worker, such as a full disk.
     fn failure(&self) -> Option<KernelError> {
         None
     }
 
-    /// Makes the state of thread number `thread`, with everything allocated and
-    /// touched. It is called on that thread, already placed.
+    /// Makes the state of thread number `thread`, with everything allocated and touched. Called on
+    /// that thread, already placed.
     ///
     /// # Errors
-    /// [`KernelError`] where something was not available.
+    /// [`KernelError`] if something was not available.
     fn worker(&self, thread: usize) -> Result<Box<dyn Worker + '_>, KernelError>;
 
-    /// Looks at the whole after the last unit.
+    /// Checks the whole after the last unit.
     ///
     /// # Errors
     /// What is wrong with it, for [`KernelError::Wrong`].
@@ -190,14 +185,14 @@ pub trait Worker {
     /// Does a unit and returns a digest of its result.
     ///
     /// # Errors
-    /// [`Wrong`] where the result is not what it must be.
+    /// [`Wrong`] if the result is wrong.
     fn unit(&mut self, unit: u64) -> Result<u64, Wrong>;
 
-    /// Does units until there are no more and returns the sum of their
-    /// [`mixed`] digests. Only threads that work together need their own.
+    /// Does units until there are no more and returns the sum of their [`bind_digest`] digests.
+    /// Only threads that work together need their own.
     ///
     /// # Errors
-    /// [`Wrong`] where a result is not what it must be.
+    /// [`Wrong`] if a result is wrong.
     fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
         let mut sum = 0u64;
         for unit in units {
@@ -213,7 +208,7 @@ pub type Wrong = &'static str;
 /// Why a workload could not be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
-    /// A result is not what it must be.
+    /// A result is wrong.
     #[error("{kernel} computed a wrong result: {what}")]
     Wrong {
         /// The kernel.
@@ -221,20 +216,20 @@ pub enum KernelError {
         /// What is wrong.
         what: Wrong,
     },
-    /// More memory than there is.
+    /// It needs more memory than there is.
     #[error(
         "--size {size}: {kernel} would need {needed_mib} MiB with --threads {threads}, and {available_mib} MiB are available"
     )]
     Memory {
         /// The kernel.
         kernel: &'static str,
-        /// The size asked for.
+        /// The requested size.
         size: u64,
         /// Threads.
         threads: usize,
         /// What it would allocate.
         needed_mib: u64,
-        /// What there is.
+        /// The available memory.
         available_mib: u64,
     },
     /// A size outside the kernel's limits, or for a kernel without one.
@@ -246,18 +241,18 @@ pub enum KernelError {
     /// A number of threads that cannot work.
     #[error("{0}")]
     Threads(String),
-    /// The system refused something.
+    /// The system refused.
     #[error("{action}: {reason}")]
     System {
-        /// What was tried.
+        /// The failed action.
         action: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
 }
 
-/// A digest bound to the number of its unit, so that units cannot stand in for
-/// each other (the finaliser of `MurmurHash3`, public domain).
+/// Binds a digest to the number of its unit, so that units are not interchangeable (the finaliser
+/// of `MurmurHash3`, public domain).
 #[must_use]
 pub const fn bind_digest(unit: u64, digest: u64) -> u64 {
     let mut hash = digest ^ unit.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -268,9 +263,8 @@ pub const fn bind_digest(unit: u64, digest: u64) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// Random numbers of a unit, the same wherever it runs: `SplitMix64` (Steele,
-/// Lea, Flood 2014). The loops of a workload must not depend on a crate's
-/// choice of generator.
+/// Random numbers of a unit, the same wherever it runs: `SplitMix64` (Steele, Lea, Flood 2014). The
+/// loops of a workload must not depend on a crate's choice of generator.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 

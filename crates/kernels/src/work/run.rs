@@ -1,8 +1,7 @@
 //! A team of threads that does a workload: split, start, clock, sum.
 //!
-//! Threads prepare side by side, meet at a barrier, and each notes its own
-//! start and end; the time is from the first start to the last end. A thread
-//! is placed only where the order names CPUs.
+//! Threads prepare side by side, meet at a barrier, and each records its own start and end; the
+//! time is from the first start to the last end. A thread is placed only if the order names CPUs.
 
 use std::ops::Range;
 use std::sync::Barrier;
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::{Isa, Job, Kernel, KernelError, Setup, Worker};
 
-/// How much is done.
+/// The amount of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
     /// This many units, by all threads together.
@@ -25,46 +24,46 @@ pub enum Amount {
 pub enum Split {
     /// Each thread gets an equal share beforehand.
     Static,
-    /// A thread that is done takes the next one.
+    /// An idle thread takes the next one.
     Dynamic,
 }
 
-/// What is to be run.
+/// What to run.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// The workload.
     pub kernel: &'static Kernel,
-    /// What it is prepared for.
+    /// Its parameters.
     pub setup: Setup,
-    /// How much of it.
+    /// Its amount.
     pub amount: Amount,
-    /// How it is dealt out.
+    /// Its distribution.
     pub split: Split,
     /// Thread number i is bound to the i-th of these CPUs, in turn; empty for
     /// no binding.
     pub cpus: Vec<usize>,
 }
 
-/// What was done, and how long it took.
+/// The work done and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelOutcome {
     /// Units done.
     pub units: u64,
     /// Operations done.
     pub operations: u64,
-    /// Bytes moved, where they are what is measured.
+    /// Bytes moved, if that is what is measured.
     pub bytes: Option<u64>,
     /// From the first thread's start to the last one's end.
     pub elapsed: Duration,
     /// The same for the same units, however they were run.
     pub checksum: u64,
-    /// Bytes that each thread's loop went through again and again.
+    /// Bytes that each thread's loop used repeatedly.
     pub working_set_bytes: u64,
-    /// Which of several loops the threads chose, where they had a choice.
+    /// The loop that the threads chose, if there were several.
     pub chosen: Option<String>,
 }
 
-/// What one thread did.
+/// The result of one thread.
 struct Part {
     start: Instant,
     end: Instant,
@@ -72,12 +71,11 @@ struct Part {
     sum: u64,
 }
 
-/// Runs a workload to its end. `available_bytes` is how much memory may be
-/// used, where that is known.
+/// Runs a workload to its end. `available_bytes` is how much memory may be used, if known.
 ///
 /// # Errors
-/// [`KernelError`] where it could not be prepared or placed, would need more
-/// memory than there is, or its result is wrong.
+/// [`KernelError`] if it could not be prepared or placed, would need more memory than there is, or
+/// its result is wrong.
 pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome, KernelError> {
     check(order, available_bytes)?;
     let job = (order.kernel.prepare)(&order.setup)?;
@@ -110,7 +108,7 @@ pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome,
     sum_up(order, job.as_ref(), &parts)
 }
 
-/// What can be refused before anything is allocated.
+/// Checks everything that can be refused before allocation.
 fn check(order: &Order, available_bytes: Option<u64>) -> Result<(), KernelError> {
     let Order { kernel, setup, .. } = order;
     if !setup.isa.is_here() {
@@ -161,8 +159,7 @@ fn system(action: &str, error: &std::io::Error) -> KernelError {
     }
 }
 
-/// What stopped a worker outside the computation, or else what it computed
-/// wrongly.
+/// The failure of a worker outside the computation, or else its wrong result.
 fn wrong(order: &Order, job: &dyn Job, what: super::Wrong) -> KernelError {
     job.failure().unwrap_or(KernelError::Wrong {
         kernel: order.kernel.name,
@@ -193,7 +190,7 @@ fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<KernelOutcome,
     })
 }
 
-/// What all threads of a run see.
+/// State shared by all threads of a run.
 struct Field<'a> {
     order: &'a Order,
     job: &'a dyn Job,
@@ -208,7 +205,7 @@ impl Field<'_> {
         if made.is_err() {
             self.failed.fetch_add(1, Ordering::SeqCst);
         }
-        // Everybody comes here, also those that failed: nobody waits for ever.
+        // Every thread comes here, even after a failure, so that none waits for ever.
         self.barrier.wait();
         let mut worker = made?;
         let mut part = Part {
@@ -227,8 +224,7 @@ impl Field<'_> {
         Ok(part)
     }
 
-    /// Of threads that work together the first takes the units; the others
-    /// are reported by it.
+    /// Of threads that work together only the first takes units; it informs the others.
     fn work(
         &self,
         thread: usize,

@@ -18,7 +18,7 @@ fn order(kernel: &'static Kernel, threads: usize, units: u64, split: Split, isa:
     }
 }
 
-/// What the kernel gives for two units on one thread.
+/// The kernel's result for two units on one thread.
 fn reference(kernel: &'static Kernel) -> KernelOutcome {
     run(&order(kernel, 1, 2, Split::Static, Isa::V1), None).unwrap()
 }

@@ -5,9 +5,9 @@
 //! into `WAYS` parts that are read side by side, so that the hardware prefetcher follows
 //! several streams.
 //!
-//! No loop calls anything that takes a closure (`array::map`): such a function
-//! lacks the instructions, so that whether it is inlined depends on the level of
-//! optimisation, and values go through memory where it is not.
+//! No loop calls anything that takes a closure (`array::map`): such a function lacks the
+//! instructions, so inlining it depends on the level of optimisation, and without that values go
+//! through memory.
 
 #![expect(
     unsafe_code,
@@ -24,7 +24,7 @@ use std::arch::x86_64::{
 
 use super::{Arrays, BLOCK, Instructions, Pattern, SCALAR, Variant};
 
-/// Waits until all non-temporal stores are seen by everybody.
+/// Waits until all non-temporal stores are visible to all CPUs.
 fn fence() {
     #[allow(
         unused_unsafe,
@@ -122,7 +122,7 @@ fn avx512(pattern: Pattern) -> Vec<Variant> {
     }
 }
 
-/// Fetches lines that are read once.
+/// Prefetches lines that are read once.
 #[inline(always)]
 unsafe fn fetch<const AHEAD: usize>(at: *const f64) {
     if AHEAD > 0 {
@@ -131,7 +131,7 @@ unsafe fn fetch<const AHEAD: usize>(at: *const f64) {
     }
 }
 
-/// Fetches lines through all caches.
+/// Prefetches lines into all caches.
 #[inline(always)]
 unsafe fn fetch_all<const AHEAD: usize>(at: *const f64) {
     if AHEAD > 0 {
@@ -242,7 +242,7 @@ unsafe fn sum_256<const WAYS: usize, const AHEAD: usize>(on: Arrays) -> f64 {
     }
     lanes::<4>(sums.as_flattened().iter().map(|&sum| {
         let mut lanes = [0.0; 4];
-        // SAFETY: four numbers go where there is room for four.
+        // SAFETY: there is room for four numbers.
         unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), sum) };
         lanes
     }))
@@ -281,7 +281,7 @@ unsafe fn sum_512<const WAYS: usize, const AHEAD: usize>(on: Arrays) -> f64 {
     }
     lanes::<8>(sums.as_flattened().iter().map(|&sum| {
         let mut lanes = [0.0; 8];
-        // SAFETY: eight numbers go where there is room for eight.
+        // SAFETY: there is room for eight numbers.
         unsafe { _mm512_storeu_pd(lanes.as_mut_ptr(), sum) };
         lanes
     }))

@@ -1,5 +1,5 @@
-//! An open folder: files in it by their short names, without looking up the
-//! whole path and without allocating.
+//! An open folder: its files by their short names, without resolving the whole path and without
+//! allocating.
 
 #![expect(
     unsafe_code,
@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
-/// A folder that is kept open.
+/// A folder that stays open.
 #[derive(Debug)]
 pub(super) struct Folder(OwnedFd);
 
@@ -40,7 +40,7 @@ impl Folder {
         let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
         // SAFETY: as above.
         let fd = check_status(unsafe { libc::openat(folder, name.as_ptr(), flags) })?;
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -54,7 +54,7 @@ impl Folder {
         self.file(name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)
     }
 
-    /// Opens a file to write over what it holds.
+    /// Opens a file to overwrite its content.
     pub(super) fn open_to_overwrite(&self, name: &CStr) -> io::Result<File> {
         self.file(name, libc::O_WRONLY)
     }
@@ -62,9 +62,9 @@ impl Folder {
     fn file(&self, name: &CStr, flags: libc::c_int) -> io::Result<File> {
         let (folder, flags) = (self.0.as_raw_fd(), flags | libc::O_CLOEXEC);
         let mode: libc::c_uint = 0o600;
-        // SAFETY: as above; the mode is read where a file is made.
+        // SAFETY: as above; the mode is read if a file is made.
         let fd = check_status(unsafe { libc::openat(folder, name.as_ptr(), flags, mode) })?;
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and nothing else owns it.
         Ok(unsafe { File::from_raw_fd(fd) })
     }
 

@@ -4,9 +4,8 @@
 
 use std::mem::MaybeUninit;
 
-/// SIGINT, SIGTERM and SIGHUP are kept waiting for the calling thread and for
-/// threads that it starts, and let through when this value is dropped, on the
-/// thread that made it. Those that were ignored before stay ignored.
+/// Blocks SIGINT, SIGTERM and SIGHUP for the calling thread and the threads it starts, until
+/// dropped on the same thread. Signals ignored before stay ignored.
 #[derive(Debug)]
 pub(super) struct HeldSignals {
     before: Box<libc::sigset_t>,
@@ -40,7 +39,7 @@ impl Drop for HeldSignals {
     }
 }
 
-/// Those of the three that would end this process.
+/// Those of the three signals that would end this process.
 fn held_signals() -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: all pointers are valid for the calls; zeros are valid in both
@@ -58,7 +57,7 @@ fn held_signals() -> libc::sigset_t {
     }
 }
 
-/// Does a signal that was held wait to end this process?
+/// Is a blocked signal pending that would end this process?
 pub(super) fn is_ending() -> bool {
     let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the pointer is valid; zeros are an empty set.

@@ -1,6 +1,5 @@
-//! How large the files of a tree are: a log-normal law, as found for files on
-//! disks and in source trees, in whole numbers so that it is the same on every
-//! machine.
+//! The size distribution of a tree's files: log-normal, as found on disks and in source trees, in
+//! integers so that it is the same on every machine.
 
 use crate::work::Random;
 
@@ -9,7 +8,7 @@ use crate::work::Random;
 const MEDIAN_BYTES: u64 = 4 << 10;
 /// Standard deviation of the size's logarithm, 1.4, in octaves times 2^16.
 const SPREAD: i64 = 132_368;
-/// Uniform numbers that make one that is nearly normal (Irwin and Hall 1927).
+/// Uniform numbers per approximately normal one (Irwin and Hall 1927).
 const UNIFORMS: i64 = 12;
 
 /// Sizes of the files of a tree of `bytes`, the last one cut.

@@ -1,12 +1,10 @@
 //! Copies a tree of many files, as an installer, a backup or a checkout does.
 //!
-//! Tree and copies are made before the first unit, so that they are in the page
-//! cache, and a unit copies a part of the tree over the part copied before: the
-//! disk is not waited for, and what is stored does not grow. Making and removing
-//! files in every unit would not do: ext4 keeps off inodes freed within the last
-//! seconds, and a unit then took 20 times as long as on tmpfs. The digest is of
-//! the bytes that went through; what stands in the last copies is read back
-//! after the last unit, outside the time.
+//! Tree and copies are made before the first unit, so that they are in the page cache, and a unit
+//! copies a part of the tree over an earlier copy: it does not wait for the disk, and nothing
+//! grows. Making and removing files in every unit does not work: ext4 avoids inodes freed within
+//! the last seconds, and a unit then took 20 times as long as on tmpfs. The digest covers the
+//! copied bytes; the last copies are read back after the last unit, untimed.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -34,7 +32,7 @@ pub(in crate::work) const TREE: Kernel = Kernel {
         most: 1 << 44,
     }),
     has_versions: false,
-    // On the way the files are in memory, whatever they are written to.
+    // The files pass through memory, whatever they are written to.
     footprint_bytes: |size, threads| {
         let copies = (threads as u64).saturating_mul(part_bytes(size) + BUFFER as u64);
         size.saturating_add(copies)
@@ -42,13 +40,13 @@ pub(in crate::work) const TREE: Kernel = Kernel {
     prepare,
 };
 
-/// Beginning of the names of folders.
+/// Prefix of folder names.
 const PREFIX: &str = "pinwise-tree-";
-/// Bytes that a unit copies, or nearly so: about 10 ms.
+/// Bytes that a unit copies, approximately: about 10 ms.
 const PART: u64 = 6_800_000;
-/// Bytes that are read at once.
+/// Bytes per read.
 const BUFFER: usize = 128 << 10;
-/// Files of a folder.
+/// Files per folder.
 const IN_A_FOLDER: usize = 16;
 const SEED: u64 = 34;
 const STOPPED: Wrong = "the files could not be copied";
@@ -63,7 +61,7 @@ const fn part_bytes(size: u64) -> u64 {
     size / parts(size)
 }
 
-/// What every part looks like, and where its copies go.
+/// The layout of every part, and the folder of its copies.
 struct TreePlan {
     folders: Vec<CString>,
     files: Vec<PlannedFile>,
@@ -98,7 +96,7 @@ impl TreePlan {
     }
 }
 
-/// A name that holds no null byte.
+/// A name without a null byte.
 fn to_c_string(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
@@ -131,15 +129,15 @@ const NONE: u64 = u64::MAX;
 
 struct Tree {
     plan: TreePlan,
-    /// What each part's contents must give.
+    /// The expected digest of each part.
     digests: Vec<u64>,
-    /// Which part each thread copied last.
+    /// The part that each thread copied last.
     copied: Vec<AtomicU64>,
     failure: Mutex<Option<KernelError>>,
     bytes: u64,
-    /// Removed with all that is in it when this value is dropped.
+    /// Removed with its contents when this value is dropped.
     scratch: Scratch,
-    /// Lets signals through after all is removed, so it stands last.
+    /// The last field: lets signals through after everything is removed.
     _signals: HeldSignals,
 }
 
@@ -148,7 +146,7 @@ impl Tree {
         Folder::open(&self.scratch.path().join(name))
     }
 
-    /// Better now than half-way.
+    /// Fails now instead of half-way.
     fn refuse_where_full(&self, setup: &Setup) -> Result<(), KernelError> {
         const BLOCK: u64 = 4096;
         let files = self.plan.files.len() as u64;
@@ -196,7 +194,7 @@ impl Tree {
         Ok(digest.value())
     }
 
-    /// What became of files, as the end of this job.
+    /// Translates an error with files into that of this job.
     fn explain(&self, error: &io::Error) -> KernelError {
         KernelError::System {
             action: format!("copying files in {}", self.scratch.path().display()),
@@ -229,7 +227,7 @@ fn copy_name(thread: usize) -> String {
     format!("copy-{thread}")
 }
 
-/// A signal that is to end this process waits until all is removed.
+/// Holds back terminating signals until everything is removed.
 fn stop_where_ending() -> io::Result<()> {
     if is_ending() {
         return Err(io::Error::other("interrupted"));
@@ -237,7 +235,7 @@ fn stop_where_ending() -> io::Result<()> {
     Ok(())
 }
 
-/// Hands out a file's contents, in whole buffers but for the end.
+/// Hands out a file's contents, in whole buffers except at the end.
 fn each_chunk(
     mut file: File,
     buffer: &mut [u8],
@@ -318,9 +316,8 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Copies a part to files that `open` opens, and returns the digest of what
-    /// went through. All parts have files of the same sizes, so that nothing of
-    /// an earlier copy is left.
+    /// Copies a part to files that `open` opens, and returns the digest of the copied bytes. All
+    /// parts have files of the same sizes, so nothing of an earlier copy is left.
     fn copy(&mut self, part: usize, open: Opening) -> io::Result<u64> {
         let plan = &self.tree.plan;
         let source = self.source.open_below(&self.parts[part])?;

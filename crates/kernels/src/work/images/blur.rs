@@ -1,6 +1,5 @@
-//! Gaussian blur of radius 10: a standard deviation of 10/3 pixels, cut off
-//! after 10 pixels to each side; rows first, columns then. Beyond the edge its
-//! pixels go on.
+//! Gaussian blur of radius 10: a standard deviation of 10/3 pixels, cut off after 10 pixels to each
+//! side; rows first, then columns. Edge pixels are repeated beyond the edge.
 
 use super::picture::{CHANNELS, Extent};
 use crate::work::isa::versions;
@@ -15,11 +14,10 @@ versions! {
 const RADIUS: usize = 10;
 /// The bell, times 2^16, from its middle outwards; with both sides 2^16.
 const WEIGHTS: [u32; RADIUS + 1] = [7856, 7510, 6562, 5240, 3824, 2550, 1555, 866, 441, 205, 87];
-/// Bytes that are summed side by side.
+/// Bytes summed in parallel.
 const LANES: usize = 64;
 
-/// Bytes of a row with what goes on beyond its edges, and room for whole
-/// lanes.
+/// Bytes of a row with its repeated edges, and room for whole lanes.
 pub(super) const fn padded_row(extent: Extent) -> usize {
     extent.row() + 2 * RADIUS * CHANNELS + LANES
 }
@@ -65,7 +63,7 @@ fn blur_body(source: &[u8], extent: Extent, row: &mut [u8], middle: &mut [u8], t
     }
 }
 
-/// Copies a row and lets its first and last pixel go on to both sides.
+/// Copies a row and repeats its first and last pixel beyond the edges.
 #[inline(always)]
 fn pad(from: &[u8], row: &mut [u8]) {
     let (before, rest) = row.split_at_mut(RADIUS * CHANNELS);
@@ -79,7 +77,7 @@ fn pad(from: &[u8], row: &mut [u8]) {
     }
 }
 
-/// Sums of what is so far before and behind, with their weights: below 2^24.
+/// Weighted sums of the pixels at equal distances before and behind: below 2^24.
 #[inline(always)]
 fn weighted<'a>(at: impl Fn(usize, bool) -> &'a [u8]) -> [u32; LANES] {
     let mut sums = [1 << 15; LANES];

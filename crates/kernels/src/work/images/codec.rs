@@ -1,22 +1,22 @@
-//! TIFF without compression and PNG with the `png` crate's fast one, in memory.
+//! Uncompressed TIFF, and PNG with the `png` crate's fast compression, in memory.
 //!
-//! Only what [`encode`] wrote is read.
+//! Only pictures written by [`encode`] are read.
 
 use std::io::Cursor;
 
 use super::picture::Extent;
 use crate::work::Wrong;
 
-/// What a picture is stored as.
+/// The format of a stored picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Without compression.
+    /// Uncompressed.
     Tiff,
     /// Deflate, the fast level.
     Png,
 }
 
-/// Pixels of a stored picture, `into` as many bytes as they are.
+/// Decodes a stored picture; `into` has exactly the size of its pixels.
 pub(super) fn decode(format: Format, stored: &[u8], into: &mut [u8]) -> Result<(), Wrong> {
     const WRONG: Wrong = "a picture could not be decoded";
     match format {
@@ -33,7 +33,7 @@ pub(super) fn decode(format: Format, stored: &[u8], into: &mut [u8]) -> Result<(
     }
 }
 
-/// Stores a picture in `stored`, whose memory is used again.
+/// Encodes a picture into `stored`, reusing its memory.
 pub(super) fn encode(
     format: Format,
     pixels: &[u8],

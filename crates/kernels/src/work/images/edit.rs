@@ -1,7 +1,7 @@
 //! The kernels: a stored picture is decoded, changed and stored again.
 //!
-//! Each unit's pixels are held against those that the baseline's loop gave
-//! when the job was prepared, and stored pictures against what was stored.
+//! Each unit's pixels are compared with those that the baseline's loop gave when the job was
+//! prepared, and stored pictures with their original.
 
 use super::blur::{blur, padded_row};
 use super::codec::{Format, decode, encode};
@@ -83,7 +83,7 @@ pub(in crate::work) const PNG_BLUR: Kernel = kernel(
     |setup| prepare(setup, "png-blur", Format::Png, Change::Blur),
 );
 
-/// What is done with the pixels.
+/// The change of the pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Quarter,
@@ -105,9 +105,9 @@ struct Edit {
     change: Change,
     extent: Extent,
     version: Version,
-    /// The picture before, as it is stored.
+    /// The encoded input picture.
     stored: Vec<u8>,
-    /// Digest of the pixels after.
+    /// Expected digest of the changed pixels.
     expected: u64,
 }
 
@@ -134,8 +134,7 @@ fn prepare(
 }
 
 impl Edit {
-    /// Stores the picture and learns what must come out, with the baseline's
-    /// loop.
+    /// Stores the picture and computes the expected result, with the baseline's loop.
     fn measure_up(&mut self) -> Result<(), Wrong> {
         let pixels = make(self.extent);
         encode(self.format, &pixels, self.extent, &mut self.stored)?;
@@ -154,9 +153,8 @@ impl Edit {
     }
 }
 
-/// Keeps freed memory in the process: large pieces would else be given back to
-/// the system and taken again in every unit, and threads would wait for each
-/// other where the system changes the process's memory.
+/// Keeps freed memory in the process: otherwise every unit returns large pieces to the system and
+/// takes them again, and threads wait for each other while the system changes the address space.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "std has no say in the C library's memory")]
 fn keep_memory() {
@@ -199,7 +197,7 @@ struct Editor<'a> {
 impl<'a> Editor<'a> {
     fn new(edit: &'a Edit) -> Self {
         let bytes = edit.extent.bytes();
-        // Written to, so that the pages are there.
+        // Written to, so that the pages exist.
         let of = |bytes: usize| vec![1; bytes];
         let (row, middle) = match edit.change {
             Change::Blur => (of(padded_row(edit.extent)), of(bytes)),
@@ -211,7 +209,7 @@ impl<'a> Editor<'a> {
             row,
             middle,
             after: of(bytes),
-            // What compresses badly grows a little.
+            // Incompressible data grows a little.
             stored: of(bytes + bytes / 8 + 4096),
         }
     }

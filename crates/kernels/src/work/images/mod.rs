@@ -1,8 +1,8 @@
-//! Pictures: decode, turn or blur, encode, all in memory.
+//! Pictures: decode, rotate or blur, encode, all in memory.
 //!
-//! The codecs are the `tiff` and `png` crates; they allocate and free while
-//! they work, as every program does that uses them. What is done with the
-//! pixels is our own, in whole numbers, and the same for every instruction set.
+//! The codecs are the `tiff` and `png` crates; they allocate and free while they work, like every
+//! program that uses them. Our own pixel operations use integers and are the same for every
+//! instruction set.
 
 mod blur;
 mod codec;

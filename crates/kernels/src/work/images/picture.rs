@@ -1,6 +1,5 @@
-//! Pictures of three bytes a pixel (red, green, blue), and a synthetic one:
-//! soft areas with edges and a little noise, which compresses about as a
-//! photograph does.
+//! Pictures with three bytes per pixel (red, green, blue), and a synthetic one: soft areas with
+//! edges and a little noise, which compresses about as well as a photograph.
 
 use crate::work::Random;
 
@@ -18,7 +17,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Of a picture of nearly this many bytes, four wide to three high.
+    /// For a 4:3 picture of nearly this many bytes.
     pub(super) fn of_bytes(bytes: u64) -> Self {
         let pixels = usize::try_from(bytes).unwrap_or(usize::MAX) / CHANNELS;
         let height = (pixels / 4 * 3).isqrt().max(1);
@@ -71,7 +70,7 @@ pub(super) fn make(extent: Extent) -> Vec<u8> {
     pixels
 }
 
-/// Up and down between 0 and 127, `period` long.
+/// A triangle wave between 0 and 127 with this period.
 const fn wave(at: usize, period: usize) -> usize {
     let place = at % period * 256 / period;
     if place < 128 { place } else { 255 - place }

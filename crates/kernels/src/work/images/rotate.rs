@@ -1,16 +1,16 @@
-//! Pictures turned: by 90° clockwise, and by 37° about the middle, clockwise,
-//! bilinear, in the same extent with black where nothing comes to be.
+//! Rotated pictures: by 90° clockwise, and by 37° clockwise about the middle, bilinear, in the same
+//! extent with black where the source has no pixel.
 
 use super::picture::{CHANNELS, Extent};
 use crate::work::isa::versions;
 
 versions! {
-    /// Turns by 90°; the target has the turned extent.
+    /// Rotates by 90°; the target has the rotated extent.
     pub(super) fn quarter(source: &[u8], extent: Extent, target: &mut [u8]) = quarter_body;
 }
 
 versions! {
-    /// Turns by 37°.
+    /// Rotates by 37°.
     pub(super) fn by_angle(source: &[u8], extent: Extent, target: &mut [u8]) = by_angle_body;
 }
 
@@ -24,7 +24,7 @@ fn quarter_body(source: &[u8], extent: Extent, target: &mut [u8]) {
         for left in (0..width).step_by(TILE) {
             let bottom = (top + TILE).min(height);
             for x in left..(left + TILE).min(width) {
-                // Row x of the target takes column x from below to above.
+                // Row x of the target takes column x from bottom to top.
                 let row = &mut target[x * height * CHANNELS..][..height * CHANNELS];
                 let piece = &mut row[(height - bottom) * CHANNELS..][..(bottom - top) * CHANNELS];
                 for (pixel, y) in piece.chunks_exact_mut(CHANNELS).zip((top..bottom).rev()) {
@@ -68,7 +68,7 @@ fn to_signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// What is at a place between four pixels; places are in pixels times 2^32.
+/// Interpolates between four pixels; places are in pixels times 2^32.
 #[inline(always)]
 fn between(source: &[u8], extent: Extent, at: (i64, i64), pixel: &mut [u8]) {
     let inside = |at: i64, count: usize| {
@@ -135,8 +135,8 @@ mod tests {
         }
     }
 
-    /// The definition, in floating point: `None` where a place is outside or
-    /// within rounding of the edge.
+    /// The definition, in floating point: `None` if a place is outside or within rounding of the
+    /// edge.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,7 +1,7 @@
-//! Memory of a worker: mapped afresh, so that the thread that touches it first
-//! decides where it is, in huge pages where the system gives them.
+//! Memory of a worker: freshly mapped, so that the first thread to touch it decides its node, in
+//! huge pages if available.
 //!
-//! Huge pages are asked for and not insisted on.
+//! Huge pages are requested, not required.
 
 #![expect(unsafe_code, reason = "a mapping is raw memory")]
 
@@ -11,7 +11,7 @@ use crate::work::KernelError;
 
 /// Huge pages of x86-64, and of arm64 with pages of 4 KiB.
 const HUGE_BYTES: usize = 2 << 20;
-/// What mapping may take beyond the bytes asked for.
+/// The largest excess of a mapping over its requested bytes.
 pub(super) const BEYOND_BYTES: u64 = 2 * HUGE_BYTES as u64;
 
 /// Mapped memory, zero at first, aligned to huge pages.
@@ -23,10 +23,10 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// This many bytes.
+    /// Maps this many bytes.
     ///
     /// # Errors
-    /// [`KernelError::System`] where the system refuses.
+    /// [`KernelError::System`] if the system refuses.
     pub(super) fn new(bytes: usize) -> Result<Self, KernelError> {
         let refused = |reason: String| KernelError::System {
             action: format!("taking {bytes} bytes of memory"),
@@ -93,7 +93,7 @@ mod tests {
             let area = Area::new(bytes).unwrap();
             let start = area.start().as_ptr();
             assert!(start.addr().is_multiple_of(HUGE_BYTES));
-            // SAFETY: within the mapping, which nobody else uses.
+            // SAFETY: within the mapping, which nothing else uses.
             let (first, last) = unsafe { (start.read(), start.add(bytes - 1).read()) };
             assert_eq!((first, last), (0, 0));
         }

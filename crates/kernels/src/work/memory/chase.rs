@@ -1,8 +1,7 @@
-//! Latency: loads whose addresses come from the load before, along one random
-//! cycle through all lines of a memory area.
+//! Latency: loads whose addresses come from the load before, along one random cycle through all
+//! lines of a memory area.
 //!
-//! Every line also holds its place in the cycle, which shows after the loads
-//! that no line was left out.
+//! Every line also holds its place in the cycle, which proves afterwards that no line was left out.
 
 #![expect(unsafe_code, reason = "lines that hold the addresses of lines")]
 
@@ -28,7 +27,7 @@ pub(in crate::work) const CHASE: Kernel = Kernel {
         most: 1 << 37,
     }),
     has_versions: false,
-    // Four bytes a line besides the lines, while they are linked.
+    // Linking needs four more bytes per line.
     footprint_bytes: |size, threads| {
         let all = size.saturating_add(size / 16);
         all.saturating_add((threads as u64).saturating_mul(3 * BEYOND_BYTES))
@@ -36,7 +35,7 @@ pub(in crate::work) const CHASE: Kernel = Kernel {
     prepare,
 };
 
-/// Loads of a unit: 10 ms where one takes 150 ns.
+/// Loads of a unit: 10 ms if one takes 150 ns.
 const LOADS: usize = 65_536;
 const _: () = assert!(LOADS.is_multiple_of(UNROLLED), "whole rounds of the loop");
 /// The order of lines: the same for all.
@@ -78,16 +77,16 @@ impl Job for Cycles {
 struct Walk {
     chain: Chain,
     lines: usize,
-    /// Holds what the chain goes through.
+    /// Owns the memory of the chain.
     _area: Area,
 }
 
 impl Walk {
     fn new(lines: usize, stride: usize) -> Result<Self, KernelError> {
         let area = Area::new(lines * stride)?;
-        // In huge pages, too: the order is gone through at random.
+        // In huge pages, too: the order is accessed at random.
         let numbers = Area::new(lines * size_of::<u32>())?;
-        // SAFETY: as many bytes, zero, which is a valid number, nobody else's.
+        // SAFETY: as many bytes, zero, which is a valid number, not shared.
         let order =
             unsafe { std::slice::from_raw_parts_mut(numbers.start().cast().as_ptr(), lines) };
         // SAFETY: the area has as many bytes, is aligned, and is this value's.
@@ -106,14 +105,14 @@ impl Walk {
         })
     }
 
-    /// Where the chain is in its cycle.
+    /// The chain's place in its cycle.
     fn place(&self) -> usize {
         // SAFETY: the chain is at a line of the area, and all have a place.
         unsafe { place_in(self.chain.at()).read() }
     }
 }
 
-/// Where a line keeps its place in the cycle: behind the address.
+/// The word after a line's address holds its place in the cycle.
 unsafe fn place_in(line: NonNull<u8>) -> NonNull<usize> {
     // SAFETY: lines have 64 bytes at least, as the caller vouches.
     unsafe { line.add(size_of::<NonNull<u8>>()) }.cast()

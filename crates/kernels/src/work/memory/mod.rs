@@ -1,9 +1,8 @@
 //! Bandwidth and latency of memory and caches.
 //!
-//! Arrays hold whole numbers, so that sums are exact in any order and the
-//! checksum does not depend on the loop that was chosen. Bytes are counted as
-//! STREAM does: what the program names, without the reads that a store may
-//! cause.
+//! Arrays hold whole numbers, so sums are exact in any order and the checksum does not depend on
+//! the chosen loop. Bytes are counted as in STREAM: those named by the program, without the reads
+//! that a store may cause.
 
 mod area;
 mod chase;

@@ -119,16 +119,16 @@ pub(in crate::work) const CACHE_L3: Kernel = in_cache(
     |setup| prepare(setup, IN_L3),
 );
 
-/// What is done with which arrays.
+/// The operations and arrays of a kernel.
 #[derive(Debug, Clone, Copy)]
 struct Form {
     /// Done in turn on pieces of `piece` bytes.
     patterns: &'static [Pattern],
     /// How many arrays there are.
     arrays: usize,
-    /// Bytes of one array that a call goes through at most.
+    /// The largest part of one array for one call, bytes.
     piece: usize,
-    /// Bytes of one array that a unit goes through: about 10 ms on one core.
+    /// Bytes of one array that a unit processes: about 10 ms on one core.
     unit: usize,
     /// Is `--size` for each thread, instead of all together?
     is_per_thread: bool,
@@ -179,7 +179,7 @@ const IN_L1: Form = Form {
 };
 
 impl Form {
-    /// Arrays that its patterns name, each once for each time it is named.
+    /// The number of arrays in its patterns, with repetitions.
     fn count_named_arrays(&self) -> usize {
         let counted = |&pattern| crate::loops::stream::count_pass_bytes(pattern);
         self.patterns.iter().map(counted).sum()
@@ -210,7 +210,7 @@ fn prepare(setup: &Setup, form: Form) -> Result<Box<dyn Job>, KernelError> {
 
 struct Streams {
     form: Form,
-    /// Of each array of each thread, a multiple of [`BLOCK`].
+    /// Bytes of each array of each thread, a multiple of [`BLOCK`].
     array_bytes: usize,
     isa: Isa,
     /// Names of the loops that workers chose.
@@ -256,10 +256,10 @@ impl Job for Streams {
 
 /// Numbers of a block.
 const NUMBERS: usize = BLOCK / 8;
-/// The sum of a block of `b`: 1 + 2 + … + 512. All sums of a unit stay far below
-/// 2^53, where every whole number is an `f64`.
+/// The sum of a block of `b`: 1 + 2 + … + 512. All sums of a unit stay far below 2^53, up to which
+/// an `f64` holds every whole number.
 const BLOCK_SUM: f64 = (NUMBERS * (NUMBERS + 1) / 2) as f64;
-/// What is never a result.
+/// Never a result.
 const POISON: f64 = -1.0;
 
 /// Number `at` of every block of `b`: 1 to 512, each once, not in order.
@@ -275,14 +275,14 @@ fn number_of_c(at: usize) -> f64 {
 /// The arrays of one thread.
 struct Memory {
     area: Area,
-    /// From the start of an array to that of the next.
+    /// Distance between the starts of two arrays.
     apart: usize,
     arrays: usize,
     array_bytes: usize,
 }
 
 impl Memory {
-    /// Maps and fills them; the pages are where this thread is.
+    /// Maps and fills the arrays; the pages are local to this thread.
     fn new(form: Form, array_bytes: usize) -> Result<Self, KernelError> {
         // Not a multiple of large powers of two, so that arrays do not fall on
         // the same sets and banks.
@@ -295,8 +295,8 @@ impl Memory {
         };
         let on = memory.at(0, array_bytes);
         for at in 0..array_bytes / 8 {
-            // SAFETY: within arrays that only this thread uses; where there
-            // are less than three, the same is written twice.
+            // SAFETY: within arrays that only this thread uses; with fewer than three, one is
+            // written twice.
             unsafe {
                 on.a.add(at).write(POISON);
                 on.c.cast_mut().add(at).write(number_of_c(at % NUMBERS));
@@ -306,13 +306,13 @@ impl Memory {
         Ok(memory)
     }
 
-    /// `bytes` of each array, from `offset` on. What is read alone or written
-    /// alone is the first array.
+    /// `bytes` of each array, from `offset` on. Read-only and write-only patterns use the first
+    /// array.
     fn at(&self, offset: usize, bytes: usize) -> Arrays {
         debug_assert!(offset + bytes <= self.array_bytes, "within the arrays");
         let array = |number: usize| -> NonNull<f64> {
             let number = number.min(self.arrays - 1);
-            // SAFETY: the area holds all arrays and what is between them.
+            // SAFETY: the area holds all arrays and the gaps between them.
             unsafe { self.area.start().add(number * self.apart + offset) }.cast()
         };
         Arrays {
@@ -324,7 +324,7 @@ impl Memory {
     }
 }
 
-/// A worker: its arrays, its loops, and where it is.
+/// A worker: its arrays, its loops, and its position.
 struct Walk {
     memory: Memory,
     form: Form,
@@ -332,12 +332,12 @@ struct Walk {
     at: usize,
 }
 
-/// Times that each loop is tried, and bytes of an array each time.
+/// Trials of each loop, and bytes of an array each time.
 const TRIALS: usize = 4;
 const TRIAL_BYTES: usize = 4 << 20;
 
 impl Walk {
-    /// The loop that goes through some memory fastest, of those allowed.
+    /// The fastest of the allowed loops, by a trial.
     fn fastest(&mut self, pattern: Pattern, isa: Isa) -> Result<(Pattern, Variant), KernelError> {
         let allowed = match isa {
             Isa::V1 | Isa::V2 => Instructions::Baseline,
@@ -370,9 +370,8 @@ impl Walk {
             .ok_or_else(|| KernelError::Isa(format!("--isa {isa}: there is no loop for it")))
     }
 
-    /// Goes through this many bytes of the arrays, from where it is, and round.
-    /// Number `spot` of a block in every piece is looked at. Returns the sum of
-    /// what was read.
+    /// Processes this many bytes of the arrays, from the present position, wrapping round. Checks
+    /// number `spot` of a block in every piece. Returns the sum of what was read.
     fn pass(&mut self, bytes: usize, spot: usize) -> Result<f64, Wrong> {
         let (mut left, mut sum) = (bytes, 0.0);
         while left > 0 {
@@ -392,8 +391,8 @@ impl Walk {
     }
 }
 
-/// Runs a loop on a piece. A number of what is written is corrupted before and
-/// looked at afterwards, in another block of the piece each time.
+/// Runs a loop on a piece. One written number is corrupted before and checked afterwards, in
+/// another block of the piece each time.
 #[inline]
 fn go(pattern: Pattern, variant: &Variant, on: Arrays, spot: usize) -> Result<f64, Wrong> {
     let expected = match pattern {
@@ -428,7 +427,7 @@ impl Worker for Walk {
         if sum.to_bits() != expected.to_bits() {
             return Err("the sum is not that of the numbers in the array");
         }
-        // What was read, and which numbers were looked at.
+        // The sum, and which numbers were checked.
         Ok(sum.to_bits() ^ spot as u64)
     }
 }

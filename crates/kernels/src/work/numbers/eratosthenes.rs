@@ -1,8 +1,7 @@
 //! The sieve of Eratosthenes: strided stores over an array, then a count.
 //!
-//! One byte for each odd number, all in one array: `--size` chooses the cache
-//! that it lives in. The count is held against Legendre's formula, which finds
-//! it without a sieve. It is deliberately not segmented.
+//! One byte for each odd number, all in one array: `--size` decides which cache holds it. The count
+//! is compared with Legendre's formula, which needs no sieve. It is deliberately not segmented.
 
 use super::fold_digest;
 use crate::work::isa::{Version, versions};
@@ -33,9 +32,9 @@ pub(in crate::work) const ERATOSTHENES: Kernel = Kernel {
 
 struct Eratosthenes {
     version: Version,
-    /// Primes below this are looked for.
+    /// Primes are searched below this.
     numbers: u64,
-    /// How many there are.
+    /// Their number.
     primes: u64,
 }
 
@@ -59,7 +58,7 @@ impl Job for Eratosthenes {
 
 struct Sieve<'a> {
     job: &'a Eratosthenes,
-    /// Of 2i + 1; the place of 1 stands for 2.
+    /// Whether 2i + 1 is prime; index 0 represents 2.
     is_prime: Vec<u8>,
 }
 
@@ -95,10 +94,10 @@ fn sieve_body(is_prime: &mut [u8]) {
 
 versions! { fn count(is_prime: &[u8]) -> (u64, u64) = count_body; }
 
-/// How many are marked, and the sum of their places.
+/// The number of marked ones, and the sum of their places.
 #[inline(always)]
 fn count_body(is_prime: &[u8]) -> (u64, u64) {
-    // Few enough that the sum of their places fits 16 bits.
+    // Few enough for the sum of their places to fit 16 bits.
     const RUN: usize = 256;
     let (mut marked, mut sum) = (0, 0);
     for (run, marks) in is_prime.chunks(RUN).enumerate() {

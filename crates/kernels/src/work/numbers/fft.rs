@@ -1,10 +1,9 @@
 //! Fast Fourier transforms: strides over an array, additions and products.
 //!
-//! Each round correlates a sequence of small complex integers with itself:
-//! transform, squared magnitudes, transform back. The result is made of
-//! integers again, so that it can be verified exactly (energy and some lags
-//! are summed directly) and is the same whatever instructions the transform
-//! uses. Transforms are rustfft's; `--isa` chooses which of its planners.
+//! Each round correlates a sequence of small complex integers with itself: transform, squared
+//! magnitudes, transform back. The result is made of integers again, so that it can be verified
+//! exactly (energy and some lags are summed directly) and is the same whatever instructions the
+//! transform uses. Transforms are rustfft's; `--isa` chooses its planner.
 
 use std::sync::Arc;
 
@@ -28,9 +27,8 @@ pub(in crate::work) const FFT: Kernel = Kernel {
         most: 1 << 26,
     }),
     has_versions: true,
-    // Sequence, kept input and scratch of each thread; tables of all. Lengths
-    // with large prime factors are computed by way of up to four times longer
-    // ones.
+    // Sequence, input copy and scratch of each thread; tables of all. Lengths with large prime
+    // factors need transforms of up to four times the length.
     footprint_bytes: |size, threads| {
         let (own, shared) = if has_small_factors(size) {
             (36, 48)
@@ -55,7 +53,7 @@ fn has_small_factors(size: u64) -> bool {
 
 /// Plans transforms for an instruction set.
 pub(super) enum Planner {
-    /// One number at a time.
+    /// Without vector instructions.
     Scalar(FftPlannerScalar<f64>),
     /// x86-64-v2 and later.
     Sse(FftPlannerSse<f64>),
@@ -97,7 +95,7 @@ impl Planner {
     }
 }
 
-/// Operations of a transform as benchFFT counts them.
+/// Operations of a transform, counted as in benchFFT.
 fn operations(points: u64) -> u64 {
     5 * points * u64::from(points.ilog2())
 }
@@ -192,8 +190,8 @@ impl Correlator<'_> {
         self.job.back.process_with_scratch(sequence, scratch);
     }
 
-    /// Rounds the correlation to integers and holds some of it against direct
-    /// sums; returns a digest of all of it.
+    /// Rounds the correlation to integers and compares some of it with direct sums; returns a
+    /// digest of all of it.
     fn verify(&self, random: &mut Random) -> Result<u64, Wrong> {
         let (digest, error) = digest_of(&self.sequence);
         if error > 0.25 {
@@ -224,20 +222,19 @@ impl Correlator<'_> {
     }
 }
 
-/// Does it round to this integer? What is no number does not.
+/// Does it round to this integer? NaN does not.
 fn is_near(found: f64, integer: i64) -> bool {
     (found - integer as f64).abs() < 0.25
 }
 
-/// A digest of the sequence over its length, as integers, and how far it is
-/// from them at most.
+/// A digest of the sequence over its length, as integers, and the largest distance from them.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "integers far below 2^52, of which only the bits count"
 )]
 fn digest_of(sequence: &[Complex<f64>]) -> (u64, f64) {
-    // Adding and taking away 1.5 × 2^52 rounds to integers.
+    // Adding and subtracting 1.5 × 2^52 rounds to integers.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     let scale = 1.0 / sequence.len() as f64;
     let (mut digest, mut worst) = (0u64, 0.0f64);
@@ -266,7 +263,7 @@ mod tests {
         })
     }
 
-    /// Lengths with all kinds of factors, as `--size` may ask for them.
+    /// Lengths with all kinds of factors, as possible with `--size`.
     #[test]
     fn every_planner_and_length_gives_the_correlation() {
         for size in [16, 17, 64, 90, 1000, 1009, 1 << 12] {

@@ -1,8 +1,7 @@
-//! Fibonacci numbers by the doubly recursive definition: calls, returns and
-//! additions, no memory.
+//! Fibonacci numbers by the doubly recursive definition: calls, returns and additions, no memory.
 //!
-//! As in `CrystalMark`'s and many older suites' test of the name: what is
-//! timed are calls, not the number (F(27) takes 832,040 leaves).
+//! As in the test of that name in `CrystalMark` and many older suites, the number of calls counts,
+//! not the result (F(27) takes 832,040 leaves).
 
 use crate::work::{Group, Job, Kernel, KernelError, Setup, Worker, Wrong};
 

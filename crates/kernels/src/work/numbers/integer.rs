@@ -1,11 +1,10 @@
-//! A mix of what systems programs do: records behind links, texts compared,
-//! small arrays, branches on enumerations, whole-number arithmetic.
+//! A mix of typical systems programming: linked records, string comparison, small arrays, branches
+//! on enumerations, integer arithmetic.
 //!
-//! The kinds of statement and their balance follow Weicker's survey of 1984,
-//! on which Dhrystone rests; the statements are our own, so that a rate here
-//! is no Dhrystone rate. What must stand in the variables at the end is known
-//! in closed form, as in his program. No pass can be left out: the state is
-//! hidden from the compiler between passes.
+//! The kinds of statement and their balance follow Weicker's survey of 1984, the basis of
+//! Dhrystone; the statements are our own, so a rate here is not a Dhrystone rate. The final values
+//! of the variables are known in closed form, as in his program. No pass can be left out: the state
+//! is hidden from the compiler between passes.
 
 use std::hint::black_box;
 
@@ -136,7 +135,7 @@ impl State {
         }
     }
 
-    /// Holds the variables against what is known of them.
+    /// Compares the variables with their known values.
     fn check(&self, seed: u32, passes: u32) -> Result<(), Wrong> {
         let diagonal: u32 = (0..ROW).map(|at| self.table[at][at]).sum();
         if self.ordered != passes || diagonal != passes || self.turns != 3 * passes {
@@ -177,8 +176,7 @@ fn quotients_of(passes: u32) -> u64 {
 const FACTOR: u32 = 1_664_525;
 const SUMMAND: u32 = 1_013_904_223;
 
-/// Where x ← `FACTOR`·x + `SUMMAND` is after this many steps, by squaring the
-/// step.
+/// The value of x ← `FACTOR`·x + `SUMMAND` after this many steps, by squaring the step.
 fn jump_ahead(seed: u32, mut steps: u32) -> u32 {
     let (mut factor, mut summand, mut value) = (FACTOR, SUMMAND, seed);
     while steps > 0 {
@@ -206,7 +204,7 @@ fn passes_body(state: &mut State, count: u32) {
     }
 }
 
-/// Two texts are compared, and a letter found in one of them.
+/// Compares two texts, and finds a letter in one of them.
 #[inline(always)]
 fn texts(state: &mut State) {
     let [first, second] = &state.records;
@@ -224,7 +222,7 @@ fn texts(state: &mut State) {
     }
 }
 
-/// A loop that ends where a value is reached: three turns, whatever the pass.
+/// A loop that ends at a value: three turns, whatever the pass.
 #[inline(always)]
 fn loops(state: &mut State, pass: u32) {
     let (mut low, mut high) = (pass % 7, pass % 7 + 6);
@@ -249,7 +247,7 @@ fn arrays(state: &mut State, pass: u32) {
     }
 }
 
-/// One record is filled from the other, through its link.
+/// Fills one record from the other, through its link.
 #[inline(always)]
 fn records(state: &mut State, pass: u32) {
     let next = state.records[0].next;
@@ -277,7 +275,7 @@ const fn after(kind: Kind) -> Kind {
     }
 }
 
-/// Products that wait for each other, and a quotient.
+/// Dependent products, and a quotient.
 #[inline(always)]
 fn arithmetic(state: &mut State, pass: u32) {
     state.chain = state.chain.wrapping_mul(FACTOR).wrapping_add(SUMMAND);

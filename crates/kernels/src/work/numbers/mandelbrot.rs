@@ -1,12 +1,11 @@
 //! The Mandelbrot set by escape time: multiplications and additions on
 //! several points at once.
 //!
-//! Points of a row are taken in chunks as wide as the registers of the
-//! instruction set. A block of steps is made without looking; only where a
-//! point left the circle meanwhile, the block is made again and counted step
-//! by step: a point outside never comes back, so that counts are exact. The
-//! picture must mirror itself at the real axis and have the area of the set.
-//! No fused multiplication: every instruction set counts the same.
+//! Points of a row are taken in chunks as wide as the registers of the instruction set. A block of
+//! steps runs without checks; if a point left the circle meanwhile, the block is repeated and
+//! counted step by step: a point outside never comes back, so counts are exact. The picture must
+//! mirror itself at the real axis and have the area of the set. No fused multiplication: every
+//! instruction set counts the same.
 
 use super::fold_digest;
 use crate::work::isa::{Version, versions};
@@ -36,12 +35,12 @@ pub(in crate::work) const MANDELBROT: Kernel = Kernel {
 
 /// Steps after which a point counts as inside.
 const STEPS: u64 = 256;
-/// Steps made without looking.
+/// Steps without a check.
 const BLOCK: u64 = 8;
 const LEFT: f64 = -2.0;
 const WIDTH: f64 = 2.5;
-/// The set's area is 1.5066 (Förstemann 2012); with so few steps some of what
-/// is outside counts as inside.
+/// The set's area is 1.5066 (Förstemann 2012); with so few steps some outside points count as
+/// inside.
 const AREA: f64 = 1.52;
 
 struct Mandelbrot {
@@ -83,8 +82,8 @@ impl Worker for Painter {
         }
         let step = WIDTH / side as f64;
         let area = inside as f64 * step * step;
-        // Points at the edge are one in two, and there are some for each
-        // column: the error goes with the width of a column.
+        // Half of the edge points are in, and every column has some: the error grows with the width
+        // of a column.
         if (area - AREA).abs() > 0.02 + 1.5 * step {
             return Err("the set does not have its area");
         }
@@ -95,8 +94,7 @@ impl Worker for Painter {
     }
 }
 
-/// Escape times of all points; leaves a digest of each row and returns how
-/// many points are inside.
+/// Escape times of all points; stores a digest of each row and returns the number of points inside.
 fn picture(version: Version, rows: &mut [u64]) -> u64 {
     let side = rows.len();
     let mut inside = 0;
@@ -123,7 +121,7 @@ versions! { fn narrow(y: f64, side: usize) -> (u64, u64) = row::<8>; }
 versions! { fn wide(y: f64, side: usize) -> (u64, u64) = row::<16>; }
 versions! { fn widest(y: f64, side: usize) -> (u64, u64) = row::<32>; }
 
-/// How many points of a row are inside, and a digest of all its counts.
+/// The number of points of a row inside, and a digest of all its counts.
 #[inline(always)]
 fn row<const LANES: usize>(y: f64, side: usize) -> (u64, u64) {
     let step = WIDTH / side as f64;
@@ -134,7 +132,7 @@ fn row<const LANES: usize>(y: f64, side: usize) -> (u64, u64) {
             *x = LEFT + ((start + lane) as f64 + 0.5) * step;
         }
         let counts = escape_times(&x, y);
-        // The last chunk may stand over the edge.
+        // The last chunk may extend beyond the edge.
         for (count, column) in counts.into_iter().zip(start..side) {
             inside += u64::from(count == STEPS);
             digest = digest.wrapping_add(count.wrapping_mul(2 * column as u64 + 1));
@@ -199,8 +197,7 @@ fn advance<const LANES: usize>(
     }
 }
 
-/// All ones where the point is in the circle of radius 2; a point that is no
-/// number any more has long left it.
+/// All ones if the point is in the circle of radius 2; a NaN has long left it.
 #[inline(always)]
 fn inside<const LANES: usize>(re: &[f64; LANES], im: &[f64; LANES]) -> [u64; LANES] {
     let mut marks = [0; LANES];

@@ -1,5 +1,4 @@
-//! Mean and standard deviation of random numbers: multiplications that do not
-//! wait for each other.
+//! Mean and standard deviation of random numbers: independent multiplications.
 //!
 //! The i-th number of a unit is the upper 24 bits of a hash of i (`SplitMix64`,
 //! which counts), so that several can be made at once. Sums are of integers
@@ -38,7 +37,7 @@ const BITS: u32 = 24;
 const VALUES: f64 = (1u64 << BITS) as f64;
 /// Numbers whose squares fit 64 bits together.
 const BLOCK: u64 = 1 << 15;
-/// Standard errors that a moment may be off: chance reaches them once in 4e11.
+/// Allowed deviation of a moment, in standard errors: chance reaches it once in 4e11.
 const ERRORS: f64 = 7.0;
 
 struct MeanSd {
@@ -101,7 +100,7 @@ impl Moments {
         self.sum as f64 / self.numbers as f64
     }
 
-    /// With n in the denominator, from integers until the end.
+    /// With n in the denominator, in integers until the end.
     fn variance(&self) -> f64 {
         let numbers = u128::from(self.numbers);
         let spread = numbers * self.squares - self.sum * self.sum;

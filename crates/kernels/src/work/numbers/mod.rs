@@ -1,8 +1,7 @@
-//! Kernels that compute numbers: of integers, then of floating point.
+//! Kernels that compute numbers: first integer, then floating-point ones.
 //!
-//! Each verifies its own result in every unit, by what is known of it: digits,
-//! counts, sums, theory. None reads a file or takes a lock, and none allocates
-//! between its first unit and its last.
+//! Each verifies its own result in every unit against known facts: digits, counts, sums, theory.
+//! None reads a file or takes a lock, and none allocates between its first unit and its last.
 
 pub(super) mod eratosthenes;
 pub(super) mod fft;
@@ -23,8 +22,7 @@ const fn fold_digest(digest: u64, value: u64) -> u64 {
         .rotate_left(29)
 }
 
-/// A value as it is counted in digests: nine decimals, the same for every
-/// mathematical library.
+/// A value for digests: nine decimals, the same for every mathematical library.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -35,8 +35,7 @@ const DIGITS_OF_GROUP: u64 = 4;
 /// The first digits after 2., in groups of four.
 const FIRST: [u16; 10] = [7182, 8182, 8459, 452, 3536, 287, 4713, 5266, 2497, 7572];
 
-/// The group that ends with this digit after the point, of the series summed
-/// with big integers.
+/// Groups ending at this digit after the point, from the series summed with big integers.
 const KNOWN: [(u64, u16); 5] = [
     (100, 4274),
     (1000, 354),
@@ -45,7 +44,7 @@ const KNOWN: [(u64, u16); 5] = [
     (100_000, 1658),
 ];
 
-/// Places such that what is left out is below ten to the minus digits + 20.
+/// Enough terms to make the remainder smaller than ten to the minus digits + 20.
 fn places(digits: u64) -> usize {
     let (mut place, mut decimals) = (2u32, 0.0);
     while decimals < digits as f64 + 20.0 {
@@ -78,7 +77,7 @@ impl Job for Napierian {
 }
 
 struct Spigot {
-    /// The i-th is worth 1/(i + 2)!.
+    /// The i-th has the weight 1/(i + 2)!.
     places: Vec<u32>,
     groups: Vec<u16>,
 }
@@ -137,8 +136,8 @@ mod tests {
         groups.map(|group| format!("{group:04}")).collect()
     }
 
-    /// The series in fixed point with 32-bit limbs, which shares no code with
-    /// the spigot: sum of 1/i!, then digits by multiplication.
+    /// The series in fixed point with 32-bit limbs, sharing no code with the spigot: sum of 1/i!,
+    /// then digits by multiplication.
     fn series(count: usize) -> String {
         let limbs = count * 10 / 96 + 8;
         let (mut term, mut sum) = (vec![0u64; limbs], vec![0u64; limbs]);

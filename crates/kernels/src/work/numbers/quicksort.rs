@@ -1,4 +1,4 @@
-//! Quicksort of random numbers: comparisons that no predictor foresees.
+//! Quicksort of random numbers: unpredictable comparisons.
 //!
 //! Hoare's partition around the median of three, the shorter part first, and
 //! insertion for the last few. Before and after, sums of the numbers and of
@@ -49,7 +49,7 @@ impl Job for Quicksort {
         let numbers = usize::try_from(self.numbers).unwrap_or(usize::MAX);
         Ok(Box::new(Sorter {
             version: self.version,
-            // Ones, so that the pages are there before the first unit.
+            // Ones, so that the pages exist before the first unit.
             numbers: vec![1; numbers],
         }))
     }
@@ -75,7 +75,7 @@ impl Worker for Sorter {
         if sums(&self.numbers) != before {
             return Err("the numbers in order are not those that were given");
         }
-        // Every place counts, by its distance from the end.
+        // Every place counts, weighted by its distance from the end.
         let mut running = 0u64;
         let weighted = self.numbers.iter().fold(0u64, |sum, &number| {
             running = running.wrapping_add(u64::from(number));
@@ -85,7 +85,7 @@ impl Worker for Sorter {
     }
 }
 
-/// Sums that do not depend on the order.
+/// Sums independent of the order.
 fn sums(numbers: &[u32]) -> (u64, u64) {
     numbers.iter().fold((0, 0), |(sum, squares), &number| {
         let number = u64::from(number);
@@ -98,8 +98,8 @@ versions! { fn sort(numbers: &mut [u32]) = sort_body; }
 /// Parts shorter than this are sorted by insertion.
 const SHORT: usize = 16;
 
-/// Parts that wait are each longer than all that follow them together: there
-/// are no more than bits in a length.
+/// Each pending part is longer than all later ones together: their number is at most that of the
+/// bits in a length.
 #[inline(always)]
 fn sort_body(numbers: &mut [u32]) {
     let mut waiting = [(0, 0); usize::BITS as usize];
@@ -127,8 +127,8 @@ fn sort_body(numbers: &mut [u32]) {
     }
 }
 
-/// Divides into two parts, neither of them empty: nothing in the first is
-/// larger than anything in the second. Returns the start of the second.
+/// Divides into two nonempty parts: nothing in the first is larger than anything in the second.
+/// Returns the start of the second.
 #[inline(always)]
 fn partition(part: &mut [u32]) -> usize {
     let last = part.len() - 1;

@@ -1,11 +1,10 @@
 //! Whetstone: the mix of floating-point work, calls, jumps and mathematical
 //! functions that a survey of scientific Algol programs found in 1970.
 //!
-//! The modules and their weights are those of the paper's program with
-//! `I = 10`, a million Whetstone instructions, repeated; after each repetition
-//! the results of every module are held against the printed ones. Modules 1, 5
-//! and 10 have no passes in the paper, and have none here. It does not replace
-//! the platform's mathematical library: that is part of what is measured.
+//! The modules and their weights are those of the paper's program with `I = 10`, a million
+//! Whetstone instructions, repeated; after each repetition every module's results are compared with
+//! the printed ones. Modules 1, 5 and 10 have no passes in the paper, and none here. The platform's
+//! mathematical library is part of what is measured.
 
 use std::hint::black_box;
 
@@ -65,7 +64,7 @@ impl Worker for Whetstone {
 /// T, T1 and T2 of the paper.
 const FACTORS: [f64; 3] = [0.499_975, 0.500_25, 2.0];
 
-/// What the modules leave, by their number in the paper.
+/// The results of the modules, by their number in the paper.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Results {
     elements: [f64; 4],
@@ -79,10 +78,10 @@ struct Results {
     functions: f64,
 }
 
-/// Reads a figure off the results.
+/// Reads a figure from the results.
 type Read = fn(&Results) -> f64;
 
-/// What the program prints for `I = 10`, to five digits.
+/// The printed results for `I = 10`, to five digits.
 const PRINTED: [(Read, f64); 17] = [
     (|results| results.elements[0], -6.8342e-2),
     (|results| results.elements[1], -4.6264e-1),
@@ -109,7 +108,7 @@ impl Results {
             let unit_of_last_digit = 10f64.powf(printed.abs().log10().floor() - 4.0);
             (read(self) - printed).abs() < 0.51 * unit_of_last_digit
         };
-        // Module 6 leaves J = 1, K = 2; L = 3 is what its subscripts need.
+        // Module 6 leaves J = 1, K = 2; its subscripts need L = 3.
         self.jump == 1 && self.integers == [1, 2, 3] && PRINTED.iter().all(is_printed)
     }
 
@@ -170,8 +169,8 @@ fn array_as_parameter(e: &mut [f64; 4], factors: &[f64; 3]) {
     }
 }
 
-/// Module 4. The value is hidden from the compiler once per pass: it would
-/// know where the jumps end.
+/// Module 4. The value is hidden from the compiler once per pass: otherwise it would know where the
+/// jumps end.
 #[inline(always)]
 fn jumps(passes: usize) -> i64 {
     let mut j = 1;
@@ -197,7 +196,7 @@ fn integers(passes: usize, e: &mut [f64; 4]) -> [i64; 3] {
     [j, k, l]
 }
 
-/// From a Fortran subscript, which counts from 1.
+/// Converts a Fortran subscript, which counts from 1.
 #[inline(always)]
 #[expect(
     clippy::cast_possible_truncation,

@@ -1,8 +1,6 @@
-//! One counter that all threads add to: a cache line that every CPU wants to
-//! own.
+//! One counter that all threads add to: a cache line that every CPU wants to own.
 //!
-//! What the additions returned is summed up: had two threads got the same
-//! number, or one been lost, the sum would show it.
+//! The returned values are summed: a duplicate or lost addition would change the sum.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,10 +18,10 @@ pub(in crate::work) const SHARED_COUNTER: Kernel = Kernel {
     prepare: |_: &Setup| Ok(Box::new(Counter::default())),
 };
 
-/// Increments of a unit: about 10 ms for a thread that is alone.
+/// Increments of a unit: about 10 ms for a single thread.
 const INCREMENTS: u64 = 4 << 20;
 
-/// Alone in two lines, as CPUs that fetch lines in pairs would share more.
+/// Alone on two lines, because some CPUs fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line(AtomicU64);
@@ -31,7 +29,7 @@ struct Line(AtomicU64);
 #[derive(Debug, Default)]
 struct Counter {
     count: Line,
-    /// Of all numbers that additions returned, modulo 2^64.
+    /// Sum of all values that additions returned, modulo 2^64.
     returned: Line,
 }
 

@@ -1,7 +1,7 @@
 //! Threads that share data: one counter for all, and messages between pairs.
 //!
-//! No lock is taken. Who waits spins for a while and then yields, so that
-//! threads that were put on one CPU come to an end, too.
+//! No lock is taken. A waiting thread spins for a while and then yields, so that threads on one CPU
+//! finish, too.
 
 mod counter;
 mod ring;

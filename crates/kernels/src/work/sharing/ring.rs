@@ -1,10 +1,9 @@
-//! Pairs of threads: one makes messages of a cache line each and puts them into
-//! a ring, the other takes them out, verifies and sums them.
+//! Pairs of threads: one makes messages of a cache line each and puts them into a ring, the other
+//! takes them out, verifies and sums them.
 //!
-//! A message and the word that says it is there travel in one line, so that a
-//! message costs one transfer. With one thread the same thread plays both
-//! parts, a ring full at a time. Where one of a pair gives up, the other is
-//! reported, and does not wait for ever.
+//! A message and the word that announces it share a line, so a message costs one transfer. With one
+//! thread, the same thread plays both parts, a ring full at a time. If one of a pair fails, the
+//! other is told and does not wait for ever.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,16 +33,16 @@ pub(in crate::work) const PRODUCER_CONSUMER: Kernel = Kernel {
 const MESSAGES: u64 = 1 << 20;
 /// Messages that a ring holds.
 const SLOTS: usize = 1024;
-/// The consumer publishes its position each time that it has taken this many.
+/// The consumer publishes its position after this many messages.
 const PUBLISH_EVERY: u64 = SLOTS as u64 / 4;
-/// Words of a message besides the one that numbers it.
+/// Words of a message, without its number.
 const WORDS: usize = 7;
-/// Looks at a line before the CPU is left to others.
+/// Polls of a line before the CPU is yielded.
 const SPINS: u32 = 1_000;
 
 type Message = [u64; WORDS];
 
-/// One message and its number, counted from 1, in a line of its own.
+/// One message and its number, counted from 1, in its own line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Slot {
@@ -51,7 +50,7 @@ struct Slot {
     number: AtomicU64,
 }
 
-/// Alone in two lines, as CPUs that fetch lines in pairs would share more.
+/// Alone on two lines, because some CPUs fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line<T>(T);
@@ -59,9 +58,9 @@ struct Line<T>(T);
 #[derive(Debug)]
 struct Ring {
     slots: Box<[Slot]>,
-    /// Messages that the consumer has taken, published now and then.
+    /// Messages that the consumer has taken, published periodically.
     taken: Line<AtomicU64>,
-    /// One of the two has gone, by an error or a panic.
+    /// One of the two has ended, by an error or a panic.
     is_abandoned: Line<AtomicBool>,
 }
 
@@ -79,7 +78,7 @@ impl Ring {
         &self.slots[usize::try_from(number % SLOTS as u64).unwrap_or(0)]
     }
 
-    /// Waits until `is_so`; false where the other one has gone.
+    /// Waits until `is_so`; false if the other one has gone.
     #[inline]
     fn wait(&self, is_so: impl Fn() -> bool) -> bool {
         let mut looks = 0u32;
@@ -90,7 +89,7 @@ impl Ring {
                 continue;
             }
             if self.is_abandoned.0.load(Ordering::Acquire) {
-                // What it did last is still to be seen.
+                // Its last writes are still unread.
                 return is_so();
             }
             std::thread::yield_now();
@@ -101,12 +100,12 @@ impl Ring {
 
 const ABANDONED: Wrong = "the other thread of the pair has gone";
 
-/// The end of a ring where messages go in.
+/// The producer's end of a ring.
 struct Entrance<'a> {
     ring: &'a Ring,
     /// Number of the next message, from 1.
     next: u64,
-    /// Messages that the consumer was known to have taken.
+    /// Known number of messages that the consumer has taken.
     taken: u64,
 }
 
@@ -139,7 +138,7 @@ impl<'a> Entrance<'a> {
     }
 }
 
-/// The end of a ring where messages come out.
+/// The consumer's end of a ring.
 struct Exit<'a> {
     ring: &'a Ring,
     next: u64,
@@ -171,7 +170,7 @@ impl<'a> Exit<'a> {
     }
 }
 
-/// What comes before the messages of a unit; the other words are 0.
+/// The message before those of a unit; the other words are 0.
 fn heading(unit: u64) -> Message {
     [UNIT, unit, 0, 0, 0, 0, 0]
 }
@@ -180,7 +179,7 @@ const UNIT: u64 = 1;
 /// No more units.
 const END: Message = [2, 0, 0, 0, 0, 0, 0];
 
-/// A message of a unit: random numbers, and what they are together.
+/// A message of a unit: random numbers and their seal.
 #[inline]
 fn message(random: &mut Random) -> Message {
     let (one, other) = (random.next(), random.next());
@@ -196,7 +195,7 @@ fn message(random: &mut Random) -> Message {
     [a, b, c, d, e, f, seal(&words)]
 }
 
-/// What the last word of a message must be.
+/// The required last word of a message.
 #[inline]
 fn seal(words: &[u64]) -> u64 {
     words
@@ -204,7 +203,7 @@ fn seal(words: &[u64]) -> u64 {
         .fold(0, |seal: u64, word| seal.rotate_left(9).wrapping_add(*word))
 }
 
-/// Messages summed up in their order; a wrong one is reported.
+/// Sums messages in order; reports a wrong one.
 #[derive(Debug, Default)]
 struct Digest(u64);
 
@@ -221,7 +220,7 @@ impl Digest {
 }
 
 struct Pairs {
-    /// Made by the producers, so that a ring's memory is where they are.
+    /// Made by the producers, so that a ring's memory is local to them.
     rings: Vec<OnceLock<Ring>>,
     is_alone: bool,
 }
@@ -257,8 +256,8 @@ impl Job for Pairs {
     }
 }
 
-/// Notifies the other one of a pair when this one goes, however it goes. Who has
-/// come to its end has left nothing to wait for.
+/// Notifies the other one of a pair when this one ends, in whatever way. After a normal end nothing
+/// is left to wait for.
 struct Presence<'a>(&'a Ring);
 
 impl Drop for Presence<'_> {
@@ -281,7 +280,7 @@ impl Worker for Producer<'_> {
         Ok(0)
     }
 
-    /// The digests are the consumer's.
+    /// The consumer computes the digests.
     fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
         let _presence = Presence(self.entrance.ring);
         for unit in units {
@@ -321,7 +320,7 @@ impl Worker for Consumer<'_> {
     }
 }
 
-/// A thread alone.
+/// A single thread in both roles.
 struct Both<'a> {
     entrance: Entrance<'a>,
     exit: Exit<'a>,

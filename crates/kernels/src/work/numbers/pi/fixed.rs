@@ -1,7 +1,7 @@
 //! Fixed-point decimal numbers below ten thousand: the first limb is the
 //! integer part. Sums, differences, and roots and inverses by Newton's method.
 //!
-//! What is below the last limb is cut off; whoever calls keeps limbs to spare.
+//! Results are truncated after the last limb; callers keep spare limbs.
 
 use super::product::{BASE, Multiplier};
 use crate::work::Wrong;
@@ -63,13 +63,13 @@ pub(super) fn scale(number: &mut [u32], factor: u64) {
     }
 }
 
-/// Limbs that are 0 at the start.
+/// Number of leading zero limbs.
 pub(super) fn leading_zeros(number: &[u32]) -> usize {
     let first = number.iter().position(|&limb| limb != 0);
     first.unwrap_or(number.len())
 }
 
-/// What Newton's method is after.
+/// The target of Newton's method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     /// 1/x.
@@ -78,7 +78,7 @@ pub(super) enum Goal {
     InverseRoot,
 }
 
-/// Rows that Newton's method works in.
+/// Scratch rows of Newton's method.
 pub(super) struct Scratch {
     error: Vec<u32>,
     product: Vec<u32>,
@@ -115,7 +115,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// From `known` right limbs of the root to all that it has.
+    /// From `known` correct limbs of the root to its full length.
     fn step(
         &mut self,
         goal: Goal,
@@ -156,8 +156,7 @@ impl Scratch {
     }
 }
 
-/// Adds the correction, moved down by `shift` limbs, or takes it away.
-/// It is added where the root is too small.
+/// Adds the correction, shifted down by `shift` limbs, if the root is too small, or subtracts it.
 fn apply(root: &mut [u32], correction: &[u32], shift: usize, is_too_small: bool) {
     let mut carry = 0;
     for (at, limb) in root.iter_mut().enumerate().rev() {
@@ -181,11 +180,11 @@ fn apply(root: &mut [u32], correction: &[u32], shift: usize, is_too_small: bool)
     }
 }
 
-/// Limbs that floating point gives: twelve decimals and the integer part.
+/// Limbs from floating point: twelve decimals and the integer part.
 const START: usize = 4;
 
-/// With p limbs right, a step makes 2p − 2; each step here starts from no more
-/// than it needs, so that the last makes `limbs` exactly.
+/// With p correct limbs, a step makes 2p − 2; each step starts from no more than it needs, so that
+/// the last makes exactly `limbs`.
 fn next_precision(known: usize, limbs: usize) -> usize {
     let mut precision = limbs;
     while (precision + 2).div_ceil(2) > known {

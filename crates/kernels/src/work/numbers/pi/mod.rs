@@ -1,12 +1,10 @@
 //! Digits of π by the arithmetic-geometric mean, with products by Fourier
 //! transforms: what `SuperPi` does.
 //!
-//! The squares of both means are carried along (Schönhage's form of Gauss's
-//! and Legendre's formula), which leaves a root and a square per iteration;
-//! each doubles the digits. `--size 1048576` is the run known as "1M". Known
-//! digits are verified where the size reaches them, and every product on the
-//! way. It computes nothing faster than that formula: Chudnovsky's series
-//! would be.
+//! The squares of both means are carried along (Schönhage's form of Gauss's and Legendre's
+//! formula), which leaves a root and a square per iteration; each doubles the digits. `--size
+//! 1048576` is the run known as "1M". Every product is verified, and known digits if the size
+//! reaches them. Chudnovsky's series would be faster, but would not be the same test.
 
 mod fixed;
 mod product;
@@ -26,7 +24,7 @@ pub(in crate::work) const PI: Kernel = Kernel {
         of: "digits after the point",
         default: 16_000,
         least: 100,
-        // Beyond, rounding errors of products come near the limit.
+        // Beyond, rounding errors of products approach the limit.
         most: 1 << 25,
     }),
     has_versions: true,
@@ -47,12 +45,12 @@ pub(in crate::work) const PI: Kernel = Kernel {
     },
 };
 
-/// Limbs that errors may reach: of cutting off, and of the factor 2^k.
+/// Limbs that errors may reach: of truncation, and of the factor 2^k.
 const SPARE: u64 = 5;
-/// Rows of limbs that a thread keeps.
+/// Rows of limbs per thread.
 const NUMBERS: usize = 8;
 
-/// The integer part, the digits, and some to spare.
+/// The integer part, the digits, and spare limbs.
 fn limbs(digits: u64) -> usize {
     usize::try_from(1 + digits.div_ceil(LIMB_DIGITS) + SPARE).unwrap_or(usize::MAX)
 }
@@ -60,7 +58,7 @@ fn limbs(digits: u64) -> usize {
 /// The first digits, in limbs.
 const FIRST: [u32; 9] = [3, 1415, 9265, 3589, 7932, 3846, 2643, 3832, 7950];
 
-/// The eight digits that end with this one, as Chudnovsky's series gives them.
+/// The eight digits ending at this one, from Chudnovsky's series.
 const KNOWN: [(u64, [u32; 2]); 6] = [
     (100, [2117, 679]),
     (1000, [6420, 1989]),
@@ -154,7 +152,7 @@ impl Circle<'_> {
         }
     }
 
-    /// One step of the means; are they as near to each other as they need be?
+    /// One step of the means; are they close enough to each other?
     fn iterate(&mut self, power: u32) -> Result<bool, Wrong> {
         let Self {
             multiplier,
@@ -171,8 +169,8 @@ impl Circle<'_> {
         multiplier.multiply(geometric_square, inverse, other)?;
         add(mean, other);
         divide(mean, 2);
-        // The new geometric square is twice what the new square has over a
-        // quarter of both old ones.
+        // The new geometric square is twice the excess of the new square over a quarter of both old
+        // ones.
         add(square, geometric_square);
         divide(square, 4);
         multiplier.square(mean, other)?;
@@ -180,8 +178,7 @@ impl Circle<'_> {
         subtract(geometric_square, square);
         scale(geometric_square, 2);
         square.copy_from_slice(other);
-        // What is left of their difference once they are equal is the error of
-        // cutting off, of either sign.
+        // Once they are equal, their remaining difference is the truncation error, of either sign.
         let is_larger = distance(other, geometric_square);
         let zeros = leading_zeros(other);
         scale(other, 1 << power);
@@ -204,7 +201,7 @@ impl Circle<'_> {
             .multiply(&self.square, &self.inverse, &mut self.mean)
     }
 
-    /// A digest of the digits asked for, if they are those of π.
+    /// A digest of the requested digits, if they are those of π.
     fn verified(&self) -> Result<u64, Wrong> {
         if self.mean[..FIRST.len()] != FIRST {
             return Err("pi begins 3.14159265358979323846264338327950");

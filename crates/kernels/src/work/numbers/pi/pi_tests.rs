@@ -14,8 +14,8 @@ fn job(digits: u64, isa: Isa) -> Pi {
     }
 }
 
-/// Limbs of a formula that shares no code with the kernel: Machin 1706,
-/// π = 16 arctan(1/5) − 4 arctan(1/239).
+/// Limbs of a formula that shares no code with the kernel: Machin 1706, π = 16 arctan(1/5) − 4
+/// arctan(1/239).
 fn machin(limbs: usize) -> Vec<u32> {
     let spare = limbs + 4;
     let mut sum = vec![0i64; spare];
@@ -73,7 +73,7 @@ fn every_size_gives_the_same_first_digits() {
         let job = job(digits, Isa::Native);
         let mut circle = job.circle();
         circle.unit(0).unwrap();
-        // With the limb after the last digit asked for.
+        // Including the limb after the last requested digit.
         let limbs = digits as usize / 4 + 2;
         assert_eq!(circle.mean[..limbs], expected[..limbs], "{digits}");
     }

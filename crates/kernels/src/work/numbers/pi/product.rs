@@ -1,12 +1,10 @@
 //! Products of long decimal numbers by Fourier transforms.
 //!
-//! A number is a row of limbs of four decimal digits, the largest first. Two
-//! rows are multiplied as polynomials: with half of each row as imaginary
-//! part and the transform taken at the roots of zᴹ = i, M complex points carry
-//! 2M real coefficients (Crandall and Fagin's right-angle convolution, 1994).
-//! Limbs are balanced around zero first, which keeps rounding errors small;
-//! how far a coefficient is from an integer is watched, and every product is
-//! verified by casting out 9999s. No product is trusted unverified.
+//! A number is a row of limbs of four decimal digits, the largest first. Two rows are multiplied as
+//! polynomials: with half of each row as imaginary part and the transform taken at the roots of zᴹ
+//! = i, M complex points carry 2M real coefficients (Crandall and Fagin's right-angle convolution,
+//! 1994). Limbs are balanced around zero first, which keeps rounding errors small; the distance of
+//! coefficients from integers is checked, and every product is verified by casting out 9999s.
 
 use std::sync::Arc;
 
@@ -18,7 +16,7 @@ use crate::work::{Setup, Wrong};
 
 /// Digits of a limb.
 pub(super) const LIMB_DIGITS: u64 = 4;
-/// What a limb is below.
+/// Limbs are below this.
 pub(super) const BASE: u32 = 10_000;
 
 type Points = Vec<Complex<f64>>;
@@ -34,7 +32,7 @@ struct Transform {
 /// all threads.
 pub(super) struct Transforms(Vec<Transform>);
 
-/// Lengths M such that no product is computed much longer than it is.
+/// Lengths M that avoid computing a much longer product than needed.
 fn lengths(limbs: usize) -> impl Iterator<Item = usize> {
     let octaves = (3..usize::BITS - 4).map(|power| 1usize << power);
     let all = octaves.flat_map(|octave| [octave, octave / 8 * 9, octave / 2 * 3]);
@@ -87,13 +85,13 @@ impl Transforms {
     }
 }
 
-/// Multiplies, with buffers of its own.
+/// Multiplies, with its own buffers.
 pub(super) struct Multiplier<'a> {
     transforms: &'a [Transform],
     left: Points,
     right: Points,
     scratch: Points,
-    /// How far a coefficient was from an integer at most.
+    /// The largest distance of a coefficient from an integer.
     pub(super) worst_error: f64,
 }
 
@@ -164,12 +162,12 @@ fn fitting(transforms: &[Transform], coefficients: usize) -> Result<&Transform, 
     transforms.get(at).ok_or("a product is too long")
 }
 
-/// How far a coefficient may be from an integer: beyond a half it could be
-/// taken for the wrong one.
+/// The allowed distance of a coefficient from an integer: beyond a half it could round to the wrong
+/// one.
 const LARGEST_ERROR: f64 = 0.25;
 
-/// Fills the points with balanced limbs, the second half as imaginary parts,
-/// and turns each by its power.
+/// Fills the points with balanced limbs, the second half as imaginary parts, and rotates each by
+/// its power.
 fn load(number: &[u32], twist: &[Complex<f64>], points: &mut [Complex<f64>]) {
     let half = points.len();
     let (first, second) = number.split_at(number.len().min(half));
@@ -186,7 +184,7 @@ fn load(number: &[u32], twist: &[Complex<f64>], points: &mut [Complex<f64>]) {
     for (point, &limb) in points.iter_mut().zip(first).skip(1).rev() {
         point.re = balance_limb(limb, &mut carry);
     }
-    // The first limb has nobody to carry to.
+    // The first limb cannot carry.
     points[0].re = f64::from(number[0] + carry);
     for (point, twist) in points.iter_mut().zip(twist) {
         *point *= twist;
@@ -204,8 +202,7 @@ fn balance_limb(limb: u32, carry: &mut u32) -> f64 {
 /// Adding and taking away 1.5 × 2^52 rounds to integers.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// Turns the points back, rounds them, and returns how far they were from
-/// integers.
+/// Rotates the points back, rounds them, and returns their largest distance from integers.
 fn unload(points: &mut [Complex<f64>], twist: &[Complex<f64>]) -> f64 {
     let scale = 1.0 / points.len() as f64;
     let mut worst = 0.0f64;
@@ -219,8 +216,8 @@ fn unload(points: &mut [Complex<f64>], twist: &[Complex<f64>]) -> f64 {
     worst
 }
 
-/// Carries from the smallest coefficient to the largest, keeps the leading
-/// limbs, and returns what all limbs leave by 9999.
+/// Carries from the smallest coefficient to the largest, keeps the leading limbs, and returns the
+/// remainder of all limbs modulo 9999.
 fn carry(points: &[Complex<f64>], coefficients: usize, product: &mut [u32]) -> u64 {
     let (mut carry, mut sum) = (0i64, 0u64);
     let first = coefficients.min(points.len());
@@ -237,8 +234,7 @@ fn carry(points: &[Complex<f64>], coefficients: usize, product: &mut [u32]) -> u
             *place = limb;
         }
     }
-    // What the first limb could not hold is no limb of the product: its test
-    // fails then, because numbers here are below ten.
+    // A carry out of the first limb fails the product's test: numbers here are below ten.
     if carry == 0 { sum % NINES } else { NINES }
 }
 
@@ -253,7 +249,7 @@ fn next_limb(coefficient: f64, carry: &mut i64) -> u32 {
     value.rem_euclid(i64::from(BASE)) as u32
 }
 
-/// What is cast out: limbs are digits to a base that is 1 modulo this.
+/// The modulus: limbs are digits to a base that is 1 modulo this.
 const NINES: u64 = BASE as u64 - 1;
 
 fn nines(number: &[u32]) -> u64 {
@@ -276,7 +272,7 @@ mod tests {
         Transforms::new(&setup, limbs)
     }
 
-    /// By rows, as at school.
+    /// Long multiplication.
     fn at_school(left: &[u32], right: &[u32]) -> Vec<u32> {
         let mut product = vec![0u64; left.len() + right.len() - 1];
         for (i, &a) in left.iter().enumerate() {
@@ -292,7 +288,7 @@ mod tests {
     }
 
     fn number(limbs: usize, random: &mut Random) -> Vec<u32> {
-        // Long runs of 0 and 9999 are where carries go wrong.
+        // Carry errors show in long runs of 0 and 9999.
         let limb = |random: &mut Random| match random.next() % 4 {
             0 => 0,
             1 => BASE - 1,
