@@ -1,8 +1,8 @@
-//! What is true of the runs of one placement only: how they spread, what they
-//! leave behind, how they warm up, what load does to them.
+//! The behaviour of runs under one placement: their spread, after-effects, warm-up and reaction to
+//! load.
 //!
-//! `[effects]` alone makes arms that differ by a factor. Methods go wrong where
-//! arms differ otherwise, so that a description can say it.
+//! `[effects]` alone makes arms that differ by a factor. Methods fail if arms differ otherwise, so
+//! a description can say that, too.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +18,22 @@ with_defaults! {
     #[derive(Debug, Clone, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub(super) struct Behaviour {
-        /// Standard deviation of `ln(time)` of its own.
+        /// Its own standard deviation of `ln(time)`.
         sd: f64 = 0.0,
         /// Mean of an exponential part of `ln(time)`.
         exponential: f64 = 0.0,
         /// Share of runs that take `slow_factor` times as long.
         slow_share: f64 = 0.0,
         slow_factor: f64 = 1.0,
-        /// The first run takes this many times as long; what it takes more falls by a
-        /// factor of e within `cold_runs` of its own runs.
+        /// The first run takes this many times as long; the excess falls by a factor of e within
+        /// `cold_runs` of its own runs.
         cold_factor: f64 = 1.0,
         cold_runs: f64 = 1.0,
-        /// Whatever runs next takes this many times as long.
+        /// The next run takes this many times as long.
         leaves_factor: f64 = 1.0,
         /// Right after a run elsewhere it takes this many times as long.
         after_others_factor: f64 = 1.0,
-        /// It takes this many times as long for every CPU that others use.
+        /// It takes this many times as long for every CPU that other programs use.
         load_factor: f64 = 1.0,
     }
 }
@@ -69,18 +69,18 @@ pub(super) fn check(
         .collect()
 }
 
-/// What behaviours remember.
+/// State of behaviours.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// Runs so far on each of the placements.
     runs: Vec<f64>,
-    /// The placement that ran last.
+    /// The placement of the last run.
     last: Option<CpuSet>,
 }
 
 impl Memory {
-    /// Times that a run on these CPUs takes, beside effects and noise, while
-    /// others use this many CPUs.
+    /// Factor on the time of a run on these CPUs, besides effects and noise, while others use this
+    /// many CPUs.
     pub(super) fn factor(
         &mut self,
         behaviours: &Behaviours,

@@ -1,4 +1,4 @@
-//! What the parts of a description are checked by, and why one is refused.
+//! Checks of a description, and why one is refused.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::path::Path;
 use pinwise_placement::Placement;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Most bytes of a description: parsing takes a hundred times as much memory.
+/// Limits the bytes of a description: parsing takes a hundred times as much memory.
 pub(super) const LARGEST: usize = 1 << 20;
 
 /// Why a description was refused.
@@ -18,7 +18,7 @@ pub enum DescriptionError {
     Unreadable {
         /// The file.
         path: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
     /// The TOML is malformed, or has an unknown key or a value of the wrong
@@ -32,10 +32,10 @@ pub enum DescriptionError {
         /// What is wrong.
         reason: String,
     },
-    /// The synthetic topology that is the whole description.
+    /// An invalid synthetic topology as the whole description.
     #[error("{0}")]
     Topology(String),
-    /// A value makes no sense.
+    /// An invalid value.
     #[error("{path}: {key}: {reason}")]
     Value {
         /// The file.
@@ -53,7 +53,7 @@ impl From<DescriptionError> for pinwise_machine::MachineError {
     }
 }
 
-/// Checks values of one description, and names the key of what is refused.
+/// Checks values of one description, and names the key of a refused one.
 pub(super) struct Checker<'a> {
     /// The file, for messages.
     pub(super) path: &'a str,

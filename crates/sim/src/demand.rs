@@ -1,38 +1,37 @@
-//! `[workload.NAME.demand]`: what a program asks of a machine.
+//! `[workload.NAME.demand]`: a program's demands on a machine.
 //!
-//! A program alone on an idle machine works 1 s in a second; its demand says
-//! what that second consists of, and so what sharing does to it.
+//! A program alone on an idle machine works 1 s in a second; its demand says what that second
+//! consists of, and thus the effect of sharing on it.
 
 use serde::Deserialize;
 
 use super::DescriptionError;
 use super::checker::Checker;
 
-/// Where the pages of a program lie.
+/// The location of a program's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pages {
     /// Each thread's on the node of the CPU that it starts on.
     #[default]
     Local,
-    /// All on the node where the first thread starts.
+    /// All on the node of the first thread.
     First,
 }
 
-/// How work is dealt to threads.
+/// How work is distributed to threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Split {
-    /// Beforehand: the slowest thread is waited for.
+    /// In advance: all wait for the slowest thread.
     Static,
-    /// Piece by piece, to whoever is free.
+    /// Piece by piece, to idle threads.
     #[default]
     Dynamic,
 }
 
 with_defaults! {
-    /// What a program asks of a machine; times and shares are those of one thread
-    /// alone.
+    /// A program's demands on a machine; times and shares are those of a single thread.
     #[derive(Debug, Clone, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub(crate) struct Demand {
@@ -42,31 +41,29 @@ with_defaults! {
         pub(super) issue_share: f64 = 0.6,
         /// Share of time spent waiting for memory.
         pub(super) memory_share: f64 = 0.0,
-        /// Share of time spent fetching from the own core's inner cache what is
-        /// used again.
+        /// Share of time spent fetching reused data from the core's own inner cache.
         pub(super) cache_share: f64 = 0.0,
         /// Traffic with memory, 1e9 bytes a second.
         pub(super) gb_per_s: f64 = 0.0,
-        /// What would be traffic too if no cache held it.
+        /// Additional traffic without caches.
         pub(super) reuse_gb_per_s: f64 = 0.0,
         /// Working set of each thread.
         pub(super) private_bytes: u64 = 0,
-        /// Working set that threads share (within a group, where there are groups).
+        /// Working set that threads share (within a group, if there are groups).
         pub(super) shared_bytes: u64 = 0,
         pub(super) pages: Pages = Pages::Local,
-        /// Messages to and fro with a partner per second of a thread's work.
+        /// Exchanged messages with a partner per second of a thread's work.
         pub(super) exchanges_per_s: f64 = 0.0,
-        /// Consecutive threads that are each other's partners; `None`: all are.
+        /// Group size of consecutive threads that are partners; `None`: all are.
         pub(super) group: Option<u32> = None,
         /// Barriers per second of the program's work.
         pub(super) barriers_per_s: f64 = 0.0,
         pub(super) split: Split = Split::Dynamic,
-        /// How much more the thread with the most work has than the average.
+        /// Excess of the largest thread's work over the average.
         pub(super) imbalance: f64 = 0.0,
-        /// Times that a move costs as much as the caches lost.
+        /// Cost of a move, as a multiple of the cost of the lost caches.
         pub(super) migration: f64 = 1.0,
-        /// Standard deviation of ln(time) that belongs to a placement for no
-        /// reason that a model could know.
+        /// Standard deviation of ln(time) of a placement that no model can explain.
         #[serde(alias = "residue_sd")]
         pub(super) unexplained_sd: f64 = 0.0,
         #[serde(alias = "residue_seed")]

@@ -1,8 +1,7 @@
 //! The description of a simulated machine, as TOML.
 //!
-//! Every key is documented where it is defined here; `docs/simulated-machines.md`
-//! is for users. Unknown keys are errors: a misspelt `effects` must not mean
-//! "no effect".
+//! Every key is documented at its definition here; `docs/simulated-machines.md` is for users.
+//! Unknown keys are errors: a misspelt `effects` must not mean "no effect".
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,11 +22,11 @@ use pinwise_topology::{CpuSet, Topology};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawDescription {
-    /// Synthetic topology, as `sim:` itself takes it.
+    /// Synthetic topology, as for `sim:` itself.
     topology: String,
-    /// The CPUs that may be used, as a list; all that are on without it.
+    /// The usable CPUs, as a list; by default all online ones.
     allowed: Option<String>,
-    /// CPUs that are switched off, as a list.
+    /// Offline CPUs, as a list.
     offline: Option<String>,
     /// Kinds of CPU.
     #[serde(default)]
@@ -35,30 +34,30 @@ struct RawDescription {
     /// Devices on the PCI bus.
     #[serde(default)]
     device: Vec<RawDevice>,
-    /// What commands mean here, by program name; `default` for any other.
+    /// The meaning of commands, by program name; `default` for any other.
     #[serde(default)]
     workload: BTreeMap<String, SimWorkload>,
     /// True cost ratio to os-default, by placement.
     #[serde(default)]
     effects: BTreeMap<String, f64>,
-    /// What else is true of runs of one placement only.
+    /// Further properties of runs of one placement.
     #[serde(default)]
     behaviour: BTreeMap<String, Behaviour>,
     #[serde(default)]
     noise: RawNoise,
-    /// How it is really wired, and what probes find.
+    /// Its true wiring, and what probes find.
     #[serde(default)]
     wiring: Figures,
     /// Runs follow from a mechanism.
     scheduler: Option<Scheduler>,
-    /// The time of runs follows from where threads are.
+    /// The time of runs follows from the threads' places.
     performance: Option<Keys>,
-    /// What takes CPUs from a thread that only reads the clock.
+    /// Interruptions of a thread that only reads the clock.
     jitter: Option<RawJitter>,
-    /// Where parameters come from; nothing is computed from it.
+    /// Sources of parameters; nothing is computed from them.
     #[serde(default)]
     given: Vec<Given>,
-    /// Parameters that nothing gives.
+    /// Assumed parameters.
     #[serde(default)]
     assumed: Vec<Assumed>,
 }
@@ -109,7 +108,7 @@ impl Description {
         Self::from_text(&path.display().to_string(), &text, path.parent())
     }
 
-    /// From the text of a file; `folder` is where its relative paths start.
+    /// From the text of a file; `folder` is the base of its relative paths.
     pub(super) fn from_text(
         shown: &str,
         text: &str,
@@ -130,12 +129,12 @@ impl Description {
         Checker { path: shown }.check(raw, folder)
     }
 
-    /// What a program of this name means here.
+    /// The workload of a program name.
     pub(super) fn workload(&self, name: &str) -> &SimWorkload {
         self.find_workload(name).unwrap_or(&self.fallback)
     }
 
-    /// The same, where the description says it.
+    /// The same, if described.
     pub(super) fn find_workload(&self, name: &str) -> Option<&SimWorkload> {
         self.workloads.get(name)
     }
@@ -207,7 +206,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Two ways to a run's time at once, or what none of them reads.
+    /// Refuses two models of a run's time at once, and keys that no model reads.
     fn contradictions(
         &self,
         has_scheduler: bool,
@@ -229,7 +228,7 @@ impl Checker<'_> {
     }
 }
 
-/// A section may know dozens of keys: of many, only the nearest is named.
+/// A section may allow dozens of keys: only the nearest one is named.
 fn shorten_message(message: &str) -> String {
     const MAX_NAMED: usize = 10;
     let Some((wrong, known)) = message.split_once(", expected one of ") else {

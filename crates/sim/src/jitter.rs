@@ -1,7 +1,6 @@
-//! Gaps of a described machine: each cause comes to each of its CPUs at random, as
-//! often as the description says, and takes a time drawn from a log-normal
-//! distribution. What comes while another is on waits for it, so that both make one
-//! gap.
+//! Gaps of a described machine: each cause hits each of its CPUs at random, at the described rate,
+//! for a time drawn from a log-normal distribution. A cause that comes during another waits for it,
+//! so that both make one gap.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use pinwise_machine::{GapListener, JitterOrder, WatchedCpu, WatchedCpus};
 use pinwise_sched::jitter::{Cause, ExplainedGap, Gap};
 use pinwise_topology::{CpuSet, Topology};
 
-/// All causes of a CPU together, a second: more would take longer than the real ones.
+/// Limit on all causes of a CPU together, per second: more would take longer than the real ones.
 const MAX_PER_S: f64 = 10_000.0;
 /// Gaps handed on at once.
 const BATCH: usize = 4096;
@@ -27,7 +26,7 @@ with_defaults! {
     pub(super) struct RawJitter {
         /// Time between two readings of the clock, ns.
         resolution_ns: f64 = 25.0,
-        /// What takes the CPUs.
+        /// The causes of gaps.
         cause: Vec<RawCause> = Vec::new(),
     }
 }
@@ -36,16 +35,16 @@ with_defaults! {
 #[serde(deny_unknown_fields)]
 struct RawCause {
     kind: CauseKind,
-    /// Its name; none where the kind says all.
+    /// Its name; empty if the kind says all.
     #[serde(default)]
     name: String,
     /// An interrupt's number.
     irq: Option<u32>,
-    /// The CPUs that it comes to, as a list; all without it.
+    /// The CPUs that it affects, as a list; without it, all.
     cpus: Option<String>,
-    /// How often it comes to each of them, a second, on average.
+    /// How often it affects each of them, per second, on average.
     rate: f64,
-    /// Half of the times that it takes are shorter, µs.
+    /// Median of its durations, µs.
     median_us: f64,
     /// Standard deviation of their logarithm.
     #[serde(default)]
@@ -75,7 +74,7 @@ pub(super) struct Jitter {
 struct Described {
     cause: Cause,
     cpus: CpuSet,
-    /// Mean time between two, ns.
+    /// Mean interval, ns.
     every_ns: f64,
     median_ns: f64,
     sd: f64,
@@ -216,7 +215,7 @@ struct OpenGap {
     parts: Vec<(Cause, u64)>,
 }
 
-/// Gaps on their way to the listener.
+/// Passes gaps to the listener.
 struct Gaps<'a> {
     cpu: usize,
     threshold_ns: f64,
@@ -349,7 +348,7 @@ mod tests {
         let of = |cpu| gaps.iter().filter(move |(on, _)| *on == cpu);
         let is_card = |cause: &Cause| matches!(cause, Cause::Interrupt { number: 38, .. });
         assert!(of(1).all(|(_, gap)| !is_card(&gap.parts[0].0)));
-        // 10,000 ticks and 4,000 packets, five standard errors; few are in one gap.
+        // 10,000 ticks and 4,000 packets, five standard errors; few share a gap.
         let ticks = of(1).count();
         assert!((9_500..10_500).contains(&ticks), "{ticks}");
         let cards = of(2).filter(|(_, gap)| is_card(&gap.parts[0].0)).count();

@@ -1,11 +1,10 @@
-//! Machines that are only described: their shape, what each placement costs,
-//! and how noisy they are. The truth is known, so that methods can be judged.
+//! Described machines: their shape, the cost of each placement, and their noise. The truth is
+//! known, so that methods can be judged.
 //!
-//! A run takes `base × effect(placement) × noise`, or where the description has
-//! a scheduler, what follows from a `mechanism`. The noise comes from models
-//! or from a recorded series that is replayed in time order. Time is
-//! simulated: a budget of an hour is over in a moment. Nothing of the host is
-//! looked at but the description's own files.
+//! A run takes `base × effect(placement) × noise` or, if the description has a scheduler, what
+//! follows from a `mechanism`. The noise comes from models or from a recorded series that is
+//! replayed in time order. Time is simulated: a budget of an hour is over in a moment. Of the host,
+//! only the description's own files are read.
 //!
 //! ```
 //! use pinwise_machine::Host;
@@ -25,7 +24,7 @@
     )
 )]
 
-/// A section of descriptions whose keys stand beside what they are without it.
+/// A section of descriptions, each key with its default.
 macro_rules! with_defaults {
     (
         $(#[$of_all:meta])*
@@ -88,15 +87,14 @@ use pinwise_sched::Tid;
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Counts};
 
-/// No run takes longer, some thirty years: an effect, drift or burst that
-/// overflows must not make the clock infinite.
+/// The longest run, some thirty years: an effect, drift or burst that overflows must not make the
+/// clock infinite.
 const LONGEST_RUN_S: f64 = 1e9;
-/// Where the numbers of threads in traces begin, and where they end: they come
-/// again from the first on, as a kernel's do.
+/// The range of thread ids in traces: they are reused from the first on, as in a kernel.
 const FIRST_THREAD: Tid = 1000;
 const LAST_THREAD: Tid = 4_194_304;
 
-/// A machine made of a description and a seed.
+/// A machine made from a description and a seed.
 #[derive(Debug)]
 pub struct SimulatedMachine {
     label: String,
@@ -109,10 +107,10 @@ pub struct SimulatedMachine {
     next_thread: Tid,
 }
 
-/// A run before it is played.
+/// A run before it is simulated.
 #[derive(Debug)]
 struct Prepared {
-    /// Of its program.
+    /// The name of its program.
     name: String,
     kernel: Option<Kernel>,
     workload: SimWorkload,
@@ -140,16 +138,15 @@ impl Prepared {
         }
     }
 
-    /// What effects and noise make of this much time.
+    /// Applies effects and noise to a time.
     fn stretched_s(&self, time_s: f64) -> f64 {
         time_s * self.effect * self.noise.factor
     }
 }
 
 impl SimulatedMachine {
-    /// A machine from the text after `sim:`: the path of a TOML file, or a
-    /// synthetic topology on which nothing matters and every run takes the
-    /// same 100 ms but for 1 % of noise.
+    /// A machine from the text after `sim:`: the path of a TOML file, or a synthetic topology on
+    /// which placement does not matter and every run takes 100 ms with 1 % of noise.
     ///
     /// # Errors
     /// [`DescriptionError`] names the file, line and key.
@@ -165,8 +162,7 @@ impl SimulatedMachine {
         Ok(Self::new(text.to_owned(), description, seed))
     }
 
-    /// A machine from the text of a description, called `label`. It cannot
-    /// name files of its own.
+    /// A machine from the text of a description, called `label`. The text cannot name files.
     ///
     /// # Errors
     /// [`DescriptionError`] names the line and key.
@@ -175,7 +171,7 @@ impl SimulatedMachine {
         Ok(Self::new(label.to_owned(), description, seed))
     }
 
-    /// The same, where relative paths in the text start at `folder`.
+    /// The same, with `folder` as the base of relative paths.
     ///
     /// # Errors
     /// [`DescriptionError`] names the line and key.
@@ -190,14 +186,13 @@ impl SimulatedMachine {
         Ok(Self::new(label.to_owned(), description, seed))
     }
 
-    /// Figures of a source that parameters were set from, as the description
-    /// says.
+    /// The source's figures behind parameters, according to the description.
     #[must_use]
     pub fn given(&self) -> &[Given] {
         &self.description.given
     }
 
-    /// Parameters that the description says are assumed.
+    /// Parameters that the description declares as assumed.
     #[must_use]
     pub fn assumed(&self) -> &[Assumed] {
         &self.description.assumed
@@ -219,13 +214,13 @@ impl SimulatedMachine {
         }
     }
 
-    /// Kernels have a mechanism everywhere: their threads mean nothing without.
+    /// Kernels always use a mechanism: their threads are meaningless otherwise.
     fn plays(&self, kernel: Option<&Kernel>) -> bool {
         let has_mechanism = self.description.scheduler.is_some() || kernel.is_some();
         has_mechanism && self.description.performance.is_none()
     }
 
-    /// Time and threads of a run as the performance model has it.
+    /// Time and threads of a run by the performance model.
     fn compute(&mut self, prepared: &Prepared, request: &Request<'_>) -> Option<Played> {
         let order = performance::Order {
             workload: &prepared.workload,
@@ -243,7 +238,7 @@ impl SimulatedMachine {
         })
     }
 
-    /// What the mechanism makes of a run; `None` where there is none.
+    /// Runs the mechanism; `None` if there is none.
     fn play(
         &mut self,
         prepared: &Prepared,
@@ -270,8 +265,7 @@ impl SimulatedMachine {
         mechanism::kernel(request.workload.command.argv())
     }
 
-    /// A program that starts in a folder of its own may be described apart, as
-    /// `FOLDER/PROGRAM`.
+    /// A program that starts in its own folder may be described separately, as `FOLDER/PROGRAM`.
     fn find_workload(&self, request: &Request<'_>) -> &SimWorkload {
         let name = request.workload.command.program_name();
         let folder = request.workload.folder.as_deref();
@@ -284,7 +278,7 @@ impl SimulatedMachine {
             .unwrap_or_else(|| self.description.workload(name))
     }
 
-    /// What a command means here.
+    /// The workload of a command.
     fn meaning(&self, request: &Request<'_>) -> (Option<Kernel>, SimWorkload) {
         let kernel = self.kernel_of(request);
         let mut workload = match &kernel {
@@ -298,7 +292,7 @@ impl SimulatedMachine {
         (kernel, workload)
     }
 
-    /// What a run is before it is played; draws its noise.
+    /// Prepares a run; draws its noise.
     fn prepare(&mut self, request: &Request<'_>) -> Prepared {
         let name = request.workload.command.program_name();
         let (kernel, workload) = self.meaning(request);
@@ -319,7 +313,7 @@ impl SimulatedMachine {
         }
     }
 
-    /// The run that came of it.
+    /// The result of a run.
     fn finish(
         &mut self,
         prepared: &Prepared,
@@ -375,7 +369,7 @@ impl SimulatedMachine {
         scheduler.is_some_and(|scheduler| !scheduler.neighbours.is_empty())
     }
 
-    /// Numbers for this many threads, one after the other; the first of them.
+    /// Ids for this many consecutive threads; returns the first.
     fn new_threads(&mut self, threads: u32) -> Tid {
         let threads = Tid::try_from(threads).unwrap_or(1);
         if self.next_thread > LAST_THREAD - threads {

@@ -1,4 +1,4 @@
-//! Draws the noise of one run after the other.
+//! Draws the noise of consecutive runs.
 
 mod description;
 
@@ -7,8 +7,8 @@ use rand::{Rng, RngExt};
 pub(super) use self::description::{NoiseParts, RawNoise};
 use pinwise_stats::normal;
 
-/// Bursts and level shifts followed during one run. Where the runs are longer
-/// by far, the rest is left out: a mean of a nanosecond must not take years.
+/// Limits the bursts and level shifts of one run. For much longer runs the rest is left out: a mean
+/// of a nanosecond must not take years.
 const MAX_CHANGES: usize = 10_000;
 
 /// Noise with its state.
@@ -18,21 +18,21 @@ pub(super) struct Noise {
     runs: u64,
     next_of_series: usize,
     wander: f64,
-    /// Until when, and whether a burst is on.
+    /// The end of the present state, and whether it is a burst.
     burst: (f64, bool),
-    /// Until when, and which level.
+    /// The end of the present level, and which one it is.
     level: (f64, usize),
-    /// Until when others use how many CPUs.
+    /// The end of the present load, and the CPUs it uses.
     load: (f64, f64),
 }
 
-/// What noise does to one run.
+/// The noise of one run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draw {
     pub(super) factor: f64,
     pub(super) user_share: Option<f64>,
     pub(super) sys_share: Option<f64>,
-    /// CPUs that others use meanwhile; `None` where the machine does not say.
+    /// CPUs that other programs use meanwhile; `None` if the machine does not report it.
     pub(super) foreign_cpus: Option<f64>,
 }
 
@@ -79,7 +79,7 @@ impl Noise {
         }
     }
 
-    /// A time as a clock of this step shows it, at least one step.
+    /// A time rounded to this step of a clock, at least one step.
     pub(super) fn as_read(&self, time_s: f64) -> f64 {
         match self.parts.clock_s {
             Some(step) => (time_s / step).round().max(1.0) * step,
@@ -142,8 +142,7 @@ impl Noise {
     }
 }
 
-/// A standard normal draw by inversion, so that one draw is one number of the
-/// generator.
+/// A standard normal draw by inversion: one draw uses one number of the generator.
 pub(super) fn gaussian(chance: &mut impl Rng) -> f64 {
     let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
     normal::upper_quantile(uniform)

@@ -1,8 +1,7 @@
-//! Replays on a simulated machine: what theory says, with the noise that a hint
-//! and a wake-up have.
+//! Replays on a simulated machine: the theory plus noise of hints and wake-ups.
 //!
-//! It executes nothing, so it confirms no theory; it lets everything above be
-//! tried on machines of any shape. What no theory predicts, it refuses.
+//! It executes nothing, so it confirms no theory; it allows testing the code above on machines of
+//! any shape. Without a theory it refuses.
 
 use super::SimulatedMachine;
 use super::noise::gaussian;
@@ -14,9 +13,9 @@ use pinwise_spin::lateness::Costs;
 
 /// Relative spread of a hint's latency from item to item.
 const HINT_SD: f64 = 0.001;
-/// Of a wake-up.
+/// Standard deviation of a wake-up.
 const WAKE_SD: f64 = 0.2;
-/// A `sched_yield` with nobody to yield to, ns.
+/// A `sched_yield` with no other thread to run, ns.
 const YIELD_NS: f64 = 500.0;
 
 impl Replayer for SimulatedMachine {

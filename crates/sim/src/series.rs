@@ -1,7 +1,7 @@
-//! Recorded runs that are replayed as noise.
+//! Recorded runs, replayed as noise.
 //!
-//! A series keeps what no model has: levels that move, load that comes and
-//! goes, heavy tails, and how they follow each other.
+//! A series has what models lack: moving levels, intermittent load, heavy tails, and their
+//! sequence.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -27,14 +27,14 @@ pub(super) struct Series {
     pub(super) runs: Vec<RecordedRun>,
 }
 
-/// A series of fewer runs repeats itself too soon.
+/// Shorter series repeat too soon.
 const MIN_RUNS: usize = 10;
 
-/// Longest series read, and most memory for unpacking it: a packed file of a
-/// few kilobytes may unpack to any size.
+/// Limit on a series, and on the memory for unpacking it: a packed file of a few kilobytes may
+/// unpack to any size.
 const LONGEST_BYTES: u64 = 256 << 20;
 
-/// Reads a CSV with a column `wall` (seconds) and perhaps `user`, `sys`, `arm`.
+/// Reads a CSV with a column `wall` (seconds) and optionally `user`, `sys`, `arm`.
 pub(super) fn load(path: &Path, arm: Option<u32>) -> Result<Series, DescriptionError> {
     let text = read(path)?;
     parse(&text, arm).map_err(|(line, reason)| DescriptionError::Toml {

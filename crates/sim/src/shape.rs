@@ -1,5 +1,4 @@
-//! The CPUs of a description: its topology, which of them are switched on and
-//! allowed, and of what kinds they are.
+//! The CPUs of a description: its topology, online and allowed CPUs, and their kinds.
 
 use serde::Deserialize;
 
@@ -13,11 +12,11 @@ use pinwise_topology::{
 const MIN_SPEED: f64 = 0.01;
 const MAX_SPEED: f64 = 100.0;
 
-/// `[[kind]]`: CPUs that are as fast as one another.
+/// `[[kind]]`: CPUs of equal speed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawKind {
-    /// `P`, `M` or `E`, as speeds have it; only checked.
+    /// `P`, `M` or `E`, consistent with the speeds; only checked.
     name: Option<String>,
     /// A CPU list.
     cpus: String,
@@ -29,12 +28,12 @@ pub(super) struct RawKind {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawDevice {
-    /// What it is for.
+    /// Its purpose.
     #[serde(rename = "type")]
     kind: RawDeviceKind,
-    /// What drivers call it; GPUs are `gpu0`, `gpu1` … in any case.
+    /// Its driver's name; GPUs are also `gpu0`, `gpu1` ….
     name: Option<String>,
-    /// The CPUs near it; unknown without them.
+    /// The CPUs near it; by default unknown.
     cpus: Option<String>,
 }
 
@@ -50,7 +49,7 @@ enum RawDeviceKind {
 /// Root complexes have buses 0 to 255; a device is on each.
 const MAX_DEVICES: usize = 255;
 
-/// The keys that say which CPUs there are.
+/// The keys that describe the CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape<'a> {
     pub(super) topology: &'a str,
@@ -74,7 +73,7 @@ fn switch_off(facts: &mut Facts, offline: &CpuSet) {
 }
 
 impl Shape<'_> {
-    /// The machine, and the speeds of its kinds in the order that it has them.
+    /// The machine, and the speeds of its kinds in its order.
     pub(super) fn build(
         &self,
         checker: &Checker<'_>,
@@ -175,7 +174,7 @@ impl Shape<'_> {
         Ok(kinds.iter().map(|(kind, ..)| kind.speed).collect())
     }
 
-    /// Kinds, slowest first: distinct, and named as they are fast.
+    /// Checks that kinds, slowest first, are disjoint, and named consistently with their speeds.
     fn check_kinds(
         &self,
         checker: &Checker<'_>,
@@ -214,7 +213,7 @@ impl Shape<'_> {
     }
 }
 
-/// A CPU list whose CPUs are all there.
+/// Parses a CPU list whose CPUs must exist.
 pub(super) fn parse_cpu_list(
     checker: &Checker<'_>,
     key: &str,

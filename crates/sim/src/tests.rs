@@ -240,7 +240,7 @@ fn plain_and_scheduled_machines_know_the_truth_too() {
     }
 }
 
-/// Numbers that TOML can write and that noise must survive or refuse.
+/// Numbers that TOML can write and that noise must handle or refuse.
 fn any_number() -> impl Strategy<Value = String> {
     let odd = ["0.0", "-1.0", "inf", "nan", "1e300", "1e-300", "1e9"];
     prop_oneof![

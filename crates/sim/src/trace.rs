@@ -1,11 +1,8 @@
-//! Traces of a simulated machine: what the mechanism does, reported as a kernel
-//! would report it.
+//! Traces of a simulated machine: the mechanism's steps, reported as by a kernel.
 //!
-//! The truth is known, so that an analysis can be judged by it: switches,
-//! wake-ups, masks and names are those of the run that is played, which comes
-//! out the same whether it is traced or not. Poorer tiers leave out what they
-//! do not show. Machines whose runs are written down, not played, are refused:
-//! a trace would be invented.
+//! The truth is known, so an analysis can be judged: switches, wake-ups, masks and names are those
+//! of the simulated run, which is the same whether traced or not. Poorer tiers leave out what they
+//! do not show. Machines without a mechanism are refused: their traces would be invented.
 
 mod threads;
 
@@ -23,10 +20,9 @@ use pinwise_topology::CpuSet;
 use pinwise_workload::Counts;
 use threads::{Thread, Threads};
 
-/// Events that are handed over at once at most.
+/// Limits the events handed over at once.
 const BATCH: usize = 4096;
-/// Rounds without an event that are emitted one by one; a time without end is
-/// emitted as one.
+/// Limit on the silent rounds emitted individually; endless time is emitted as one.
 const MAX_SILENT_ROUNDS: u32 = 100;
 
 /// Why a tier is not available on this machine.
@@ -49,7 +45,7 @@ fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
 }
 
 impl Tracer for SimulatedMachine {
-    /// All tiers but polling, where there is a mechanism to be watched.
+    /// All tiers except polling, if there is a mechanism to watch.
     fn tiers(&mut self) -> Vec<Availability> {
         let has_scheduler = self.plays(None);
         let is_computed = self.description.performance.is_some();
@@ -60,7 +56,7 @@ impl Tracer for SimulatedMachine {
         Tier::ALL.iter().map(availability).collect()
     }
 
-    /// Plays a run before a listener.
+    /// Simulates a run for a listener.
     fn trace(
         &mut self,
         order: &TraceOrder<'_>,
@@ -120,7 +116,7 @@ impl Tracer for SimulatedMachine {
     }
 }
 
-/// Where a run is played.
+/// The setting of a simulated run.
 struct Scene<'a> {
     cpus: &'a CpuSet,
     environment: &'a [(String, String)],
@@ -183,7 +179,7 @@ fn perform(
     }
 }
 
-/// A run that was ended early: what it would have used is not what it used.
+/// A run that was ended early: scales its use down.
 fn cut_run(run: Run, cut_ns: u64) -> Run {
     Run {
         wall: Duration::from_nanos(cut_ns),
@@ -201,7 +197,7 @@ fn nanoseconds(seconds: f64) -> u64 {
     whole((seconds * 1e9).clamp(0.0, LONGEST_NS))
 }
 
-/// A thread that has left its CPU, until it is known who follows it there.
+/// A thread that has left its CPU, until its successor is known.
 #[derive(Clone, Copy)]
 struct Leaving {
     time_ns: u64,
@@ -210,7 +206,7 @@ struct Leaving {
     left: Left,
 }
 
-/// Makes events of steps and hands them out.
+/// Turns steps into events and emits them.
 struct EventWriter<'a> {
     threads: Threads,
     scope: Scope,
@@ -219,13 +215,13 @@ struct EventWriter<'a> {
     from_ns: u64,
     limit_ns: Option<u64>,
     round_ns: u64,
-    /// Since the beginning, as all times here.
+    /// Relative to the beginning, like all times here.
     next_round_ns: u64,
     waiting: Vec<Event>,
     leaving: Option<Leaving>,
-    /// Where the main thread last was: it starts the others there.
+    /// The main thread's last CPU, on which it starts the others.
     main_cpu: usize,
-    /// Does the run matter to nobody once it is no longer listened to?
+    /// Can the run stop once nobody listens any more?
     is_endless: bool,
     /// When the limit or the listener ended it.
     ended_ns: Option<u64>,
@@ -271,8 +267,8 @@ impl Witness for EventWriter<'_> {
 }
 
 impl EventWriter<'_> {
-    /// Before the run all CPUs idle. One that never does anything else would
-    /// not be heard of, and whether it idles would be unknown.
+    /// Before the run all CPUs idle. A CPU that stays idle would have no event, and its state would
+    /// be unknown.
     fn open(&mut self, cpus: &CpuSet) {
         if self.scope.has_all_cpus {
             for cpu in cpus.iter() {
@@ -281,7 +277,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Emits rounds that are over by now, and ends at the limit.
+    /// Emits finished rounds, and ends at the limit.
     fn pass(&mut self, time_ns: u64) {
         let mut silent = 0;
         while self.ended_ns.is_none() {
@@ -308,7 +304,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Nobody came where a thread left.
+    /// Fills the CPU that a thread left with the idle task.
     fn settle(&mut self) {
         if let Some(Leaving {
             time_ns,
@@ -387,7 +383,7 @@ impl EventWriter<'_> {
         }
         let next = self.threads.all[thread].tid;
         match self.leaving.take() {
-            // A kernel that goes on with the same thread switches nothing.
+            // A kernel that continues with the same thread does not switch.
             Some(leaving) if leaving.thread == thread => {}
             Some(leaving) => {
                 let prev = self.threads.all[leaving.thread].tid;
@@ -397,7 +393,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Emits a switch, or the halves of it that a poorer tier sees.
+    /// Emits a switch, or the halves visible to a poorer tier.
     fn switch(&mut self, time_ns: u64, cpu: usize, prev: Tid, left: Left, next: Tid) {
         if self.scope.has_all_cpus {
             self.emit(time_ns, cpu, EventKind::Switch { prev, left, next });
@@ -434,7 +430,7 @@ impl EventWriter<'_> {
         }
     }
 
-    /// The run is over after this long; returns when it was ended before that.
+    /// The run is over after this long; returns when it was ended earlier.
     fn close(mut self, length_ns: u64) -> Option<u64> {
         self.settle_unless_ended();
         self.pass(length_ns);

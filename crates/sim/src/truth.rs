@@ -1,7 +1,6 @@
-//! What runs truly cost: without noise, and on average over chance.
+//! The true cost of runs: without noise, and averaged over chance.
 //!
-//! Nothing is remembered and no chance of the machine's is drawn: a run costs
-//! the same whether or not somebody asked for the truth before.
+//! It changes no state and draws no random number of the machine: later runs do not depend on it.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -11,7 +10,7 @@ use super::workload::SimWorkload;
 use super::{LONGEST_RUN_S, SimulatedMachine, performance};
 use pinwise_machine::{Request, Simulation};
 
-/// Runs of a mechanism whose mean is the truth.
+/// Runs of a mechanism averaged for the truth.
 const PLAYS: u32 = 32;
 
 impl Simulation for SimulatedMachine {
@@ -35,7 +34,7 @@ impl Simulation for SimulatedMachine {
     }
 }
 
-/// Mean of runs of the mechanism, from a stream of their own.
+/// Mean of runs of the mechanism, from a separate random stream.
 fn played_s(machine: &SimulatedMachine, workload: &SimWorkload, request: &Request<'_>) -> f64 {
     let usual = Scheduler::default();
     let mut chance = ChaCha8Rng::seed_from_u64(0);

@@ -1,8 +1,7 @@
 //! How a simulated machine is really wired, and what probes find there.
 //!
-//! A batch is `figure of the true wiring × noise`, and takes about the time
-//! that it would take a real machine, so that budgets mean something. What the
-//! machine reports does not enter: that is the point.
+//! A batch is `figure of the true wiring × noise`, and takes about as long as on a real machine, so
+//! that budgets are meaningful. The reported topology is deliberately not used.
 
 mod description;
 mod drift;
@@ -27,8 +26,8 @@ use pinwise_topology::Topology;
 /// Starting and pinning threads, per call.
 const START_S: f64 = 1e-4;
 
-/// Transfers of a batch: 200 round trips, what keeps the interruptions of a
-/// busy machine out of most batches.
+/// Transfers of a batch: 200 round trips, short enough to avoid most interruptions of a busy
+/// machine.
 const TRANSFERS: f64 = 400.0;
 
 /// The work of one side of a contention batch, alone.
@@ -37,17 +36,17 @@ const CONTENTION_S: f64 = 1e-4;
 /// Two CPUs on one hardware thread take turns.
 const STACKED_CONTENTION: f64 = 2.0;
 
-/// Share of the batches of such CPUs in which steal is seen: it is counted in
-/// ticks of the clock, which are longer than a batch.
+/// Share of such CPUs' batches in which steal is seen: it is counted in clock ticks, which are
+/// longer than a batch.
 const STACKED_STOLEN: f64 = 0.5;
 
 impl Wiring {
-    /// What a spin-wait hint takes, and waking a sleeper, ns.
+    /// Cost of a spin-wait hint, and of waking a sleeper, ns.
     pub(super) const fn waiting_ns(&self) -> (f64, f64) {
         (self.figures.pause_ns, self.figures.futex_wake_ns)
     }
 
-    /// What the machine is really wired like; of several states the first.
+    /// The machine's true topology; of several states the first.
     pub(super) fn true_topology(&self) -> &Topology {
         &self.states[0].truth.topology
     }
@@ -71,7 +70,7 @@ impl Wiring {
     }
 }
 
-/// Figures of memory and distances that runs depend on, too.
+/// Figures of memory and distances that also affect runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measured {
     pub(super) core_gb_per_s: f64,
@@ -88,19 +87,19 @@ pub(super) struct Measured {
     pub(super) remote_ns: f64,
 }
 
-/// What probing a simulated machine needs to remember.
+/// State of probing a simulated machine.
 #[derive(Debug)]
 pub(super) struct Probing {
     drift: Drift,
     chance: ChaCha8Rng,
     /// Fixes the lasting differences between pairs.
     salt: u64,
-    /// `ln` of the factor that all latencies have, and when it was drawn.
+    /// `ln` of the common factor of all latencies, and when it was drawn.
     wander: (f64, f64),
 }
 
 impl Probing {
-    /// Streams 2 and 3 of the seed; 1 is that of the runs.
+    /// Uses streams 2 and 3 of the seed; runs use 1.
     pub(super) fn new(wiring: &Wiring, seed: u64) -> Self {
         let stream = |number| {
             let mut chance = ChaCha8Rng::seed_from_u64(seed);
@@ -132,19 +131,19 @@ impl Probing {
     }
 }
 
-/// What one batch of a probe would be without noise.
+/// One batch of a probe without noise.
 #[derive(Debug, Clone, Copy)]
 struct Batch {
     value: f64,
     /// Another value and the share of batches that have it.
     other: Option<(f64, f64)>,
     background: Option<f64>,
-    /// Times that the value is in the clock's reading; 0: not read off it.
+    /// How often the clock's reading contains the value; 0: it is not a reading.
     repeats: f64,
     takes_s: f64,
     /// Share of batches that are stolen, beyond the machine's.
     stolen: f64,
-    /// Do others at work disturb it?
+    /// Is it disturbed by other load?
     is_latency: bool,
 }
 
@@ -161,7 +160,7 @@ impl Batch {
         }
     }
 
-    /// Of this many repetitions of something that takes `ns`.
+    /// This many repetitions of something that takes `ns`.
     fn timed(ns: f64, repeats: f64) -> Self {
         Self::new(ns, repeats, ns * repeats * 1e-9)
     }
@@ -204,14 +203,14 @@ impl Prober for SimulatedMachine {
     }
 }
 
-/// Batches that may be lost before a probe gives up.
+/// Lost batches before a probe stops.
 const MAX_LOST: usize = 100_000;
 
 /// One call of `probe`.
 struct Call<'a> {
     wiring: &'a Wiring,
     probing: &'a mut Probing,
-    /// Times that latencies take in this call.
+    /// Factor on latencies in this call.
     disturbance: f64,
     begin_s: f64,
     limit_s: f64,
@@ -219,7 +218,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// What the probe gives, and how long it took, s.
+    /// The probe's result and duration, s.
     fn make(&mut self, probe: &Probe) -> (Batches, f64) {
         if let Some(reason) = self.refusal(probe) {
             return (Batches::unavailable(reason), 0.0);
@@ -233,8 +232,8 @@ impl Call<'_> {
         let mut known: Option<(usize, Batch)> = None;
         let mut tries = 0;
         while made.values.len() < self.batches {
-            // CPUs that take turns may lose every batch, and batches of no
-            // length would then go on for ever.
+            // CPUs that take turns may lose every batch, and batches of no length would then repeat
+            // for ever.
             tries += 1;
             if tries > MAX_LOST + self.batches {
                 spent_s = self.limit_s;
@@ -249,8 +248,8 @@ impl Call<'_> {
             known = Some((state, batch));
             spent_s += batch.takes_s;
             if spent_s > self.limit_s {
-                // Threads that wait for each other longer than all the time
-                // there is are on one hardware thread: the hypervisor's doing.
+                // Threads that wait for each other longer than the time limit share one hardware
+                // thread: the hypervisor's doing.
                 made.stolen += usize::from(batch.stolen > 0.0);
                 spent_s = self.limit_s;
                 break;
@@ -358,7 +357,7 @@ impl Call<'_> {
         (cpus[first], cpus[second])
     }
 
-    /// Draws a batch: its value, or what it was thrown away for.
+    /// Draws a batch: its value, or why it was discarded.
     fn draw(&mut self, batch: Batch, made: &mut Batches) {
         let figures = &self.wiring.figures;
         let chance = &mut self.probing.chance;
@@ -392,7 +391,7 @@ impl Call<'_> {
         let value = truth * factor;
         made.values.push(
             if figures.timer_step_ns > 1.0 && step > 0.0 && step.is_finite() {
-                // The clock stands anywhere within a step when a batch begins.
+                // A batch begins anywhere within a step of the clock.
                 (value / step + chance.random::<f64>()).floor() * step
             } else {
                 value
@@ -415,7 +414,7 @@ fn contention(shared: Shared, figures: &Figures) -> Batch {
             Shared::Thread => STACKED_STOLEN,
             _ => 0.0,
         },
-        // Both times are long beside any clock's step.
+        // Both times are long compared with any clock's step.
         ..Batch::new(ratio, f64::INFINITY, CONTENTION_S * (1.0 + ratio))
     }
 }
@@ -434,7 +433,7 @@ fn pause(probe: &Probe, figures: &Figures) -> Batch {
     }
 }
 
-/// A standard normal figure that belongs to the pair: the same in every call.
+/// A standard normal figure of the pair, the same in every call.
 fn lasting_deviation(a: usize, b: usize, salt: u64) -> f64 {
     let pair = ((a.min(b) as u64) << 32) | a.max(b) as u64;
     let mut chance = ChaCha8Rng::seed_from_u64(salt ^ pair);

@@ -1,4 +1,4 @@
-//! What a command means on a simulated machine.
+//! The meaning of a command on a simulated machine.
 
 use std::collections::BTreeMap;
 
@@ -13,37 +13,37 @@ use pinwise_topology::{CpuSet, Topology};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SimWorkload {
-    /// Seconds of wall-clock time under os-default without noise; where there
-    /// is a scheduler, seconds that one thread alone computes.
+    /// Seconds of wall-clock time under os-default without noise; with a scheduler, seconds that a
+    /// single thread computes.
     pub(super) base_s: f64,
-    /// CPU time over wall-clock time; `None`: every thread computes all the
-    /// time, as far as there are CPUs.
+    /// CPU time over wall-clock time; `None`: every thread computes all the time, as far as there
+    /// are CPUs.
     pub(super) cpu_share: Option<f64>,
-    /// Threads it starts.
+    /// Number of threads.
     #[serde(default = "one_thread")]
     pub(super) threads: u32,
     /// Peak memory.
     pub(super) max_rss_bytes: Option<u64>,
     /// Exit status of failing runs.
     pub(super) exit: Option<i32>,
-    /// Share of the runs that fail; 1 where only `exit` is given.
+    /// Share of the runs that fail; 1 if only `exit` is given.
     pub(super) fail_probability: Option<f64>,
     /// True cost ratios of this workload alone, before the general ones.
     #[serde(default)]
     pub(super) effects: BTreeMap<String, f64>,
-    /// Mean seconds that a thread computes before it waits, exponentially
-    /// distributed; without it no thread ever waits.
+    /// Mean time that a thread computes before it waits, s, exponentially distributed; by default
+    /// no thread waits.
     pub(super) burst_s: Option<f64>,
-    /// Mean seconds that it then waits, exponentially distributed.
+    /// Mean time that it then waits, s, exponentially distributed.
     pub(super) wait_s: Option<f64>,
-    /// What a core does with two busy CPUs, over one; the scheduler's without.
+    /// Throughput of a core with two busy CPUs, relative to one; by default the scheduler's.
     pub(super) smt_throughput: Option<f64>,
     /// Bytes that a thread must fetch again after a move to other caches.
     pub(super) working_set_bytes: Option<u64>,
     /// Does it bind its threads to its CPUs in turn?
     #[serde(default)]
     pub(super) places_itself: bool,
-    /// What it asks of a machine with `[performance]`.
+    /// Its demands on a machine with `[performance]`.
     pub(super) demand: Option<Demand>,
     /// Placements under which it always fails.
     #[serde(default)]
@@ -59,7 +59,7 @@ const fn one_thread() -> u32 {
 }
 
 impl SimWorkload {
-    /// This many seconds on this many threads, and nothing else.
+    /// This many seconds on this many threads.
     pub(super) const fn plain(base_s: f64, threads: u32) -> Self {
         Self {
             base_s,
@@ -93,8 +93,7 @@ impl SimWorkload {
         if self.failing.contains(cpus) {
             return Some((self.exit.unwrap_or(1), 1.0));
         }
-        // An exit status alone means that all runs fail, unless it says how
-        // those fail that are listed.
+        // An exit status alone means that all runs fail, unless a list limits it to placements.
         let usual = if self.fails.is_empty() { 1.0 } else { 0.0 };
         let probability = self.fail_probability.unwrap_or(usual);
         self.exit.map(|exit| (exit, probability))

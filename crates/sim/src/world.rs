@@ -1,11 +1,9 @@
-//! Random machines with random programs, as descriptions: what a search is
-//! tested on.
+//! Random machines with random programs, as descriptions: test cases for a search.
 //!
-//! A seed gives the same text for ever. The text says what it is in comments,
-//! and [`SimulatedMachine::from_text`] opens it; any program is the one that
-//! it describes. Figures are drawn until placements differ by about as much
-//! as was drawn before: a world in which nothing matters is one only where
-//! that was asked for.
+//! A seed gives the same text for ever. The text has comments, and [`SimulatedMachine::from_text`]
+//! opens it; every program name runs the described program. Figures are redrawn until placements
+//! differ by about a preselected amount, so that placement matters unless a flat world was
+//! requested.
 
 mod draw;
 mod shapes;
@@ -23,12 +21,12 @@ use shapes::Hardware;
 /// How a random machine and program behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum World {
-    /// Mechanisms are mild, and what a small model can say is nearly the truth.
+    /// Mild mechanisms: a small model is nearly right.
     Fits,
-    /// Groups of threads, saturation, a clock that falls, imbalance, and 3 %
-    /// that belong to a placement for no reason: small models are off.
+    /// Groups of threads, saturation, a falling clock, imbalance, and 3 % unexplained: small models
+    /// are off.
     Misfits,
-    /// Units hardly matter, and 25 % belong to a placement for no reason.
+    /// Units hardly matter, and 25 % are unexplained.
     Useless,
     /// Nothing matters by more than 0.2 %.
     Flat,
@@ -57,14 +55,13 @@ pub enum WorldNoise {
     None,
     /// Log-normal, with this standard deviation of ln(time).
     LogNormal(f64),
-    /// A recorded series; its file, from the folder where the description is
-    /// said to lie.
+    /// A recorded series; its path is relative to the description's folder.
     Series(PathBuf),
 }
 
-/// Noise of a world unless another is asked for.
+/// Default noise of a world.
 const USUAL_SD: f64 = 0.03;
-/// Figures that are tried to meet the spread that was drawn.
+/// Limits the tries to meet the wanted spread.
 const MAX_TRIES: u32 = 24;
 
 /// Shapes of machines that are or were sold, 8 to 384 CPUs: packages, nodes of
@@ -108,8 +105,8 @@ pub fn describe(world: World, seed: u64) -> String {
     describe_on(world, seed, &topology, threads)
 }
 
-/// The same on this machine, for a program of this many threads. A topology that
-/// cannot be read is written down as it is, and refused where it is opened.
+/// The same on this machine, for a program of this many threads. An invalid topology is written
+/// unchanged, and refused when opened.
 #[must_use]
 pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> String {
     let mut chance = stream(seed, 6);
@@ -121,13 +118,13 @@ pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> S
         let drawn = Drawn::new(world, family, &Hardware::default(), threads, &mut chance);
         return text(world, seed, topology, threads, &drawn);
     };
-    // Placements should differ by this much, as ln of the slowest over the
-    // fastest; what is drawn is scaled until they nearly do.
+    // The wanted difference between placements, as ln of the slowest over the fastest; the figures
+    // are scaled until they nearly reach it.
     let wanted = (0.05f64.ln() * (1.0 - chance.random::<f64>())).exp();
     let mut drawn = Drawn::new(world, family, &hardware, threads, &mut chance);
     let mut best = (f64::INFINITY, String::new());
     for _ in 0..MAX_TRIES {
-        // The unexplained part is no structure: it is left out of the judgement.
+        // The unexplained part is not structure and does not count here.
         let structure = drawn.without_unexplained();
         let spread = hardware.spread(&text(world, seed, topology, threads, &structure));
         let miss = drawn.miss(world, spread, wanted);
@@ -163,8 +160,8 @@ fn stream(seed: u64, number: u64) -> ChaCha8Rng {
     chance
 }
 
-/// A shape in hwloc's syntax. Most systems number the first CPUs of all cores
-/// before the second ones.
+/// A shape in hwloc's syntax. Most systems number the first CPUs of all cores before the second
+/// ones.
 fn synthetic([packages, nodes, llcs, cores, smt]: [usize; 5], is_split: bool) -> String {
     let llc_bytes = if llcs > 1 || nodes > 1 {
         cores * 4

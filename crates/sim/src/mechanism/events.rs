@@ -1,7 +1,7 @@
 //! The run itself: from event to event, until the work is done.
 //!
-//! An event is a thread that wakes, ends its burst or its slice, or the end of
-//! all work. Between two events speeds do not change.
+//! An event is a thread's wake-up, the end of its burst or slice, or the end of all work. Between
+//! two events speeds do not change.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::refill::refill_s;
 use super::{Played, Policy, Step, Witness};
 use pinwise_sched::Left;
 
-/// More events show nothing new: what is left goes on at the speed so far.
+/// More events show nothing new: the rest continues at the speed so far.
 const MAX_EVENTS: u32 = 1_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,11 +29,11 @@ enum State {
 #[derive(Debug, Clone, Copy)]
 struct Thread {
     state: State,
-    /// Work until it waits.
+    /// Work before it waits.
     burst_s: f64,
     /// Time until it is placed anew.
     slice_s: f64,
-    /// Caches to fill before it gets on.
+    /// Caches to fill before it progresses.
     refill_s: f64,
     last: Option<usize>,
 }
@@ -92,14 +92,13 @@ pub(super) fn play(
 }
 
 impl Play<'_> {
-    /// Neighbours are there before the command; its first thread starts the
-    /// others.
+    /// Neighbours run before the command; its first thread starts the others.
     fn begin(&mut self) {
         let own = self.field.own_threads();
         for number in own..self.threads.len() {
             self.see(Step::Begins { thread: number });
-            // Exponential times have no memory: a neighbour that has run for
-            // long is found waiting as often as its means say.
+            // Exponential times have no memory: a neighbour that has run for long is waiting with
+            // the stationary probability.
             let party = self.field.party(number);
             let (burst, wait) = (party.burst_s.unwrap_or(0.0), party.wait_s.unwrap_or(0.0));
             if self.chance.random::<f64>() * (burst + wait) < wait {
@@ -115,7 +114,7 @@ impl Play<'_> {
         }
     }
 
-    /// Work that is done lets its threads go, the first one last.
+    /// Ends the threads of finished work, the first one last.
     fn end(&mut self) {
         self.played.followed_s = self.played.wall_s;
         if self.left_s > 0.0 {
@@ -133,7 +132,7 @@ impl Play<'_> {
         self.witness.see(self.played.wall_s, step);
     }
 
-    /// Goes on to the next event; `false` where nothing will ever happen.
+    /// Advances to the next event; `false` if there will be none.
     fn step(&mut self) -> bool {
         let (mut next, mut after) = (None, f64::INFINITY);
         let mut speed_of_all = 0.0;
@@ -174,7 +173,7 @@ impl Play<'_> {
         true
     }
 
-    /// What the events did not come to.
+    /// Adds the part of the run beyond the last event.
     fn rest(&mut self) {
         let done = self.field.workload.base_s - self.left_s;
         if self.left_s > 0.0 && done > 0.0 {
@@ -215,7 +214,7 @@ impl Play<'_> {
                     thread.slice_s -= time;
                     if thread.refill_s > 0.0 {
                         thread.refill_s = (thread.refill_s - work).max(0.0);
-                        // What ends a refill is an event of its own.
+                        // The end of a refill is an event of its own.
                         if thread.refill_s < 1e-12 {
                             thread.refill_s = 0.0;
                         }
@@ -230,7 +229,7 @@ impl Play<'_> {
         }
     }
 
-    /// Whatever is due for this thread now.
+    /// Handles a thread's due event.
     fn happen(&mut self, number: usize) {
         const NOW: f64 = 1e-12;
         let thread = self.threads[number];
@@ -253,7 +252,7 @@ impl Play<'_> {
             }
             State::Running { at } if thread.slice_s <= NOW => {
                 self.leave(number, at, Left::Preempted);
-                // Whoever waited longest comes first.
+                // The longest waiting thread comes first.
                 self.serve();
                 self.place(number, false);
             }
@@ -266,7 +265,7 @@ impl Play<'_> {
         self.place(number, true);
     }
 
-    /// How long the thread computes from now on.
+    /// Draws the thread's next burst.
     fn burst(&mut self, number: usize) {
         self.threads[number].burst_s = match self.field.party(number).burst_s {
             Some(mean) => self.exponential(mean),
@@ -287,7 +286,7 @@ impl Play<'_> {
         self.threads[number].state = State::Queued;
     }
 
-    /// Gives a free CPU to the first of the queue that can take one.
+    /// Gives a free CPU to the first queued thread that can use one.
     fn serve(&mut self) {
         for _ in 0..self.queue.len() {
             if let Some(number) = self.queue.pop_front() {
@@ -329,8 +328,8 @@ impl Play<'_> {
         }
     }
 
-    /// Position of the CPU before which a thread is seen to wait: there is one
-    /// queue for all CPUs, and so it is where it last was.
+    /// The CPU at which a waiting thread is reported: all CPUs share one queue, so it is the
+    /// thread's last one.
     fn waits_at(&self, number: usize) -> usize {
         let role = &self.field.roles[number];
         let allowed = &self.field.party(number).allowed;
@@ -338,7 +337,7 @@ impl Play<'_> {
         self.threads[number].last.unwrap_or_else(own)
     }
 
-    /// Position of the CPU that a thread is to run on, where one is free.
+    /// Position of the CPU for a thread, if one is free.
     fn choose(&mut self, number: usize) -> Option<usize> {
         let field = self.field;
         let (role, party) = (&field.roles[number], field.party(number));
@@ -370,8 +369,7 @@ impl Play<'_> {
         alone.or_else(|| pick(idle, self.chance))
     }
 
-    /// Which last-level caches have the most running threads of a party, of
-    /// those with an idle CPU.
+    /// Last-level caches with the most running threads of a party, among those with an idle CPU.
     fn fullest(&self, party: usize, idle: impl Iterator<Item = usize>) -> Vec<bool> {
         let field = self.field;
         let mut running = vec![0u32; field.llcs];
@@ -400,7 +398,7 @@ impl Play<'_> {
     }
 }
 
-/// Any of them, all alike.
+/// A random one.
 fn pick(places: impl Iterator<Item = usize> + Clone, chance: &mut ChaCha8Rng) -> Option<usize> {
     let count = places.clone().count();
     if count == 0 {

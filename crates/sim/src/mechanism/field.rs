@@ -1,18 +1,17 @@
-//! What does not change during a run: the CPUs, who computes, and where each
-//! thread may.
+//! The constants of a run: the CPUs, the computing threads, and their masks.
 
 use super::{Policy, Scheduler};
 use crate::workload::SimWorkload;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Threads that are alike: those of the run, or of a neighbour.
+/// Equal threads: those of the run, or of a neighbour.
 pub(super) struct Party {
     pub(super) policy: Policy,
-    /// Mean of what a thread computes before it waits.
+    /// Mean burst of work before a wait.
     pub(super) burst_s: Option<f64>,
     pub(super) wait_s: Option<f64>,
     pub(super) working_set_bytes: Option<u64>,
-    /// Positions of the CPUs that may be used.
+    /// Positions of the usable CPUs.
     pub(super) allowed: Vec<usize>,
 }
 
@@ -26,13 +25,13 @@ pub(super) struct Role {
     pub(super) ideal: Option<usize>,
 }
 
-/// What does not change during a run.
+/// The constants of a run.
 pub(super) struct Field<'a> {
     pub(super) topology: &'a Topology,
     pub(super) scheduler: &'a Scheduler,
     pub(super) workload: &'a SimWorkload,
     pub(super) smt_throughput: f64,
-    /// CPUs that are used at all; a position is an index into them.
+    /// The used CPUs; a position is an index into them.
     pub(super) cpus: Vec<usize>,
     /// Position among cores of each of them.
     pub(super) core_of: Vec<usize>,

@@ -1,13 +1,11 @@
-//! Runs that follow from a mechanism: threads that compute and wait, a
-//! scheduler that places them, cores whose CPUs share, caches that a moved
-//! thread must fill again. The cost of a placement is not given; it comes
-//! out.
+//! Runs that follow from a mechanism: threads that compute and wait, a scheduler that places them,
+//! cores whose CPUs share, caches that a moved thread must refill. The cost of a placement is a
+//! result, not a parameter.
 //!
-//! A thread computes for a burst, waits, and is placed when it wakes (or when
-//! its slice is over). A core with one busy CPU does 1 s of work in a second,
-//! with several busy CPUs `smt_throughput` s, shared alike. A thread that comes
-//! to a CPU without the caches that it last filled fetches them anew. The run
-//! ends when all work is done; threads share it as they come.
+//! A thread computes for a burst, waits, and is placed when it wakes (or when its slice is over). A
+//! core with one busy CPU does 1 s of work in a second, with several busy CPUs `smt_throughput` s,
+//! shared equally. A thread that moves to a CPU without the caches that it last filled refills
+//! them. The run ends when all work is done; threads share it dynamically.
 
 mod events;
 mod field;
@@ -28,8 +26,7 @@ pub(super) use neighbour::Neighbour;
 use pinwise_topology::{CpuSet, Topology};
 pub(super) use witness::{Nobody, Step, Witness};
 
-/// Environment variable of a run that narrows the CPUs dealt to threads as
-/// their ideal ones: a preference, not a limit.
+/// Environment variable that narrows the ideal CPUs dealt to threads: a preference, not a limit.
 const IDEAL_VARIABLE: &str = "SIM_IDEAL_CPUS";
 
 /// How a scheduler chooses among idle CPUs.
@@ -40,34 +37,34 @@ pub(super) enum Policy {
     RandomIdle,
     /// An idle CPU of an idle core before any other.
     CoreFirst,
-    /// An idle CPU under the last-level cache where most of the program's
-    /// threads run: of an idle core, else beside a sibling.
+    /// An idle CPU under the last-level cache with most of the program's threads: on an idle core,
+    /// else beside a sibling.
     LlcFirst,
     /// Thread i stays on the i-th CPU.
     Pinned,
 }
 
-/// `[scheduler]`: turns the mechanism on.
+/// `[scheduler]`: enables the mechanism.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scheduler {
     pub(super) policy: Policy,
-    /// Share of the placements that go to the thread's ideal CPU where that is
-    /// idle; ideal CPUs are dealt in turn.
+    /// Share of the placements that use the thread's ideal CPU if that is idle; ideal CPUs are
+    /// dealt in turn.
     #[serde(default)]
     pub(super) ideal_share: f64,
     /// Seconds after which a computing thread is placed anew; without it a
     /// thread stays until it waits.
     pub(super) slice_s: Option<f64>,
-    /// What a core does with two busy CPUs, over one.
+    /// Throughput of a core with two busy CPUs, relative to one.
     #[serde(default = "usual_smt_throughput")]
     pub(super) smt_throughput: f64,
-    /// 1e9 bytes a second at which a moved thread fills caches from another
-    /// cache that both CPUs share; without it that costs nothing.
+    /// 1e9 bytes a second at which a moved thread fills caches from another cache that both CPUs
+    /// share; by default free.
     pub(super) cache_gb_per_s: Option<f64>,
-    /// The same from memory, where they share none.
+    /// The same from memory, if they share none.
     pub(super) memory_gb_per_s: Option<f64>,
-    /// Programs that run beside the command.
+    /// Programs that run during the command.
     #[serde(default, rename = "neighbour")]
     pub(super) neighbours: Vec<Neighbour>,
 }
@@ -118,46 +115,45 @@ impl Scheduler {
     }
 }
 
-/// A figure of a source that a parameter was set from.
+/// A source's figure behind a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// What it is, as `encode-wme: HT on one CPU`.
+    /// Its description, as `encode-wme: HT on one CPU`.
     pub figure: String,
-    /// As the source has it.
+    /// As stated by the source.
     pub reported: String,
-    /// The key that it sets.
+    /// The key set from it.
     pub sets: String,
 }
 
-/// A parameter that no source gives.
+/// A parameter without a source.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assumed {
     /// The key.
     pub key: String,
-    /// Why this value, and what others would change.
+    /// Why this value, and what another would change.
     pub why: String,
 }
 
-/// What came of a run.
+/// The result of a simulated run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Played {
-    /// Until the last work was done, s.
+    /// Time until all work was done, s.
     pub(super) wall_s: f64,
     /// CPU time of all threads, s.
     pub(super) busy_s: f64,
     /// CPU time of all neighbours, s.
     pub(super) foreign_s: f64,
-    /// Times that a thread came to another CPU than it last was on.
+    /// Moves of threads to another CPU.
     pub(super) migrations: u64,
-    /// What was followed step by step, s; less than `wall_s` where there were
-    /// too many steps.
+    /// The part simulated step by step, s; less than `wall_s` if there were too many steps.
     pub(super) followed_s: f64,
 }
 
-/// Plays a run of this workload on these CPUs before a witness; the run is the
-/// same whoever looks on.
+/// Simulates a run of this workload on these CPUs for a witness; the witness does not change the
+/// run.
 pub(super) fn play(
     topology: &Topology,
     scheduler: &Scheduler,
@@ -197,7 +193,7 @@ pub(super) fn kernel(arguments: &[String]) -> Option<Kernel> {
     })
 }
 
-/// A built-in workload as it was called.
+/// A built-in workload with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kernel {
     pub(super) name: String,
@@ -206,22 +202,22 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// Seconds of one unit on one thread alone.
+    /// Seconds of one unit on a single thread.
     const UNIT_S: f64 = 0.01;
 
-    /// What it means on a machine that describes it, or on any.
+    /// Its workload on a machine that describes it, or by default.
     pub(super) fn workload(&self, described: Option<&SimWorkload>) -> SimWorkload {
         let seconds = f64::from(self.units) * Self::UNIT_S;
         let plain = SimWorkload::plain(seconds, self.threads);
         described.map_or(plain.clone(), |described| SimWorkload {
-            // There base_s is of 100 units, what a kernel does unasked.
+            // There base_s is of 100 units, a kernel's default.
             base_s: described.base_s * f64::from(self.units) / 100.0,
             threads: plain.threads,
             ..described.clone()
         })
     }
 
-    /// What it would print as JSON.
+    /// Its JSON output.
     pub(super) fn print_json(&self, wall_s: f64) -> String {
         let record = serde_json::json!({
             "schema": "pinwise.kernel/1", "kernel": self.name, "threads": self.threads,

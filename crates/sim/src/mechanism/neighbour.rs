@@ -1,5 +1,5 @@
-//! Programs that run beside the command: threads that compute and wait on CPUs
-//! of their own choice, so that it is known what others took.
+//! Programs that run during the command: threads that compute and wait on CPUs of their own choice,
+//! so that their use is known.
 
 use serde::Deserialize;
 
@@ -14,17 +14,16 @@ const MAX_THREADS: u32 = 1024;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Neighbour {
-    /// What its threads are called.
+    /// The name of its threads.
     pub(crate) name: String,
-    /// The CPUs that it may use, as a list; without it all that there are.
+    /// Its usable CPUs, as a list; by default all.
     cpus: Option<String>,
-    /// How many threads it has.
+    /// Number of threads.
     #[serde(default = "one_thread")]
     threads: u32,
-    /// Mean seconds that a thread computes before it waits, exponentially
-    /// distributed.
+    /// Mean burst of computing, s, exponentially distributed.
     pub(super) burst_s: f64,
-    /// Mean seconds that it then waits, exponentially distributed.
+    /// Mean wait after it, s, exponentially distributed.
     pub(super) wait_s: f64,
 }
 

@@ -1,14 +1,13 @@
-//! What a thread that moves must fetch again.
+//! The data that a moved thread must fetch again.
 //!
-//! On its new CPU a thread misses what it had in the caches that the two CPUs
-//! do not share: at most its working set. It comes from the smallest cache that
-//! both share, or from memory. Bandwidths are those of misses one after
-//! another, not of streams.
+//! On its new CPU a thread misses what it had in the caches that the two CPUs do not share: at most
+//! its working set. It comes from the smallest cache that both share, or from memory. Bandwidths
+//! are those of one miss after another, not of streams.
 
 use super::Scheduler;
 use pinwise_topology::{CacheType, Topology};
 
-/// Seconds of extra work for a thread that comes from one CPU to another.
+/// Extra work for a thread that moves between CPUs, s.
 pub(super) fn refill_s(
     topology: &Topology,
     scheduler: &Scheduler,

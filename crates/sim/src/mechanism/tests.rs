@@ -135,16 +135,16 @@ fn one_cache_is_filled_before_the_next() {
             "topology = \"l3:2 core:2 pu:2\"\n[scheduler]\npolicy = \"{policy}\"\nsmt_throughput = 1.2\n[workload.w]\nbase_s = 12\nthreads = {threads}"
         )
     };
-    // Two threads have a core each; of four, two sit beside a sibling though
-    // other caches' cores are idle; a fifth comes to the other cache.
+    // Two threads have a core each; of four, two run beside a sibling although other caches' cores
+    // are idle; a fifth gets the other cache.
     check(&text(2, "llc-first"), "0-7", 6.0);
     check(&text(4, "llc-first"), "0-7", 5.0);
     check(&text(5, "llc-first"), "0-7", 12.0 / 3.4);
     check(&text(4, "core-first"), "0-7", 3.0);
     // Within a cache, cores come first; a mask across caches is one of each.
     check(&text(2, "llc-first"), "0,2,4", 6.0);
-    // The first thread comes to CPU 4 in one case of three, where there is no
-    // other CPU for the second.
+    // The first thread gets CPU 4 in one case of three, and then there is no other CPU for the
+    // second.
     let found = mean_s(&text(2, "llc-first"), "0-1,4", &[]);
     let expected = (2.0 * 10.0 + 6.0) / 3.0;
     assert!((found - expected).abs() < 0.4, "{found} {expected}");

@@ -1,58 +1,57 @@
-//! Who sees what the mechanism does, step by step.
+//! Observes the mechanism step by step.
 
 use pinwise_sched::Left;
 
-/// What a thread does. Threads have numbers: those of the run come first, those
-/// of neighbours after them.
+/// A thread's action. The run's threads are numbered first, then those of neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It exists from now on.
+    /// It now exists.
     Begins {
-        /// Who.
+        /// The thread.
         thread: usize,
     },
     /// It became runnable and was queued on a CPU.
     Wakes {
-        /// Who.
+        /// The thread.
         thread: usize,
-        /// Where.
+        /// Its CPU.
         cpu: usize,
     },
-    /// It came on a CPU.
+    /// It arrived on a CPU.
     Comes {
-        /// Who.
+        /// The thread.
         thread: usize,
-        /// Where.
+        /// Its CPU.
         cpu: usize,
     },
     /// It left its CPU.
     Leaves {
-        /// Who.
+        /// The thread.
         thread: usize,
-        /// From where.
+        /// The CPU it leaves.
         cpu: usize,
         /// How.
         left: Left,
     },
     /// It ended.
     Ends {
-        /// Who.
+        /// The thread.
         thread: usize,
     },
 }
 
-/// Who looks on.
+/// Receives the steps of a run.
 pub(crate) trait Witness {
-    /// Something happened, this many seconds after the run began.
+    /// Reports a step, this many seconds after the run began.
     fn see(&mut self, at_s: f64, step: Step);
 
-    /// Need the run not be played to its end?
+    /// Can the rest of the run be skipped?
     fn is_done(&self) -> bool {
         false
     }
 }
 
-/// Nobody looks on.
+/// Ignores all steps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nobody;
 

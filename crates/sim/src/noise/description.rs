@@ -17,7 +17,7 @@ pub(crate) struct RawNoise {
     sd: Option<f64>,
     /// Change per hour: 0.1 is 10 % slower after an hour.
     drift: Option<f64>,
-    /// Load that comes and goes.
+    /// Intermittent load.
     bursts: Option<Bursts>,
     /// The level moves between states, as floating vCPUs do.
     level_shifts: Option<LevelShifts>,
@@ -25,9 +25,9 @@ pub(crate) struct RawNoise {
     wander: Option<Wander>,
     /// Every n-th run is slower.
     period: Option<Period>,
-    /// CPUs that others use; runs report it, and `[behaviour]` says what it does.
+    /// CPUs that other programs use; runs report it, and `[behaviour]` describes its effect.
     load: Option<Load>,
-    /// Wall-clock times are read off a clock of this step, s.
+    /// Wall-clock times are rounded to a clock with this step, s.
     clock_s: Option<f64>,
     /// A CSV of recorded runs (columns wall, user, sys …), replayed in time
     /// order from a seeded offset; `.xz` is read too.
@@ -37,7 +37,7 @@ pub(crate) struct RawNoise {
 }
 
 impl RawNoise {
-    /// Nothing but this.
+    /// Only log-normal noise.
     pub(crate) fn lognormal(sd: f64) -> Self {
         Self {
             sd: Some(sd),
@@ -65,7 +65,7 @@ pub(crate) struct Bursts {
     pub(super) every_s: f64,
     /// Mean seconds that one lasts.
     pub(super) lasts_s: f64,
-    /// Times the run takes meanwhile.
+    /// Factor on a run's time meanwhile.
     pub(super) factor: f64,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Bursts {
 pub(crate) struct LevelShifts {
     /// Mean seconds in a level.
     pub(super) dwell_s: f64,
-    /// Times the run takes in each.
+    /// Factor on a run's time in each.
     pub(super) levels: Vec<f64>,
 }
 
@@ -99,17 +99,17 @@ pub(crate) struct Period {
     pub(super) factor: f64,
 }
 
-/// A number of CPUs, uniform from 0 on, that stays for an exponential time.
+/// A number of CPUs, uniform from 0 on, constant for an exponential time.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Load {
-    /// Mean seconds that it stays.
+    /// Mean time that it stays, s.
     pub(super) dwell_s: f64,
     /// The most CPUs.
     pub(super) most_cpus: f64,
 }
 
-/// Noise ready to be drawn from.
+/// Checked noise.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NoiseParts {
     pub(super) sd: f64,

@@ -1,4 +1,4 @@
-//! Which thread comes to which CPU.
+//! Assigns threads to CPUs.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -8,14 +8,13 @@ use super::cpu_table::CpuTable;
 use super::keys::Spread;
 use super::layout::Layout;
 
-/// Does chance decide anything? Where threads fill the CPUs evenly, each CPU
-/// has its share of them, and no scheduler gains by a move.
+/// Is anything random? If threads fill the CPUs evenly, each CPU has its share of them, and no move
+/// would help.
 pub(super) const fn is_free(policy: Spread, threads: usize, cpus: usize) -> bool {
     !matches!(policy, Spread::Pinned) && !threads.is_multiple_of(cpus)
 }
 
-/// A position for each thread: full rounds over all CPUs, and the rest as the
-/// policy has it.
+/// A position for each thread: full rounds over all CPUs, and the rest by policy.
 pub(super) fn assign(
     table: &CpuTable,
     layout: &Layout,
@@ -62,15 +61,14 @@ fn cores_first(table: &CpuTable, order: &[usize]) -> Vec<usize> {
     ranked.into_iter().map(|(_, at)| at).collect()
 }
 
-/// Last-level cache by last-level cache, beginning with any; within each,
-/// cores first.
+/// Last-level cache by last-level cache, starting with a random one; within each, cores first.
 fn llcs_first(table: &CpuTable, order: &[usize], chance: &mut ChaCha8Rng) -> Vec<usize> {
     let llc = |at: &usize| table.cpus[*at].nested[2];
     let mut caches: Vec<Vec<usize>> = order
         .chunk_by(|a, b| llc(a) == llc(b))
         .map(<[usize]>::to_vec)
         .collect();
-    // What is near to the first is filled next: only where it begins is chance.
+    // Caches near the first are filled next: only the first is random.
     let first = chance.random_range(0..caches.len());
     caches.rotate_left(first);
     for inside in &mut caches {

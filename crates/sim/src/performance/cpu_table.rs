@@ -1,4 +1,4 @@
-//! Where every CPU sits, as tables: what a run looks up thousands of times.
+//! The place of every CPU as tables, which a run reads thousands of times.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) struct CpuUnits {
     pub(super) llc: usize,
     pub(super) node: usize,
     pub(super) package: usize,
-    /// Kind of CPU; 0 where all are alike.
+    /// Kind of CPU; 0 if all are alike.
     pub(super) kind: usize,
     /// Speed of its kind, over that of the fastest.
     pub(super) speed: f64,
@@ -45,8 +45,8 @@ const USUAL_L2: u64 = 1 << 20;
 const USUAL_LLC: u64 = 32 << 20;
 
 impl CpuTable {
-    /// Of the CPUs that `reported` has online, wired as in `truth`; `speeds`
-    /// are those of kinds, in the order of the reported ones.
+    /// The CPUs online in `reported`, wired as in `truth`; `speeds` are those of kinds, in the
+    /// reported order.
     pub(super) fn new(truth: &Topology, reported: &Topology, speeds: &[f64], keys: &Keys) -> Self {
         let fastest = speeds.iter().copied().fold(0.0, f64::max);
         let kind_of = |cpu: usize| reported.cpu(cpu).and_then(|cpu| cpu.kind);
@@ -119,7 +119,7 @@ impl CpuTable {
         }
     }
 
-    /// Multiplies the speed of some CPUs, which are of a kind of their own then.
+    /// Multiplies the speed of some CPUs, which become a kind of their own.
     pub(super) fn slow_down(&mut self, cpus: &CpuSet, factor: f64) {
         let kinds = self.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0) + 1;
         for cpu in self.cpus.iter_mut().filter(|s| cpus.contains(s.cpu)) {
@@ -147,7 +147,7 @@ impl CpuTable {
     }
 }
 
-/// Gives numbers to combinations as they come.
+/// Numbers combinations in order of appearance.
 #[derive(Debug, Default)]
 struct Numbers {
     known: BTreeMap<[usize; 3], usize>,
@@ -160,8 +160,8 @@ impl Numbers {
     }
 }
 
-/// A cache may span nodes, or a node packages: numbers that combine a unit
-/// with all that it lies in do nest.
+/// A cache may span nodes, or a node packages: numbers that combine a unit with all its parents do
+/// nest.
 fn nest(cpus: &mut [CpuUnits]) {
     let (mut nodes, mut llcs, mut cores) =
         (Numbers::default(), Numbers::default(), Numbers::default());
@@ -173,7 +173,7 @@ fn nest(cpus: &mut [CpuUnits]) {
     }
 }
 
-/// Data caches of a CPU as far as they matter here.
+/// The relevant data caches of a CPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct Caches {
     /// Level of the outermost.
@@ -183,7 +183,7 @@ struct Caches {
 }
 
 impl Caches {
-    /// Of every CPU, by its number.
+    /// One per CPU, by its number.
     fn from_topology(topology: &Topology) -> Vec<Self> {
         let mut all = vec![Self::default(); topology.cpus.last().map_or(0, |cpu| cpu.id + 1)];
         let holds_data = |cache: &&Cache| cache.kind != CacheType::Instruction;
@@ -203,7 +203,7 @@ impl Caches {
         all
     }
 
-    /// The second cache where that is not the outermost.
+    /// The second cache if that is not the outermost.
     fn inner(&self) -> Option<u64> {
         self.second.filter(|_| self.level > 2)
     }

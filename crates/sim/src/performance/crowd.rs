@@ -1,4 +1,4 @@
-//! How many threads are in each unit: what they have to share.
+//! The threads in each unit, which share it.
 
 use super::cpu_table::{CpuTable, CpuUnits};
 use super::keys::Figures;
@@ -55,7 +55,7 @@ impl Crowd {
     }
 }
 
-/// How many of some threads are in each unit.
+/// Counts of some threads per unit.
 pub(super) struct Near {
     pub(super) cores: Vec<f64>,
     pub(super) llcs: Vec<f64>,
@@ -73,7 +73,7 @@ impl Near {
         }
     }
 
-    /// Adds threads, or takes them away.
+    /// Adds or removes threads.
     pub(super) fn count(&mut self, table: &CpuTable, members: &[usize], weight: f64) {
         for &at in members {
             let cpu = &table.cpus[at];
@@ -84,7 +84,7 @@ impl Near {
         }
     }
 
-    /// One-way times from this CPU to all others of this many, ns.
+    /// Sum of one-way times from this CPU to all others in use, ns.
     pub(super) fn sum_ns(&self, cpu: &CpuUnits, threads: usize, figures: &Figures) -> f64 {
         let core = self.cores[cpu.core];
         let llc = self.llcs[cpu.llc].max(core);

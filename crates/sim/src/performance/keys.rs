@@ -1,4 +1,4 @@
-//! The section `[performance]` of a description: what the machine can do.
+//! The section `[performance]` of a description: the machine's capabilities.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use super::super::DescriptionError;
 use super::super::checker::Checker;
 use super::super::wiring::Wiring;
 
-/// How threads come to the CPUs of a mask that has more or fewer.
+/// How threads are spread over the CPUs of a mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Spread {
@@ -21,7 +21,7 @@ pub(crate) enum Spread {
 }
 
 with_defaults! {
-    /// `[performance]` as written: `None` where a default depends on the machine.
+    /// `[performance]` as written: `None` if a default depends on the machine.
     #[derive(Debug, Clone, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub(crate) struct Keys {
@@ -29,24 +29,22 @@ with_defaults! {
         /// Seconds after which the scheduler places threads anew; `None`: never.
         pub(super) rebalance_s: Option<f64> = None,
 
-        /// CPUs that are slower than others of their kind, which nothing reports,
-        /// and by what factor their speed is multiplied.
+        /// CPUs that are secretly slower than others of their kind, and the factor on their speed.
         pub(super) slow_cpus: Option<String> = None,
         pub(super) slow_speed: f64 = 0.7,
 
         /// Issue slots of a core, over what one thread can use alone.
         pub(super) smt_slots: f64 = 1.0,
-        /// Share of computing time that a thread loses where buffers and inner
-        /// caches are divided among siblings.
+        /// Share of computing time lost because siblings divide buffers and inner caches.
         pub(super) smt_partition: f64 = 0.05,
         /// Share of the clock that is lost with all cores of a package active.
         pub(super) turbo_drop: f64 = 0.1,
-        /// Share of time lost where threads take turns on a CPU.
+        /// Share of time lost if threads take turns on a CPU.
         pub(super) switch_loss: f64 = 0.01,
 
-        /// `None`: as the topology says, or 1 MiB.
+        /// `None`: from the topology, or 1 MiB.
         pub(super) l2_bytes: Option<u64> = None,
-        /// `None`: as the topology says, or 32 MiB.
+        /// `None`: from the topology, or 32 MiB.
         pub(super) llc_bytes: Option<u64> = None,
         /// Exponent of the Hill curve from occupancy to misses.
         pub(super) cache_sharpness: i32 = 3,
@@ -59,14 +57,14 @@ with_defaults! {
         pub(super) node_gb_per_s: Option<f64> = None,
         /// Between two packages, in one direction.
         pub(super) link_gb_per_s: f64 = 30.0,
-        /// What a moved thread fills caches with from another cache.
+        /// Bandwidth at which a moved thread refills from another cache.
         pub(super) cache_gb_per_s: Option<f64> = None,
         pub(super) memory_ns: Option<f64> = None,
-        /// What memory of another node of the package costs more.
+        /// Extra latency of memory of another node of the package.
         pub(super) near_memory_ns: f64 = 15.0,
-        /// What memory of another package costs more.
+        /// Extra latency of memory of another package.
         pub(super) remote_memory_ns: Option<f64> = None,
-        /// Latency of memory at full load over that without.
+        /// Latency of memory at full load over that without load.
         pub(super) loaded_factor: Option<f64> = None,
 
         /// One-way times of a cache line.
@@ -78,7 +76,7 @@ with_defaults! {
     }
 }
 
-/// Figures that are measured too, with the defaults of `[wiring]`.
+/// Figures that can also be measured, with the defaults of `[wiring]`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Figures {
     pub(super) core_gb_per_s: f64,

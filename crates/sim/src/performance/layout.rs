@@ -1,21 +1,21 @@
-//! How the CPUs of a mask lie: an order and a number that are the same for
-//! masks that differ only by an exchange of equal units.
+//! The layout of a mask's CPUs: an order and a number that are the same for masks that differ only
+//! by an exchange of equal units.
 
 use super::cpu_table::{CpuTable, CpuUnits};
 use pinwise_topology::CpuSet;
 
-/// The CPUs of a mask in an order that does not depend on how CPUs are
-/// numbered: unit by unit, equal units in any order.
+/// The CPUs of a mask in an order independent of their numbers: unit by unit, equal units in any
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Positions in the table.
     pub(super) order: Vec<usize>,
-    /// Equal for equal layouts, and for others hardly ever.
+    /// Equal for equal layouts, almost never for others.
     pub(super) signature: u64,
 }
 
 impl Layout {
-    /// Of the CPUs that exist; `None` where none does.
+    /// The layout of the existing CPUs; `None` if none exists.
     pub(super) fn new(table: &CpuTable, cpus: &CpuSet) -> Option<Self> {
         let positions = table.positions(cpus);
         if positions.is_empty() {
@@ -27,8 +27,8 @@ impl Layout {
     }
 }
 
-/// Appends these positions, units of the level and below in the order of their
-/// signatures; the signature of all.
+/// Appends these positions, units of the level and below in the order of their signatures; returns
+/// the signature of all.
 fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<usize>) -> u64 {
     let unit = |at: &usize| table.cpus[*at].nested.get(level).copied();
     if level == 4 {
@@ -49,7 +49,7 @@ fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<
             (mix(signature, property(table, &first, level)), own)
         })
         .collect();
-    // The fullest first, so that thread 0 starts where most threads can.
+    // The fullest first, so that thread 0 starts where most threads fit.
     units.sort_by_key(|(signature, own)| (std::cmp::Reverse(own.len()), *signature));
     for (_, own) in &units {
         order.extend(own);
@@ -60,7 +60,7 @@ fn arrange(table: &CpuTable, positions: &[usize], level: usize, order: &mut Vec<
         .fold(level, |sum, (signature, _)| mix(sum, *signature))
 }
 
-/// What distinguishes a unit from others beside the CPUs that are used in it.
+/// Distinguishes a unit from others, apart from its used CPUs.
 fn property(table: &CpuTable, first: &CpuUnits, level: usize) -> u64 {
     match level {
         0 => table.cores_of[first.package].to_bits(),
@@ -70,7 +70,7 @@ fn property(table: &CpuTable, first: &CpuUnits, level: usize) -> u64 {
     }
 }
 
-/// A number made of two, as splitmix64 mixes them (Steele, Lea and Flood 2014).
+/// Mixes two numbers as in splitmix64 (Steele, Lea and Flood 2014).
 pub(super) const fn mix(a: u64, b: u64) -> u64 {
     let mut z = a
         .rotate_left(25)

@@ -1,12 +1,10 @@
-//! Runs whose time follows from where threads are: a performance model in
-//! closed form.
+//! Runs whose time follows from the threads' places: a performance model in closed form.
 //!
-//! A run is cut into a few epochs. In each, threads are where the scheduler
-//! put them; siblings share issue slots and inner caches, neighbours the
-//! last-level cache, nodes' memory and links between packages; partners talk
-//! over distances; all wait for the slowest where work is dealt beforehand.
-//! The structure is published (see `speed`); the figures are the
-//! description's. Nothing here knows how a search models the machine.
+//! A run is cut into a few epochs. In each, threads are where the scheduler put them; siblings
+//! share issue slots and inner caches, neighbours the last-level cache, nodes' memory and links
+//! between packages; partners communicate over distances; with static work distribution all wait
+//! for the slowest. The structure is published (see `speed`); the figures are the description's.
+//! The model is independent of the one that search uses.
 
 mod assign;
 mod cpu_table;
@@ -42,25 +40,24 @@ use speed::{Homes, Law, Speeds};
 /// Environment variable that sets the number of threads.
 const THREADS_VARIABLE: &str = "OMP_NUM_THREADS";
 const MAX_THREADS: u32 = 65_536;
-/// Most epochs of a run: more show nothing new.
+/// Limits the epochs of a run: more show nothing new.
 const MAX_EPOCHS: usize = 4;
-/// Layouts that are kept.
+/// Limits the cached layouts.
 const MAX_CACHED: usize = 1024;
-/// Runs whose mean is the truth where chance has a say.
+/// Runs to average for the truth if chance is involved.
 const TRUE_PLAYS: u32 = 64;
 
-/// A machine whose runs follow from where threads are.
+/// A machine whose runs follow from the threads' places.
 #[derive(Debug)]
 pub(super) struct Performance {
     keys: Keys,
     figures: Figures,
     table: CpuTable,
-    /// Layouts of masks that were asked about: a search asks hundreds of times
-    /// about a few dozen.
+    /// Cached layouts: a search asks hundreds of times about a few dozen masks.
     known: Mutex<BTreeMap<CpuSet, Arc<Layout>>>,
 }
 
-/// One run to be computed.
+/// A run to compute.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Order<'a> {
     pub(super) workload: &'a SimWorkload,
@@ -74,8 +71,8 @@ impl Order<'_> {
     }
 }
 
-/// Threads that a run asks for: by `--threads` of its command line, or by
-/// `OMP_NUM_THREADS` of the environment that it is given.
+/// Threads that a run requests: by `--threads` of its command line, or by `OMP_NUM_THREADS` of its
+/// environment.
 pub(super) fn asked_threads(workload: &Workload) -> Option<u32> {
     let words = workload.command.argv();
     let emitted = words.iter().enumerate().rev().find_map(|(at, word)| {
@@ -91,7 +88,7 @@ pub(super) fn asked_threads(workload: &Workload) -> Option<u32> {
     emitted.or_else(|| threads_of(&set.next()?.1))
 }
 
-/// OpenMP takes a list, one number per level of nesting: the first counts.
+/// OpenMP accepts a list, one number per level of nesting: the first counts.
 fn threads_of(text: &str) -> Option<u32> {
     let first = text.split(',').next()?.trim();
     first
@@ -100,14 +97,14 @@ fn threads_of(text: &str) -> Option<u32> {
         .filter(|threads| (1..=MAX_THREADS).contains(threads))
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RunOutcome {
     /// s.
     pub(super) wall_s: f64,
     /// CPU time of all threads, s.
     pub(super) busy_s: f64,
-    /// Times that a thread came to another CPU.
+    /// Moves of threads to another CPU.
     pub(super) migrations: u64,
 }
 
@@ -148,7 +145,7 @@ impl Performance {
         Some(layout)
     }
 
-    /// A run, but for noise.
+    /// A run without noise.
     pub(super) fn play(&self, order: &Order<'_>, chance: &mut ChaCha8Rng) -> RunOutcome {
         let Some(layout) = self.layout(order.cpus) else {
             return RunOutcome::nowhere(order.workload.base_s);
@@ -158,8 +155,7 @@ impl Performance {
         scene.play(chance)
     }
 
-    /// What runs take on average, s; the same for masks that differ only by an
-    /// exchange of equal units.
+    /// Mean time of runs, s; the same for masks that differ only by an exchange of equal units.
     pub(super) fn true_s(&self, order: &Order<'_>) -> f64 {
         let Some(layout) = self.layout(order.cpus) else {
             return order.workload.base_s;
@@ -177,7 +173,7 @@ impl Performance {
 }
 
 impl RunOutcome {
-    /// Of a run without an existing CPU.
+    /// A run without an existing CPU.
     const fn nowhere(base_s: f64) -> Self {
         Self {
             wall_s: base_s,
@@ -187,14 +183,14 @@ impl RunOutcome {
     }
 }
 
-/// A run before chance has its say.
+/// The deterministic part of a run.
 struct Scene<'a> {
     law: Law<'a>,
     order: &'a Order<'a>,
     layout: &'a Layout,
-    /// Work of each thread over the average.
+    /// Work of each thread relative to the average.
     weights: Vec<f64>,
-    /// What belongs to this placement for no reason.
+    /// This placement's unexplained factor.
     unexplained: f64,
 }
 
@@ -276,7 +272,7 @@ impl<'a> Scene<'a> {
         work_s * (computed + demand.barriers_per_s * barrier_ns * 1e-9)
     }
 
-    /// Epochs that are followed, and changes of assignment that there are.
+    /// Simulated epochs, and the true number of reassignments.
     fn epochs(&self, wall_s: f64) -> (usize, f64) {
         let (policy, threads) = (self.law.keys.policy, self.order.threads());
         let Some(rebalance_s) = self.law.keys.rebalance_s else {
@@ -293,7 +289,7 @@ impl<'a> Scene<'a> {
         (epochs, changes)
     }
 
-    /// Threads that moved, and seconds they need to fill caches anew.
+    /// Threads that moved, and the seconds they need to refill caches.
     fn count_moves(&self, from: &[usize], to: &[usize]) -> (f64, f64) {
         let (law, mut moved, mut cold_s) = (&self.law, 0.0, 0.0);
         let own = law.demand.private_bytes as f64 * law.demand.migration;
@@ -317,8 +313,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Work of each thread over the average: the same threads have more of it,
-/// wherever they are, and the one with the most has `imbalance` more.
+/// Work of each thread relative to the average: always the same threads have more of it, and the
+/// largest has `imbalance` more.
 fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
     let draw = |thread: usize| {
         let bits = mix(demand.unexplained_seed, thread as u64) >> 11;
@@ -335,7 +331,7 @@ fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
     draws.into_iter().map(weight).collect()
 }
 
-/// The factor that a placement has for no reason that can be known.
+/// A placement's factor that no model can explain.
 fn unexplained_factor(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
     if demand.unexplained_sd <= 0.0 {
         return 1.0;
@@ -345,8 +341,8 @@ fn unexplained_factor(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
         demand.unexplained_seed,
     );
     let mut chance = ChaCha8Rng::seed_from_u64(key);
-    // The first figures of neighbouring seeds are independent; one is skipped
-    // for the sake of plays that draw from the same signature.
+    // The first numbers of neighbouring seeds are independent; one is skipped for runs that draw
+    // from the same signature.
     let _: f64 = chance.random();
     (demand.unexplained_sd * gaussian(&mut chance)).exp()
 }

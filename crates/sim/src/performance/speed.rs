@@ -1,9 +1,8 @@
-//! How fast threads get on where they are: the closed form.
+//! The speed of threads at their places, in closed form.
 //!
-//! The structure is Pandia's (Goodman, Varisteas and Harris 2017): each thread's
-//! demands are added up at every resource on its way, and the most
-//! contended slows it down, smoothly; synchronisation and load imbalance come
-//! on top.
+//! The structure is Pandia's (Goodman, Varisteas and Harris 2017): each thread's demands are summed
+//! at every resource on its way, and the most contended one slows it down, smoothly;
+//! synchronisation and load imbalance are added.
 
 use super::cpu_table::{CpuTable, CpuUnits};
 use super::crowd::{Crowd, Near};
@@ -11,7 +10,7 @@ use super::keys::{Figures, Keys};
 use crate::demand::{Demand, Pages};
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
 
-/// Bytes of a page's traffic and where they come from.
+/// The traffic of pages and their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Homes {
     /// The node of each thread's pages.
@@ -21,7 +20,7 @@ pub(super) enum Homes {
 }
 
 impl Homes {
-    /// Where pages lie that threads at these positions touch first.
+    /// The nodes of pages first touched by threads at these positions.
     pub(super) fn new(
         table: &CpuTable,
         demand: &Demand,
@@ -36,16 +35,16 @@ impl Homes {
         let has = |policies: [MemoryPolicy; 2]| {
             memory.is_some_and(|memory| policies.contains(&memory.policy))
         };
-        // All nodes have the same bandwidth here, and so the same weight.
+        // All nodes have the same bandwidth here, and thus the same weight.
         let is_spread = has([MemoryPolicy::Interleave, MemoryPolicy::Weighted]);
         if is_spread && !nodes.is_empty() {
             return Self::Over(nodes);
         }
-        // No node here is ever full.
+        // Nodes here are never full.
         let is_bound = has([MemoryPolicy::Bind, MemoryPolicy::Preferred]);
         let home = |&at: &usize| {
             let own = table.cpus[at].node;
-            // A bound page of a thread elsewhere lies on the first that is left.
+            // A bound page of a thread elsewhere is on the first remaining node.
             match nodes.first() {
                 Some(&first) if is_bound && !nodes.contains(&own) => first,
                 _ => own,
@@ -75,7 +74,7 @@ impl Homes {
     }
 }
 
-/// The machine and the program: what a run's speed follows from.
+/// The machine and the program, which determine a run's speed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Law<'a> {
     pub(super) table: &'a CpuTable,
@@ -84,39 +83,38 @@ pub(super) struct Law<'a> {
     pub(super) demand: &'a Demand,
 }
 
-/// Shares of what is used again that must be fetched from farther away.
+/// Shares of reused data that must be fetched from farther away.
 struct Misses {
-    /// Of each core's own cache.
+    /// Misses of each core's own cache.
     inner: Vec<f64>,
-    /// Of each last-level cache.
+    /// Misses of each last-level cache.
     outer: Vec<f64>,
 }
 
-/// What a unit of work consists of at a thread's place, s per s alone.
+/// The components of a unit of work at a thread's place, s per s alone.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// Issue slots wanted while computing, as time.
+    /// Issue slots needed while computing, as time.
     slots: f64,
     /// Waiting for memory, without load.
     memory: f64,
-    /// Everything, before anything saturates.
+    /// Total, without saturation.
     time: f64,
     /// Traffic, 1e9 bytes.
     traffic: f64,
 }
 
-/// What a place makes of a unit of work.
+/// The speed of work at its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Speeds {
-    /// Seconds per second of work alone, turns on shared CPUs included; by
-    /// thread.
+    /// Seconds per second of work alone, including turns on shared CPUs; by thread.
     pub(super) stretch: Vec<f64>,
     /// The longest one-way time between two threads, ns.
     pub(super) farthest_ns: f64,
 }
 
 impl Law<'_> {
-    /// Threads that are partners: all without groups.
+    /// Threads that are partners: all, if there are no groups.
     fn group(&self, threads: usize) -> usize {
         let wanted = self
             .demand
@@ -125,7 +123,7 @@ impl Law<'_> {
         wanted.unwrap_or(threads).clamp(1, threads.max(1))
     }
 
-    /// How fast each thread gets on at its position.
+    /// The speed of each thread at its position.
     pub(super) fn speeds(&self, at: &[usize], homes: &Homes) -> Speeds {
         let group = self.group(at.len());
         let crowd = Crowd::new(self.table, group, at);
@@ -163,7 +161,7 @@ impl Law<'_> {
         }
     }
 
-    /// Seconds per second of work of the only thread, on this CPU.
+    /// Seconds per second of work of a single thread on this CPU.
     pub(super) fn alone_at(&self, at: usize) -> f64 {
         let speed = self.table.cpus[at].speed;
         let computing = self.demand.computing() / speed;
@@ -178,7 +176,7 @@ impl Law<'_> {
         self.saturated(&pace, &self.own_load(&pace)) / self.alone()
     }
 
-    /// Time of a unit of work alone on the fastest CPU before it is called 1.
+    /// Time of a unit of work alone on the fastest CPU, before normalisation.
     fn alone(&self) -> f64 {
         let pace = Pace {
             slots: 0.0,
@@ -198,7 +196,7 @@ impl Law<'_> {
         }
     }
 
-    /// A unit of work at this position, before anything saturates.
+    /// A unit of work at this position, without saturation.
     fn pace(&self, crowd: &Crowd, misses: &Misses, at: usize, away: f64, distance_ns: f64) -> Pace {
         let (keys, demand, cpu) = (self.keys, self.demand, &self.table.cpus[at]);
         let package = cpu.package;
@@ -227,8 +225,7 @@ impl Law<'_> {
         }
     }
 
-    /// What threads miss in cores' own caches and in last-level caches, beyond
-    /// what one would miss alone.
+    /// Misses in cores' own caches and in last-level caches, beyond those of a single thread.
     fn misses(&self, crowd: &Crowd) -> Misses {
         let table = self.table;
         if self.demand.cache_share <= 0.0 && self.demand.reuse_gb_per_s <= 0.0 {
@@ -264,7 +261,7 @@ impl Law<'_> {
         }
     }
 
-    /// Latency of this thread's memory over that of its own node.
+    /// Latency of this thread's memory relative to that of its own node.
     fn latency_ratio(&self, cpu: &CpuUnits, thread: usize, homes: &Homes) -> f64 {
         let mut extra_ns = 0.0;
         homes.each(thread, |node, share| {
@@ -280,7 +277,7 @@ impl Law<'_> {
         1.0 + extra_ns / self.figures.memory_ns
     }
 
-    /// Siblings share issue slots; waiting threads leave theirs.
+    /// Siblings share issue slots; waiting threads free theirs.
     fn share_slots(&self, crowd: &Crowd, at: &[usize], paces: &mut [Pace]) {
         let mut wanted = vec![0.0; self.table.cores];
         for (pace, &at) in paces.iter().zip(at) {
@@ -331,7 +328,7 @@ impl Law<'_> {
         farthest
     }
 
-    /// What threads at this pace ask of cores, nodes and links.
+    /// The load of threads at this pace on cores, nodes and links.
     fn load(&self, crowd: &Crowd, at: &[usize], paces: &[Pace], homes: &Homes) -> Load {
         let packages = self.table.packages;
         let mut load = Load {
@@ -355,8 +352,8 @@ impl Law<'_> {
         load
     }
 
-    /// Time of a unit of work where its resources are loaded so: latency grows
-    /// with the use made of memory, and no more gets through than can.
+    /// Time of a unit of work under this load: latency grows with the use of memory, and bandwidth
+    /// is capped.
     fn saturated(&self, pace: &Pace, loaded: &Loaded) -> f64 {
         if pace.traffic <= 0.0 {
             return pace.time;
@@ -371,7 +368,7 @@ impl Law<'_> {
         let latency_bound = pace.time + pace.memory * queueing;
         let bound = power(loaded.core) + on_node + power(loaded.link);
         let bandwidth_bound = pace.time * self.root(bound);
-        // The smooth maximum, scaled so that no power overflows.
+        // A smooth maximum, scaled so that no power overflows.
         let longest = latency_bound.max(bandwidth_bound);
         let sum = power(latency_bound / longest) + power(bandwidth_bound / longest);
         longest * self.root(sum)
@@ -379,15 +376,14 @@ impl Law<'_> {
 
     fn root(&self, sum: f64) -> f64 {
         match self.keys.saturation_sharpness {
-            // The usual exponent, thousands of times a run.
+            // The default exponent, used thousands of times a run.
             4 => sum.sqrt().sqrt(),
             sharpness => sum.powf(f64::from(sharpness).recip()),
         }
     }
 }
 
-/// Load over what there is, at every core, node and link; above 1 more is
-/// asked than there is.
+/// Utilisation of every core, node and link; above 1 the demand exceeds the capacity.
 struct Load {
     cores: Vec<f64>,
     nodes: Vec<f64>,
@@ -395,7 +391,7 @@ struct Load {
     links: Vec<f64>,
 }
 
-/// The same at what one thread uses: the worst of several nodes.
+/// Utilisation of one thread's resources: the worst of several nodes.
 #[derive(Debug, Clone, Copy)]
 struct Loaded {
     core: f64,

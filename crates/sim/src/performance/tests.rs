@@ -8,7 +8,7 @@ use proptest::prelude::*;
 /// Two packages of two last-level caches of four cores of two CPUs: 0 and 1
 /// are siblings, 0 to 7 share a cache, 0 to 15 a package.
 const TREE: &str = "package:2 numa:1 l3:2(size=32MB) core:4 pu:2";
-/// A machine without what is not looked at.
+/// A machine without the untested effects.
 const PLAIN: &str =
     "turbo_drop = 0.0\nsmt_partition = 0.0\nswitch_loss = 0.0\nloaded_factor = 1.0\n";
 
@@ -55,7 +55,7 @@ fn check(text: &str, cpus: &str, threads: usize, expected: f64) {
     );
 }
 
-/// Amdahl 1967, to the last digit where nothing else matters.
+/// Amdahl 1967, exactly, if nothing else matters.
 #[test]
 fn a_serial_share_is_amdahls() {
     let text = text("", "serial = 0.2");
@@ -107,8 +107,8 @@ fn bandwidth_saturates_and_another_package_has_its_own() {
         .map(|cpus| truth(&text, cpus, set(cpus).len()))
         .collect();
     assert!(times.windows(2).all(|pair| pair[1] < pair[0]), "{times:?}");
-    // 96 GB are read; a node has 40 GB/s, and a core alone is slowed a little
-    // already, which base_s includes.
+    // 96 GB are read; a node has 40 GB/s, and a single core is already slowed slightly, which
+    // base_s includes.
     let rate = 12.0 * 8.0 / times[3];
     assert!((35.0..48.0).contains(&rate), "{rate}");
     let both = truth(&text, "0,2,4,6,16,18,20,22", 8);
@@ -155,7 +155,7 @@ fn caches_that_overflow_cost_more_together() {
     assert!(siblings > 1.05 * cores, "{siblings} {cores}");
 }
 
-/// Half of what both threads do, and each message to and fro.
+/// Half of both threads' work, and each message in both directions.
 #[test]
 fn exchanges_cost_by_distance() {
     for exchanges in [1e4, 1e5, 1e6] {
@@ -209,7 +209,7 @@ fn more_threads_than_cpus_take_turns() {
     check(&text, "0,2", 4, 6.0);
     let losing = text.replace("switch_loss = 0.0", "switch_loss = 0.1");
     check(&losing, "0,2", 4, 6.6);
-    // One of two has two threads: dealt beforehand, all wait for these.
+    // One of two has two threads: with static work distribution all wait for these.
     let fixed = text.replace("demand]\n", "demand]\nsplit = \"static\"\n");
     check(&fixed, "0,2", 3, 8.0);
 }
@@ -244,7 +244,7 @@ fn threads_that_move_fill_caches_anew() {
     let calm = text.replace("private_bytes", "migration = 0.0\nprivate_bytes");
     let calm = truth(&calm, "0-31", 8);
     assert!((calm / staying - 1.0).abs() < 1e-9, "{calm} {staying}");
-    // With a thread for each CPU nobody moves.
+    // With a thread for each CPU nothing moves.
     let full = truth(&text, "0,2,4,6", 4);
     assert!((full - truth(&still, "0,2,4,6", 4)).abs() < 1e-12);
     let (workload, cpus) = (command("prog", 8), set("0-31"));
@@ -340,7 +340,7 @@ fn the_unexplained_part_belongs_to_a_placement() {
     for (at, cost) in costs.iter().enumerate() {
         assert!(cost.abs() < 0.5 && !costs[..at].contains(cost), "{costs:?}");
     }
-    // With a key as version 0.1 wrote it.
+    // With a key as in version 0.1.
     let other = text.replace("unexplained_sd", "unexplained_seed = 7\nresidue_sd");
     assert!((truth(&other, "0,2", 2) - truth(&text, "0,2", 2)).abs() > 1e-6);
 }
@@ -374,7 +374,7 @@ fn refusal(text: &str) -> String {
     refused.unwrap_err().to_string()
 }
 
-/// Numbers that TOML can write, odd ones among them.
+/// Valid numbers of TOML, including odd ones.
 fn any_number() -> impl Strategy<Value = String> {
     let odd = [
         "0.0", "1.0", "1e-6", "1e6", "1e9", "1e300", "0.9", "nan", "inf",
@@ -446,7 +446,7 @@ proptest! {
         }
     }
 
-    /// Numbers of CPUs mean nothing: only how they lie in the tree does.
+    /// CPU numbers mean nothing: only the position in the tree matters.
     #[test]
     fn renumbering_changes_nothing(
         order in Just((0usize..32).collect::<Vec<_>>()).prop_shuffle(), seed in 0u64..20,

@@ -8,7 +8,7 @@ use pinwise_sched::{Analysis, Summary};
 use pinwise_workload::{Command, Workload};
 use proptest::prelude::*;
 
-/// Keeps everything; leaves after this many rounds.
+/// Keeps everything; stops after this many rounds.
 #[derive(Default)]
 struct Recorder {
     events: Vec<Event>,
@@ -47,8 +47,8 @@ fn order(subject: Subject<'_>) -> TraceOrder<'_> {
     }
 }
 
-/// What events come to: CPU time and moves of followed threads, CPU time of
-/// others; everything that contradicts itself fails.
+/// Sums of events: CPU time and moves of followed threads, CPU time of others; any contradiction
+/// fails.
 #[derive(Debug, Default, PartialEq)]
 struct Summed {
     own_ns: u64,
@@ -127,7 +127,7 @@ fn replay(events: &[Event], end_ns: u64) -> Summed {
     replay.summed
 }
 
-/// Traces a run and compares what its events come to with what it used.
+/// Traces a run and compares the sums of its events with its figures.
 #[track_caller]
 fn check(text: &str, cpus: &str, tier: Tier, seed: u64) -> (Recorder, Traced) {
     let (mut recorder, mut machine) = (Recorder::default(), machine(text, seed));
@@ -246,7 +246,7 @@ fn names_masks_and_waits_are_reported() {
         })
         .collect();
     assert_eq!(masks, ["0", "1"]);
-    // Two threads on one CPU: the second waits where the first runs.
+    // Two threads on one CPU: the second waits while the first runs.
     let text = text.replace("places_itself = true", "");
     let (recorder, _) = check(&text, "3", Tier::Bpf, 1);
     let woken: Vec<u32> = recorder
@@ -407,8 +407,8 @@ fn wrong_neighbours_are_refused_with_their_key() {
 
 #[test]
 fn a_neighbour_takes_what_it_takes() {
-    // Pinned beside the command on one CPU, without slices: it computes half
-    // of the time, and on its own CPU nobody hinders it.
+    // Pinned next to the command on one CPU, without slices: it computes half of the time,
+    // undisturbed on its own CPU.
     let text = "topology = \"core:2 pu:1\"\n[scheduler]\npolicy = \"core-first\"\n\
                 [[scheduler.neighbour]]\nname = \"n\"\ncpus = \"1\"\nburst_s = 0.01\nwait_s = 0.03\n\
                 [workload.default]\nbase_s = 100";
@@ -419,7 +419,7 @@ fn a_neighbour_takes_what_it_takes() {
     assert!((run.wall.as_secs_f64() - 100.0).abs() < 1e-6, "{run:?}");
 }
 
-/// What the analysis makes of a run.
+/// The analysis of a run.
 fn analysed(text: &str, cpus: &str, tier: Tier) -> (Summary, Run) {
     let (recorder, traced) = check(text, cpus, tier, 11);
     let (topology, _) = machine(text, 1).topology().unwrap();
@@ -440,8 +440,8 @@ fn spinners(threads: u32, policy: &str, more: &str) -> String {
     )
 }
 
-/// Shares of CPU time, per cent: beside a busy sibling, avoidably so by the
-/// scheduler, by the mask, by others.
+/// Shares of CPU time, per cent: beside a busy sibling, and avoidable by the scheduler, the mask,
+/// others.
 #[track_caller]
 fn check_sharing(text: &str, cpus: &str, expected: [f64; 4]) {
     let (summary, _) = analysed(text, cpus, Tier::Bpf);
@@ -473,8 +473,7 @@ fn the_analysis_finds_sharing_and_who_caused_it() {
     // in one case of seven.
     let blind = spinners(2, "random-idle", "slice_s = 0.001");
     check_sharing(&blind, "0-7", [100.0 / 7.0, 100.0 / 7.0, 0.0, 0.0]);
-    // A program on the sibling, whose work of 2 ms takes 3.2 ms beside ours,
-    // between waits of 2 ms.
+    // A program on the sibling: its work of 2 ms takes 3.2 ms beside ours, between waits of 2 ms.
     let beside =
         "[[scheduler.neighbour]]\nname = \"n\"\ncpus = \"1\"\nburst_s = 0.002\nwait_s = 0.002";
     let crowded = spinners(1, "core-first", beside);
@@ -508,8 +507,8 @@ fn the_analysis_counts_what_the_run_used() {
 
 #[test]
 fn the_analysis_knows_who_waits_and_why() {
-    // Two threads on one CPU in turns: one of them always waits, behind the
-    // other while the rest of the machine is forbidden.
+    // Two threads on one CPU in turns: one of them always waits behind the other while the rest of
+    // the machine is forbidden.
     let text = spinners(2, "core-first", "slice_s = 0.002");
     let (summary, run) = analysed(&text, "0", Tier::Bpf);
     let waited = summary.waits.total_ns.unwrap() as f64 / run.wall.as_nanos() as f64;
@@ -519,7 +518,7 @@ fn the_analysis_knows_who_waits_and_why() {
         causes.mask as f64 > 0.99 * waited * run.wall.as_nanos() as f64,
         "{causes:?}"
     );
-    // The same where a scheduler keeps them there although it need not.
+    // The same with a scheduler that keeps them there needlessly.
     let text = spinners(9, "pinned", "slice_s = 0.002");
     let (summary, _) = analysed(&text, "0-7", Tier::Bpf);
     let causes = summary.waits.causes.unwrap();

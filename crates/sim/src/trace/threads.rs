@@ -8,9 +8,9 @@ use pinwise_topology::CpuSet;
 /// Longest name that a kernel keeps, bytes.
 const NAME_BYTES: usize = 15;
 
-/// Threads by the numbers that the mechanism gives them.
+/// Threads by their numbers in the mechanism.
 pub(super) struct Threads {
-    /// How many are the run's own, which come first.
+    /// Number of the run's own threads, which come first.
     pub(super) own: usize,
     pub(super) all: Vec<Thread>,
 }
@@ -62,7 +62,7 @@ impl Threads {
     }
 }
 
-/// A name as a kernel keeps it.
+/// A name cut to the kernel's limit.
 fn short(name: &str) -> Box<str> {
     let mut end = name.len().min(NAME_BYTES);
     while !name.is_char_boundary(end) {

@@ -1,8 +1,6 @@
-//! The section `[wiring]` of a description: how the machine is really wired,
-//! and what probes find there.
+//! The section `[wiring]` of a description: the true wiring, and what probes find.
 //!
-//! Refuses figures that no machine can have; without the section, the machine
-//! is wired as it reports.
+//! Impossible figures are refused; without the section, the machine is wired as it reports.
 
 use serde::Deserialize;
 
@@ -11,19 +9,19 @@ use crate::checker::{Checker, DescriptionError};
 use crate::shape::without;
 use pinwise_topology::{CpuSet, Topology};
 
-/// No figure of a simulated machine is smaller or larger, whatever its unit:
-/// products and quotients of several must stay finite.
+/// Limits of a simulated machine's figures, whatever the unit: products and quotients of several
+/// must stay finite.
 const SMALLEST: f64 = 1e-9;
 const LARGEST: f64 = 1e9;
 
-/// Most states, and most CPUs in all of them together: each is a topology.
+/// Limits the states, and the CPUs in all of them together: each is a topology.
 const MAX_STATES: usize = 16;
 const MAX_CPUS: usize = 1 << 14;
 
-/// Most batches that may be thrown away: nearly all, or a probe would never end.
+/// Limit on the share of discarded batches, or a probe would never end.
 const LARGEST_LOST_SHARE: f64 = 0.99;
 
-/// The probes, as `lacks` names them.
+/// The probes, named as in `lacks`.
 pub(super) const PROBES: [&str; 14] = [
     "transfer",
     "contention",
@@ -65,12 +63,12 @@ with_defaults! {
         pub(super) remote_ns: f64 = 200.0,
         /// CPUs on one hardware thread take turns by the hypervisor's time slice.
         pub(super) stacked_ns: f64 = 1e6,
-        /// What a line costs more that is homed on a node of neither CPU, where
-        /// these share no last-level cache (they would not ask its home).
+        /// Extra cost of a line homed on neither CPU's node, if these share no last-level cache
+        /// (otherwise its home is not involved).
         pub(super) home_penalty_ns: f64 = 0.0,
-        /// Where lines lie whose home is not asked for; `None`: with the first CPU.
+        /// The home of lines without a requested one; `None`: the first CPU's node.
         pub(super) home_node: Option<usize> = None,
-        /// The far end of a mesh costs this share more.
+        /// Additional latency at the far end of a mesh, as a share.
         pub(super) gradient: f64 = 0.0,
 
         /// Lasting differences between pairs, as the deviation of `ln(ns)`.
@@ -79,15 +77,15 @@ with_defaults! {
         pub(super) noise_sd: f64 = 0.03,
         pub(super) wander: Option<Wander> = None,
         pub(super) outliers: Option<Outliers> = None,
-        /// Share of batches thrown away for a switch.
+        /// Share of batches discarded for a switch.
         pub(super) switched: f64 = 0.0,
-        /// Share of batches thrown away for steal.
+        /// Share of batches discarded for steal.
         pub(super) stolen: f64 = 0.0,
-        /// Times that latencies take while several probes are made at once.
+        /// Factor on latencies while several probes run at once.
         pub(super) parallel_disturbance: f64 = 1.0,
         pub(super) ignores_affinity: bool = false,
         pub(super) timer_step_ns: f64 = 1.0,
-        /// Probes that cannot be made, of [`PROBES`].
+        /// Unavailable probes, from [`PROBES`].
         pub(super) lacks: Vec<String> = Vec::new(),
 
         pub(super) smt_contention: f64 = 1.7,
@@ -99,20 +97,20 @@ with_defaults! {
         /// `None`: as `ghz`.
         pub(super) tick_ghz: Option<f64> = None,
 
-        /// Caches as a program sees them; empty: those of the true topology.
+        /// Caches as seen by a program; empty: those of the true topology.
         pub(super) caches: Vec<CacheFigure> = Vec::new(),
-        /// The last cache holds only what the one before had to give up.
+        /// The last cache holds only lines evicted from the one before.
         pub(super) exclusive_llc: bool = false,
         pub(super) memory_ns: f64 = 90.0,
-        /// What memory of another node costs more.
+        /// Extra latency of memory of another node.
         pub(super) remote_memory_ns: f64 = 60.0,
         pub(super) tlb: Option<TlbFigure> = None,
-        /// What one core can read, and what all cores of a node can.
+        /// Read bandwidth of one core, and of all cores of a node.
         pub(super) core_gb_per_s: f64 = 12.0,
         pub(super) node_gb_per_s: f64 = 40.0,
-        /// The same while everything fits into the last cache, per core.
+        /// The same if everything fits into the last cache, per core.
         pub(super) cache_gb_per_s: f64 = 60.0,
-        /// Latency of memory at full load over that without.
+        /// Latency of memory at full load over that without load.
         pub(super) loaded_factor: f64 = 3.0,
 
         pub(super) context_switch_ns: f64 = 1500.0,
@@ -120,17 +118,17 @@ with_defaults! {
     }
 }
 
-/// A true wiring that does not last.
+/// A temporary true wiring.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawState {
     topology: String,
-    /// Mean time in it, s (exponential).
+    /// Mean dwell time, s (exponential).
     dwell_s: f64,
-    /// How often it is moved to, beside the others.
+    /// Relative frequency of moves to it.
     #[serde(default = "one")]
     weight: f64,
-    /// CPUs that share one hardware thread meanwhile.
+    /// CPUs that share one hardware thread in this state.
     #[serde(default)]
     stacked: Vec<String>,
 }
@@ -139,13 +137,13 @@ const fn one() -> f64 {
     1.0
 }
 
-/// All latencies move together and come back, as a host's clock does.
+/// A common, mean-reverting factor on all latencies, like a host's clock.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wander {
     /// Standard deviation of `ln(ns)`.
     pub(super) sd: f64,
-    /// Time after which a third of a deviation is left.
+    /// Time after which a third of a deviation remains.
     pub(super) time_s: f64,
 }
 
@@ -171,7 +169,7 @@ pub(super) struct CacheFigure {
     pub(super) ns: f64,
 }
 
-/// From this many bytes on, a load costs this much more.
+/// From this many bytes on, the extra cost of a load.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TlbFigure {
@@ -179,11 +177,11 @@ pub(super) struct TlbFigure {
     pub(super) ns: f64,
 }
 
-/// A true wiring and how long it lasts.
+/// A true wiring and its dwell time.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) truth: Truth,
-    /// Infinite for the only one.
+    /// Infinite for a single state.
     pub(super) dwell_s: f64,
     pub(super) weight: f64,
 }

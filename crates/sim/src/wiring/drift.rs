@@ -1,8 +1,7 @@
-//! Which true wiring holds when: states with exponential dwell times, as of
-//! CPUs that float over those of a host.
+//! The true wiring over time: states with exponential dwell times, like virtual CPUs that float
+//! over a host's.
 //!
-//! The moves come from a stream of their own: they do not depend on what is
-//! probed, only on when.
+//! The moves come from a separate random stream: they depend only on the time, not on the probes.
 
 use std::collections::VecDeque;
 
@@ -12,11 +11,11 @@ use rand_chacha::ChaCha8Rng;
 use super::description::State;
 use crate::noise::exponential;
 
-/// Moves followed at once. Where more would have happened, the rest is left
-/// out: a mean of a nanosecond must not take years.
+/// Limits the moves made at once. If there are more, the rest is left out: a mean of a nanosecond
+/// must not take years.
 const MAX_MOVES: usize = 10_000;
 
-/// The states so far, as far as they may still be asked for.
+/// The states that may still be needed.
 #[derive(Debug)]
 pub(super) struct Drift {
     /// When each state began; the last one lasts until `until_s`.
@@ -36,8 +35,7 @@ impl Drift {
         }
     }
 
-    /// The index of the state at this time, which must not be before one that
-    /// was forgotten.
+    /// The index of the state at this time, which must not have been dropped.
     pub(super) fn at(&mut self, now_s: f64, states: &[State]) -> usize {
         for _ in 0..MAX_MOVES {
             if now_s < self.until_s {
@@ -52,14 +50,14 @@ impl Drift {
         begun.map_or(0, |(_, state)| *state)
     }
 
-    /// Forgets what was before this time.
+    /// Drops everything before this time.
     pub(super) fn forget_before(&mut self, now_s: f64) {
         while self.began.get(1).is_some_and(|(start, _)| *start <= now_s) {
             self.began.pop_front();
         }
     }
 
-    /// Another state, by weight; the same one where there is no other.
+    /// Another state, by weight; the same one if there is no other.
     fn next_state(&mut self, states: &[State]) -> usize {
         let now = self.began.back().map_or(0, |(_, state)| *state);
         let others = || (0..states.len()).filter(|&index| index != now);

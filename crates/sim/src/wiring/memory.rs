@@ -1,4 +1,4 @@
-//! What loads and streams cost on a simulated machine.
+//! Costs of loads and streams on a simulated machine.
 
 use super::Batch;
 use super::description::{CacheFigure, Figures};
@@ -9,29 +9,28 @@ use pinwise_topology::{CacheType, CpuSet};
 /// Loads of a batch of a chase.
 const LOADS: f64 = 20_000.0;
 
-/// A chase is written once before it is run, and an array once before it is
-/// streamed through, at this many bytes per second.
+/// Rate at which a chase is written once before it runs, and an array before it is streamed, bytes
+/// per second.
 const WRITTEN_PER_S: f64 = 5e9;
 
-/// Load latencies of caches by level where none are described, ns: what
-/// Zen 3 and Skylake-SP have at 3 GHz (4, 12 to 14, 46 to 70 cycles).
+/// Default load latencies of caches by level, ns: those of Zen 3 and Skylake-SP at 3 GHz (4, 12 to
+/// 14, 46 to 70 cycles).
 const LEVEL_NS: [f64; 5] = [1.3, 4.0, 15.0, 40.0, 60.0];
 
-/// Sizes by level where none are reported.
+/// Default sizes by level.
 const LEVEL_BYTES: [u64; 5] = [32 << 10, 1 << 20, 32 << 20, 128 << 20, 256 << 20];
 
-/// A cache serves all loads of a working set of this share of its size; at
-/// [`HALF_SERVED`] more, half of them. Replacement is not ideal and pages
-/// collide: real caches give way gradually.
+/// A cache serves all loads of a working set of this share of its size, and half of them at
+/// [`HALF_SERVED`] more. Replacement is not ideal and pages collide: real caches degrade gradually.
 const ALL_SERVED: f64 = 0.8;
 const HALF_SERVED: f64 = 0.35;
 
-/// The rise of latency with load is late and steep: `1 + (factor − 1) × u⁴`.
+/// Latency rises late and steeply with load: `1 + (factor − 1) × u⁴`.
 fn load_factor(utilisation: f64, factor: f64) -> f64 {
     1.0 + (factor - 1.0) * utilisation.min(1.0).powi(4)
 }
 
-/// Time to arrange the memory, s.
+/// Time to prepare the memory, s.
 pub(super) fn preparation_s(probe: &Probe) -> f64 {
     let bytes = match probe {
         Probe::Chase { bytes, .. } | Probe::LoadedLatency { bytes, .. } => *bytes,
@@ -91,7 +90,7 @@ fn latency(ns: f64) -> Batch {
     }
 }
 
-/// One load of a chain through this many bytes; memory takes `loaded` times.
+/// One load of a chain through this many bytes; `loaded` multiplies memory latency.
 fn chase_ns(
     cpu: usize,
     bytes: usize,
@@ -124,7 +123,7 @@ fn served_share(ratio: f64) -> f64 {
     1.0 / (1.0 + over.powi(3))
 }
 
-/// The caches of a CPU, inner ones first, as large as a program sees them.
+/// The caches of a CPU, inner ones first, with their effective sizes.
 fn caches(cpu: usize, truth: &Truth, figures: &Figures) -> Vec<CacheFigure> {
     let mut caches = if figures.caches.is_empty() {
         of_topology(cpu, truth)
@@ -139,7 +138,7 @@ fn caches(cpu: usize, truth: &Truth, figures: &Figures) -> Vec<CacheFigure> {
     caches
 }
 
-/// As the true topology has them; where it has none, those that are usual.
+/// The caches of the true topology, or usual ones if it has none.
 fn of_topology(cpu: usize, truth: &Truth) -> Vec<CacheFigure> {
     let usual = |level: u8, bytes: Option<u64>| {
         let index = usize::from(level).clamp(1, LEVEL_NS.len()) - 1;
@@ -162,9 +161,9 @@ fn of_topology(cpu: usize, truth: &Truth) -> Vec<CacheFigure> {
     levels.into_iter().map(|(_, cache)| cache).collect()
 }
 
-/// What streams reach, node by node.
+/// The bandwidth of streams, node by node.
 struct Streaming {
-    /// Node, what its threads get, and what it can give.
+    /// Node, the bandwidth of its threads, and its capacity.
     nodes: Vec<(usize, f64, f64)>,
 }
 
@@ -179,7 +178,7 @@ impl Streaming {
     ) -> Self {
         let kind = match stream {
             Stream::Read => 1.0,
-            // A written line is read first, and both are moved.
+            // A written line is read first, and both are transferred.
             Stream::Write => 0.5,
             Stream::Copy => 0.7,
             Stream::Triad => 0.8,

@@ -42,7 +42,7 @@ fn contention(a: usize, b: usize) -> Probe {
     Probe::Contention { a, b, port }
 }
 
-/// Within `share` of what was wanted.
+/// Checks a relative tolerance of `share`.
 fn check(found: f64, wanted: f64, share: f64) {
     let error = found / wanted - 1.0;
     assert!(error.abs() <= share, "{found} is not {wanted}");
@@ -90,7 +90,7 @@ fn far_lines_and_far_cores_cost_more() {
         "pair_sd = 0.0\nnoise_sd = 0.0\nhome_penalty_ns = 130\nhome_node = 0",
     );
     let at = |a, b, home| Probe::Transfer { a, b, home };
-    // Another LLC of the second package: dear where the line lies in the first.
+    // Another LLC of the second package: expensive if the line is homed in the first.
     check(median(&mut homes, &at(4, 6, None)), 240.0, 1e-9);
     check(median(&mut homes, &at(4, 6, Some(1))), 110.0, 1e-9);
     // Within an LLC, and with a CPU at the home, it makes no difference.
@@ -187,13 +187,13 @@ fn states_come_and_go() {
         let alike = seen.iter().filter(|&&value| (value - ns).abs() < 1.0);
         alike.count() as f64 / seen.len() as f64
     };
-    // Nine of ten moves from the first lead to the second, of the others half
-    // or nine of ten back: the shares of time follow.
+    // Nine of ten moves from the first lead to the second; from the others half or nine of ten lead
+    // back. The shares of time follow.
     assert!((share(36.0) - 0.49).abs() < 0.06, "{}", share(36.0));
     assert!(share(110.0) > 0.3 && share(14.0) > 0.03);
     check(share(36.0) + share(110.0) + share(14.0), 1.0, 1e-9);
     assert!((seen[0] - 36.0).abs() < 1e-6);
-    // The moves do not depend on how often one looks.
+    // The moves do not depend on how often they are observed.
     let rarely = watch(1, 4000);
     let differing = rarely.iter().zip(seen.iter().skip(9).step_by(10));
     let differing = differing.filter(|(a, b)| (*a - *b).abs() > 1.0).count();
@@ -424,7 +424,7 @@ fn bad_sections_name_file_and_key() {
     }
 }
 
-/// As a study of 192 CPUs would: every pair once, 96 at a time.
+/// Like a study of 192 CPUs: every pair once, 96 at a time.
 #[test]
 fn large_machines_are_probed_whole() {
     let mut large = SimulatedMachine::open("package:2 l3:12 core:4 pu:2", 1).unwrap();

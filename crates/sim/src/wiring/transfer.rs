@@ -1,10 +1,10 @@
-//! What a cache line costs between two CPUs of a true wiring.
+//! The cost of a cache line between two CPUs of a true wiring.
 
 use super::description::Figures;
 use super::truth::{Shared, Truth};
 
 impl Truth {
-    /// One-way time of a line that lies on node `home`, ns.
+    /// One-way time of a line homed on node `home`, ns.
     pub(super) fn transfer_ns(
         &self,
         a: usize,
@@ -31,7 +31,7 @@ impl Truth {
         }
     }
 
-    /// Share of the mesh between two cores, 0 to 1.
+    /// Distance between two cores as a share of the mesh, 0 to 1.
     fn distance(&self, a: usize, b: usize) -> f64 {
         let (Some(a), Some(b)) = (self.units(a), self.units(b)) else {
             return 0.0;

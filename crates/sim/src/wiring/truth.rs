@@ -1,9 +1,8 @@
-//! One true wiring: where CPUs are, and what two of them share.
+//! One true wiring: the places of CPUs, and what two of them share.
 
 use pinwise_topology::{CacheType, CpuSet, Topology};
 
-/// Where a CPU sits, as numbers of units; CPUs in no such unit have one of
-/// their own.
+/// A CPU's units by number; a missing unit gets a unique number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CpuUnits {
     thread: usize,
@@ -20,7 +19,7 @@ pub(super) struct CpuUnits {
 /// The innermost unit that two CPUs share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shared {
-    /// One hardware thread: two CPUs of a machine that has fewer.
+    /// One hardware thread, on a machine with fewer of them than CPUs.
     Thread,
     Core,
     L2,
@@ -30,12 +29,12 @@ pub(super) enum Shared {
     Nothing,
 }
 
-/// A true wiring, ready to be asked.
+/// A true wiring, prepared for lookups.
 #[derive(Debug)]
 pub(super) struct Truth {
     pub(super) topology: Topology,
     units: Vec<Option<CpuUnits>>,
-    /// The farthest that two cores are apart on the mesh.
+    /// The largest distance between two cores on the mesh.
     pub(super) span: f64,
 }
 
@@ -78,7 +77,7 @@ impl Truth {
         self.units(cpu).is_some()
     }
 
-    /// What the two share; CPUs that are not there share nothing.
+    /// What the two share; missing CPUs share nothing.
     pub(super) fn shared(&self, a: usize, b: usize) -> Shared {
         let (Some(a), Some(b)) = (self.units(a), self.units(b)) else {
             return Shared::Nothing;
@@ -92,7 +91,7 @@ impl Truth {
         } else if a.llc == b.llc {
             Shared::Llc
         } else if a.package != b.package {
-            // A machine without nodes has one, over all packages.
+            // A machine without nodes counts as one node over all packages.
             Shared::Nothing
         } else if a.node == b.node {
             Shared::Node
@@ -106,7 +105,7 @@ impl Truth {
         nodes.position(|node| node.node == number)
     }
 
-    /// Is this node's memory another node's than the CPU's?
+    /// Is this memory node another one than the CPU's?
     pub(super) fn is_remote(&self, cpu: usize, node: Option<usize>) -> bool {
         let index = node.and_then(|number| self.node_index(number));
         let own = self.units(cpu).map(|units| units.node);
@@ -124,7 +123,7 @@ impl Truth {
     }
 }
 
-/// Which of the sets each CPU is in.
+/// The set of each CPU.
 fn numbers(most: usize, sets: &[CpuSet]) -> Vec<Option<usize>> {
     let mut numbers = vec![None; most];
     for (number, set) in sets.iter().enumerate() {
@@ -135,7 +134,7 @@ fn numbers(most: usize, sets: &[CpuSet]) -> Vec<Option<usize>> {
     numbers
 }
 
-/// Caches of level 2 that several cores share, as clusters of small cores do.
+/// Caches of level 2 shared by several cores, as in clusters of small cores.
 fn shared_l2s(topology: &Topology) -> Vec<CpuSet> {
     let caches = topology.caches.iter();
     caches

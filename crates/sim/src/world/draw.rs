@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::World;
 use super::shapes::Hardware;
 
-/// What a program spends its time on.
+/// How a program spends its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Compute,
@@ -35,7 +35,7 @@ impl Family {
         }
     }
 
-    /// How much issue slots, memory, caches and distances matter to it.
+    /// The importance of issue slots, memory, caches and distances to it.
     const fn weights(self) -> [f64; 4] {
         match self {
             Self::Compute => [1.0, 0.05, 0.05, 0.02],
@@ -47,12 +47,12 @@ impl Family {
     }
 }
 
-/// Drawn figures, before they are scaled.
+/// Random figures before scaling.
 #[derive(Debug, Clone)]
 pub(super) struct Drawn {
     pub(super) family: Family,
     pub(super) base_s: f64,
-    /// By how much everything that placements differ in is scaled.
+    /// Scale of all differences between placements.
     strength: f64,
     policy: &'static str,
     rebalance_s: f64,
@@ -92,11 +92,9 @@ impl Drawn {
         let is_rough = world == World::Misfits;
         let mut log_uniform = |low: f64, high: f64| low * (high / low).powf(chance.random::<f64>());
         let cores = hardware.cores_of_node.max(1) as f64;
-        // 2 to 6 GB/s for each core of a node: from servers full of cores to
-        // desktops.
+        // 2 to 6 GB/s for each core of a node: from servers with many cores to desktops.
         let node_gb_per_s = cores * log_uniform(2.0, 6.0).max(8.0 / cores);
-        // A share of the cache for each core, of which a working set is half
-        // to twice as large.
+        // A cache share for each core; a working set is half to twice as large.
         let own_cache =
             hardware.llc_bytes.max(1 << 20) as f64 / hardware.cores_of_llc.max(1) as f64;
         let base_s = threads as f64 * log_uniform(0.3, 3.0);
@@ -153,11 +151,11 @@ impl Drawn {
         drawn
     }
 
-    /// What a small model does not know.
+    /// Adds effects that a small model lacks.
     fn roughen(&mut self, threads: usize, chance: &mut ChaCha8Rng) {
         self.turbo_drop = chance.random_range(0.05..0.3);
         self.smt_partition = chance.random_range(0.0..0.2);
-        // More is asked of memory than it has.
+        // The demand exceeds the bandwidth.
         self.node_gb_per_s *= chance.random_range(0.3..1.0);
         self.imbalance = chance.random_range(0.0..0.3);
         let groups: Vec<usize> = [2, 3, 4, 6, 8, 16]
@@ -172,7 +170,7 @@ impl Drawn {
         }
     }
 
-    /// The same without what has no reason.
+    /// The same without the unexplained part.
     pub(super) fn without_unexplained(&self) -> Self {
         Self {
             unexplained_sd: 0.0,
@@ -180,14 +178,13 @@ impl Drawn {
         }
     }
 
-    /// How far a spread is from what is wanted, as |ln| beyond a factor; 0
-    /// where it will do.
+    /// The distance of a spread from the wanted one, as |ln| beyond a factor; 0 if close enough.
     pub(super) fn miss(&self, world: World, spread: f64, wanted: f64) -> f64 {
         const FLATTEST: f64 = 0.001;
         const WEAKEST: f64 = 0.05;
         let above = |most: f64| (spread / most).max(1e-9).ln().max(0.0);
         match world {
-            // Half of what is promised is left for schedulers.
+            // Half of the limit is left for schedulers.
             World::Flat => above(FLATTEST),
             World::Useless => above(WEAKEST),
             World::Fits | World::Misfits => {
@@ -197,7 +194,7 @@ impl Drawn {
         }
     }
 
-    /// Scales what placements differ in.
+    /// Scales the differences between placements.
     pub(super) fn scale(&mut self, world: World, spread: f64, wanted: f64) {
         let wanted = match world {
             World::Flat => 0.0005,
@@ -234,7 +231,7 @@ impl Drawn {
     pub(super) fn demand(&self) -> String {
         let by = self.strength;
         let shares = self.memory_share + self.cache_share;
-        // Time alone stays time alone: shares are scaled below 1.
+        // Time alone stays the same: shares are scaled below 1.
         let share = |of: f64| of * by / (1.0 + shares * (by - 1.0).max(0.0)).max(shares * by / 0.9);
         let group = self
             .group
@@ -263,7 +260,7 @@ impl Drawn {
         )
     }
 
-    /// Below a half, two siblings have what they want.
+    /// Below a half, two siblings have enough.
     fn issue_share_at(&self, by: f64) -> f64 {
         if by >= 1.0 {
             return self.issue_share.min(1.0);
@@ -272,7 +269,7 @@ impl Drawn {
     }
 }
 
-/// Four digits are enough for what was drawn.
+/// Four digits are enough for random figures.
 fn short(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }

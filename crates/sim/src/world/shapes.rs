@@ -4,12 +4,12 @@ use pinwise_machine::{Request, Simulation};
 use pinwise_topology::{CpuSet, Level, Topology};
 use pinwise_workload::{Command, Workload};
 
-/// What a program can be run on.
+/// The places for a program.
 #[derive(Debug, Default)]
 pub(super) struct Hardware {
     /// Even placements of as many CPUs as there are threads.
     pub(super) masks: Vec<CpuSet>,
-    /// Cores that share a NUMA node, and a last-level cache, 1 at least.
+    /// Cores that share a NUMA node, and a last-level cache, at least 1.
     pub(super) cores_of_node: usize,
     pub(super) cores_of_llc: usize,
     /// Size of a last-level cache, bytes.
@@ -35,8 +35,8 @@ impl Hardware {
         }
     }
 
-    /// ln of the slowest placement's true time over the fastest's; 0 where the
-    /// description cannot be opened.
+    /// ln of the slowest placement's true time over the fastest's; 0 if the description cannot be
+    /// opened.
     pub(super) fn spread(&self, text: &str) -> f64 {
         let (Some(machine), Ok(command)) = (super::open(text), Command::from_line("sim-workload"))
         else {
@@ -55,8 +55,8 @@ impl Hardware {
     }
 }
 
-/// This many packages, last-level caches of each, cores of each and CPUs of each
-/// as give this number of CPUs; caches both next to one another and spread.
+/// All combinations of packages, last-level caches, cores and CPUs with this number of CPUs; caches
+/// both adjacent and spread.
 fn masks(topology: &Topology, threads: usize) -> Vec<CpuSet> {
     let inside = |units: &[CpuSet], outer: &CpuSet| -> Vec<CpuSet> {
         let are_in = |unit: &&CpuSet| unit.is_subset(outer);
@@ -84,7 +84,7 @@ fn masks(topology: &Topology, threads: usize) -> Vec<CpuSet> {
     for used in 1..=tree.len() {
         for caches in divisors(threads, used, most_llcs) {
             for width in divisors(threads, used * caches, most_cores) {
-                // Each of them divides what the ones before have left.
+                // Each of them divides the remainder of the ones before.
                 let smt = threads / (used * caches * width);
                 if smt > most_smt {
                     continue;
@@ -101,7 +101,7 @@ fn masks(topology: &Topology, threads: usize) -> Vec<CpuSet> {
     found
 }
 
-/// Numbers up to `most` that divide what is left for each of `units`.
+/// Numbers up to `most` that divide the remaining threads per unit.
 fn divisors(threads: usize, units: usize, most: usize) -> impl Iterator<Item = usize> {
     (1..=most).filter(move |number| threads.is_multiple_of(units * number))
 }

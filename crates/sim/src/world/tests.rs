@@ -27,7 +27,7 @@ fn cost(machine: &SimulatedMachine, cpus: &CpuSet) -> f64 {
     machine.true_cost(&request).unwrap()
 }
 
-/// Spreads over even placements, where there are several.
+/// Spreads over even placements, if there are several.
 fn spreads(world: World) -> Vec<f64> {
     (0..80)
         .filter_map(|seed| {
@@ -58,7 +58,7 @@ fn flat_worlds_are_flat() {
         let (text, machine, hardware) = open_world(World::Flat, seed);
         let spread = hardware.spread(&text);
         assert!(spread < 0.002, "seed {seed}: {spread}");
-        // What the scheduler does is no worse.
+        // The scheduler's own choice is no worse.
         let all = CpuSet::parse_list(&format!("0-{}", threads(&text) - 1)).unwrap();
         let (default, first) = (
             cost(&machine, &machine.description.topology.allowed),
