@@ -1,17 +1,16 @@
 //! Values for the spin settings of known runtimes, by what waiting otherwise
 //! would cost.
 //!
-//! The rule is that of competitive spinning: who spins as long as it would cost
-//! to block, and blocks then, spends at most twice what the best choice in
-//! hindsight would (Karlin, Li, Manasse and Owicki, "Empirical studies of
-//! competitive spinning", SOSP 1991; bound of Karlin, Manasse, `McGeoch` and
-//! Owicki, SODA 1990). Nothing here measures or sets anything.
+//! The rule is competitive spinning: a waiter that spins for as long as blocking would cost, and
+//! then blocks, spends at most twice what the best choice in hindsight would (Karlin, Li, Manasse
+//! and Owicki, "Empirical studies of competitive spinning", SOSP 1991; bound of Karlin, Manasse,
+//! `McGeoch` and Owicki, SODA 1990). Nothing here measures or sets anything.
 
 use super::algorithm::{Case, Setting};
 use super::table::{NETFX_AWARELOCK, algorithm};
 use pinwise_format::seconds;
 
-/// What waiting costs on a machine.
+/// Costs of waiting on a machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
     /// One PAUSE, ns.
@@ -25,38 +24,38 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Parking and being woken, ns: a switch away, and a wake-up. No waiter
-    /// should spin for longer than about this.
+    /// Cost of parking and waking up, ns: a switch away, and a wake-up. No waiter should spin for
+    /// much longer.
     #[must_use]
     pub fn budget_ns(&self) -> f64 {
         self.context_switch_ns + self.futex_wake_ns
     }
 
-    /// PAUSEs that fit into the budget, 1 at least.
+    /// PAUSEs that fit into the budget, at least 1.
     #[must_use]
     pub fn budget_pauses(&self) -> u64 {
         whole(self.budget_ns() / self.pause_ns).max(1)
     }
 }
 
-/// A setting, what it means now, and what would fit.
+/// A setting, its present meaning, and a suggestion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    /// Whose setting it is.
+    /// Its runtime.
     pub runtime: &'static str,
     /// The algorithm's id in the table; `None` for a program's own.
     pub algorithm: Option<&'static str>,
-    /// Versions of the runtime that take the value; `None` where there are none.
+    /// Versions of the runtime that accept the value; `None` if none does.
     pub versions: Option<&'static str>,
     /// Its name.
     pub setting: &'static str,
-    /// Where it is set.
+    /// How to set it.
     pub how: &'static str,
     /// Its usual value.
     pub usual: &'static str,
-    /// How long that spins on this chip, ns; `None` where it has no length.
+    /// How long that spins on this chip, ns; `None` if it has no length.
     pub usual_ns: Option<f64>,
-    /// What would fit; `None` for leaving it alone.
+    /// The suggestion; `None` for leaving it alone.
     pub suggested: Option<String>,
     /// How long that would spin, ns.
     pub suggested_ns: Option<f64>,
@@ -86,7 +85,7 @@ pub fn advise(costs: &Costs) -> Vec<Advice> {
     ]
 }
 
-/// A setting that counts PAUSEs, one look after each.
+/// A setting that counts PAUSEs, with a look after each.
 struct Counted {
     id: &'static str,
     runtime: &'static str,
@@ -195,7 +194,7 @@ fn innodb(costs: &Costs) -> Advice {
     }
 }
 
-/// It halves its delay by itself where PAUSE is long; what is left are rounds.
+/// It halves its delay by itself if PAUSE is long; the rounds remain.
 fn mariadb(costs: &Costs) -> Advice {
     let setting = setting(costs);
     let wait = algorithm("mariadb_srw").ok();
@@ -224,8 +223,8 @@ fn mariadb(costs: &Costs) -> Advice {
     }
 }
 
-/// The largest limit whose rounds, ten times over, fit into the budget; one
-/// round at least, since without any it spins not at all.
+/// The largest limit whose rounds, ten times over, fit into the budget; at least one round, since
+/// without any it does not spin at all.
 fn netfx(costs: &Costs) -> Advice {
     const FIRST: u64 = 50;
     const REPETITIONS: f64 = 10.0;
@@ -236,8 +235,8 @@ fn netfx(costs: &Costs) -> Advice {
         last *= 3;
         sum += last;
     }
-    // Rounds go on while below the factor times the CPUs: `last` must be, and
-    // three times as much must not.
+    // Rounds continue while below the factor times the CPUs: true for `last`, and false for three
+    // times as much.
     let factor = (3 * last / costs.cpus.max(1)).max(1);
     let total = now.as_ref().and_then(|wait| wait.total_hints());
     let usual_ns = total.map(|pauses| pauses as f64 * costs.pause_ns);
@@ -300,7 +299,7 @@ fn thread_pool() -> Advice {
     }
 }
 
-/// What libomp spins usually, ns.
+/// libomp's default spinning time, ns.
 const BLOCKTIME_NS: f64 = 200e6;
 
 fn blocktime(costs: &Costs) -> Advice {
@@ -326,7 +325,7 @@ fn blocktime(costs: &Costs) -> Advice {
     }
 }
 
-/// Versions without units take whole milliseconds and refuse all else.
+/// Versions without units accept only whole milliseconds.
 fn blocktime_in_ms(costs: &Costs) -> Advice {
     let ms = whole(costs.budget_ns() / 1e6).to_string();
     let reasoning = if ms == "0" {
@@ -401,7 +400,7 @@ fn sweep(values: &[&str], command: &str) -> String {
     )
 }
 
-/// The usual value's time against the budget, as a sentence.
+/// Compares the usual value's time with the budget, as a sentence.
 fn compare_with_budget(usual_ns: f64, budget_ns: f64) -> String {
     let ratio = usual_ns / budget_ns;
     let time = seconds(usual_ns * 1e-9);

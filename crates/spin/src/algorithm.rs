@@ -1,33 +1,32 @@
-//! Waiters' algorithms as parameters, and what they come to on a machine.
+//! Waiters' algorithms as parameters, and their waits on a machine.
 //!
-//! An [`Algorithm`] is a row of the table; with a number of CPUs and the cost of
-//! a hint it becomes a [`Wait`]: runs of hints with a look after each. All
-//! predictions are made of that, and experiments execute it.
+//! An [`Algorithm`] is a row of the table; with a number of CPUs and the cost of a hint it becomes
+//! a [`Wait`]: runs of hints with a look after each. All predictions derive from that, and
+//! experiments execute it.
 
-/// What a waiter does between looks, counted in these.
+/// The unit of a waiter's delay between looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unit {
-    /// Spin-wait hints: PAUSE, on arm64 what the program uses there.
+    /// Spin-wait hints: PAUSE, on arm64 the program's choice.
     Hint,
-    /// Runs of hints whose length the program measures at its start, so that
-    /// one takes about this long whatever the processor.
+    /// Runs of hints that the program calibrates at its start to about this length on any
+    /// processor.
     Normalised {
         /// A unit, ns.
         unit_ns: f64,
-        /// Most between two looks, ns.
+        /// The longest time between two looks, ns.
         most_ns: f64,
     },
-    /// Runs of hints of two lengths: the program finds out at its start whether a
-    /// hint is a long one.
+    /// Runs of hints of two lengths: the program checks at its start whether a hint is long.
     Graded {
-        /// Long is what takes longer than this, ns.
+        /// A hint longer than this is long, ns.
         above_ns: f64,
-        /// Hints of a unit where they are short.
+        /// Hints of a unit on processors with short hints.
         short: u64,
-        /// Hints of a unit where they are long.
+        /// Hints of a unit on processors with long hints.
         long: u64,
     },
-    /// Time by the clock; hints fill it.
+    /// Time by the clock, filled with hints.
     Clock,
     /// Looks only: loads without hints.
     Load,
@@ -42,16 +41,15 @@ pub enum Growth {
     Constant,
     /// Each this many times the one before, up to the cap.
     Times(u64),
-    /// Likewise, and anything from nothing to one unit less than as much again
-    /// on top, drawn anew each time.
+    /// The same plus a random part of up to as much again minus one unit, drawn anew each time.
     Jittered(u64),
     /// The square of the number of the run, from 0.
     Square,
-    /// Drawn anew each time, up to the cap, evenly.
+    /// Random each time, uniform up to the cap.
     Random,
 }
 
-/// A number that may depend on how many CPUs there are.
+/// A number that may depend on the number of CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// The same everywhere.
@@ -85,7 +83,7 @@ pub enum Backoff {
         /// They stop before they reach this.
         below: Bound,
     },
-    /// This many runs from `first`, growing to `cap` at most.
+    /// This many runs from `first`, growing up to `cap`.
     Counted {
         /// Runs.
         runs: Bound,
@@ -93,11 +91,10 @@ pub enum Backoff {
         first: u64,
         /// How runs grow.
         growth: Growth,
-        /// No run is longer.
+        /// Limit of a run.
         cap: u64,
     },
-    /// Runs from `first`, growing to `cap` at most, while all of them together
-    /// stay below `below`.
+    /// Runs from `first`, growing up to `cap`, while their sum stays below `below`.
     Budgeted {
         /// The sum stays below this.
         below: u64,
@@ -105,7 +102,7 @@ pub enum Backoff {
         first: u64,
         /// How runs grow.
         growth: Growth,
-        /// No run is longer, but for what is drawn on top.
+        /// The longest run, before the random part.
         cap: u64,
     },
     /// For this long, looking all the time.
@@ -113,7 +110,7 @@ pub enum Backoff {
         /// ns.
         ns: u64,
     },
-    /// Until it has the lock; this many units between looks.
+    /// Until it has the lock, with this many units between looks.
     Endless {
         /// Units between looks.
         gap: u64,
@@ -136,9 +133,9 @@ pub enum Evidence {
 pub struct Tunable {
     /// Its name, as `GOMP_SPINCOUNT`.
     pub name: &'static str,
-    /// Its usual value, as it is written; empty where it has none.
+    /// Its usual value, as written by the user; empty if it has none.
     pub usual: &'static str,
-    /// Where and how it is set, as `environment variable`.
+    /// How to set it, such as `environment variable`.
     pub how: &'static str,
 }
 
@@ -163,36 +160,36 @@ pub struct Algorithm {
     pub name: &'static str,
     /// Versions that have it.
     pub versions: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
-    /// How it goes.
+    /// Its backoff.
     pub backoff: Backoff,
-    /// How it goes at its longest, where it adapts to how well it went before.
+    /// Its longest backoff, if it adapts to earlier success.
     pub longest: Option<Backoff>,
     /// With fewer CPUs it does not spin at all.
     pub least_cpus: u64,
-    /// What follows in the end, as `futex` or `sched_yield`.
+    /// The action after spinning, as `futex` or `sched_yield`.
     pub then: &'static str,
     /// How to change it.
     pub tunables: &'static [Tunable],
-    /// Where it was read.
+    /// The source of the row.
     pub source: &'static str,
     /// How well it is known.
     pub evidence: Evidence,
-    /// What else; empty for nothing.
+    /// Further notes; may be empty.
     pub note: &'static str,
 }
 
-/// Which of the waits of an algorithm that draws or adapts.
+/// Which wait of a random or adaptive algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
-    /// Draws at their mean, what adapts where it begins.
+    /// Random values at their mean, adaptive ones at their start.
     Typical,
-    /// The longest that can be.
+    /// The longest possible one.
     Longest,
 }
 
-/// A machine as far as a waiter is concerned.
+/// A machine's parameters for a waiter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
     /// CPUs that the program counts.
@@ -210,11 +207,11 @@ pub struct Runs {
     pub hints: u64,
 }
 
-/// What a waiter does on a machine until it gives up.
+/// A waiter's actions on a machine until it stops spinning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     /// Runs of hints in order; the first look comes before any of them.
     pub runs: Vec<Runs>,
-    /// It never gives up: the last runs go on for ever.
+    /// It never stops: the last runs repeat for ever.
     pub is_endless: bool,
 }

@@ -1,20 +1,20 @@
 //! Which of the known algorithms a loop is.
 //!
-//! Names say it where there are any: of the function, of its callers, of the
-//! file. Where there are none, constants and shape do, less surely. It is a
-//! guess with its reason, not a proof: two algorithms may have one shape.
+//! Names say so if there are any: of the function, of its callers, of the file. Otherwise constants
+//! and shape do, less surely. It is a guess with its reason, not a proof: two algorithms may have
+//! one shape.
 
 use super::loops::{LoopKind, SpinLoop};
 
-/// What is known of a loop and of whose it is.
+/// The facts about a loop and its context.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The loop; `None` where only names are known.
+    /// The loop; `None` if only names are known.
     pub found: Option<&'a SpinLoop>,
-    /// Names of functions on the stack, demangled, innermost first; those of
-    /// the loop's function alone where there is no stack.
+    /// Names of functions on the stack, demangled, innermost first; without a stack, those of the
+    /// loop's function.
     pub symbols: &'a [&'a str],
-    /// The file that its code is from; `None` for code generated at run time.
+    /// The file of its code; `None` for code generated at run time.
     pub module: Option<&'a str>,
     /// All files that the process has code from.
     pub modules: &'a [&'a str],
@@ -31,25 +31,25 @@ pub enum Strength {
     Certain,
 }
 
-/// An algorithm that a loop may be.
+/// A possible algorithm of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// Its id in the table.
     pub algorithm: &'static str,
-    /// How sure that is.
+    /// Its strength.
     pub strength: Strength,
     /// Why, as a full sentence.
     pub reason: String,
 }
 
-/// How an algorithm is recognised.
+/// How to recognise an algorithm.
 struct Signature {
     algorithm: &'static str,
     /// Parts of the names of its functions.
     symbols: &'static [&'static str],
-    /// Beginnings of the names of files that spin by nothing else, nearly.
+    /// Prefixes of files that contain almost no other spin loop.
     modules: &'static [&'static str],
-    /// Numbers that all occur in it and together in little else.
+    /// Numbers that all occur in it and rarely together elsewhere.
     constants: &'static [u64],
 }
 
@@ -67,8 +67,8 @@ const fn signature(
     }
 }
 
-/// Names and constants are those of the sources that the table of algorithms
-/// cites row by row. The first that fits a name is taken.
+/// Names and constants are those of the sources cited in the table of algorithms. The first
+/// matching name is taken.
 const SIGNATURES: &[Signature] = &[
     signature("netfx_awarelock", &[], &["clr.dll"], &[50, 20_000]),
     signature("coreclr_gc_join", &["gc_heap::", "t_join::"], &[], &[]),
@@ -230,7 +230,7 @@ const SIGNATURES: &[Signature] = &[
     ),
 ];
 
-/// Which algorithms of the table fit, surest first; empty where nothing does.
+/// Algorithms of the table that fit, surest first; empty if none does.
 #[must_use]
 pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
     let is_work = evidence
@@ -260,8 +260,8 @@ pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
     kept
 }
 
-/// The algorithm whose function is nearest on the stack. A helper that several
-/// algorithms call, such as Go's `procyield`, says less than its caller does.
+/// The algorithm whose function is nearest on the stack. A helper of several algorithms, such as
+/// Go's `procyield`, says less than its caller does.
 fn by_symbol(evidence: &Evidence<'_>) -> Option<Candidate> {
     let fits = |symbol: &&str| {
         let named = SIGNATURES.iter().find_map(|one| {
@@ -282,8 +282,7 @@ fn by_symbol(evidence: &Evidence<'_>) -> Option<Candidate> {
     })
 }
 
-/// Is it a part of the name? Short names must be the whole one: `s_lock` is in
-/// many.
+/// Is it part of the name? Short names must match as a whole: many contain `s_lock`.
 fn is_part(symbol: &str, part: &str) -> bool {
     let is_plain = part.len() < 10 && !part.contains("::") && !part.ends_with('_');
     if is_plain {
@@ -306,15 +305,14 @@ fn by_constants(one: &Signature, evidence: &Evidence<'_>) -> Option<Candidate> {
     })
 }
 
-/// The .NET Framework's lock where a compiler knew the number of CPUs: rounds
-/// from 50 stay below a multiple of 20,000 then. Such numbers are common: the
-/// loop must hint blindly, and triple.
+/// The .NET Framework's lock compiled for a known number of CPUs: rounds from 50 then stay below a
+/// multiple of 20,000. Such numbers are common: the loop must hint blindly, and triple.
 fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
     const PER_CPU: u64 = 20_000;
     let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
     let hints = found.kind == LoopKind::BlindDelay;
     let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
-    // `below 480,000` may stand there as `at most 479,999`.
+    // `below 480,000` may be compiled as `at most 479,999`.
     let bound = found
         .constants
         .iter()
@@ -349,13 +347,13 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Is it code that a Java machine made at run time?
+/// Is it code that a JVM generated?
 fn is_made_by_java(evidence: &Evidence<'_>) -> bool {
     let mut files = evidence.modules.iter().map(|path| file_name(path));
     evidence.module.is_none() && files.any(|file| file.starts_with("libjvm.so"))
 }
 
-/// Code that a Java machine made, with a hint in it.
+/// Code that a JVM generated, with a hint in it.
 fn by_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
     let hints = evidence.found.is_some_and(|found| found.hints > 0);
     (hints && is_made_by_java(evidence)).then(|| Candidate {
@@ -367,8 +365,7 @@ fn by_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
     })
 }
 
-/// The two waits of glibc: the spin lock's looks at one number and does nothing
-/// else, the adaptive mutex counts.
+/// The two waits of glibc: the spin lock only reads one number, the adaptive mutex counts.
 fn in_libc(evidence: &Evidence<'_>) -> Option<Candidate> {
     let file = file_name(evidence.module?);
     let found = evidence.found.filter(|one| one.kind == LoopKind::Polling)?;

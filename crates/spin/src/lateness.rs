@@ -1,9 +1,8 @@
-//! How late a waiter is that looks only now and then: the producer/consumer
-//! experiment of the third field report, and where a small change of the hint's
-//! latency makes all the difference.
+//! How late a waiter is that looks only now and then: the producer/consumer experiment of the third
+//! field report, and where a small change of the hint's latency makes a large difference.
 //!
-//! It predicts and runs nothing. What depends on a scheduler or on chance, as
-//! the throughput of many threads that contend, it does not predict.
+//! It only predicts. It leaves out what depends on a scheduler or on chance, such as the throughput
+//! of many contending threads.
 
 use std::time::Duration;
 
@@ -15,16 +14,15 @@ use super::algorithm::Wait;
 pub struct ProducerConsumer {
     /// Items.
     pub items: u32,
-    /// How long the lock is held for each.
+    /// How long the lock is held for each item.
     pub hold: Duration,
-    /// How long after that began the sender comes.
+    /// From the start of holding until the sender comes.
     pub delay: Duration,
 }
 
 impl ProducerConsumer {
-    /// How long all items take with a waiter that spins so: each costs the
-    /// delay, and then what passes until the first look at or after the
-    /// release.
+    /// How long all items take with a waiter that spins this way: each costs the delay, plus the
+    /// time until the first look at or after the release.
     #[must_use]
     pub fn spinning(&self, wait: &Wait, hint_ns: f64) -> Duration {
         let free_after = self.hold.saturating_sub(self.delay);
@@ -33,8 +31,8 @@ impl ProducerConsumer {
         each.saturating_mul(self.items)
     }
 
-    /// The same with a waiter that spins for this long at most and is then woken
-    /// by the release, `wake` later.
+    /// The same with a waiter that spins for up to this long and is then woken by the release,
+    /// `wake` later.
     #[must_use]
     pub fn parking(&self, spin: Duration, wake: Duration) -> Duration {
         let free_after = self.hold.saturating_sub(self.delay);
@@ -43,18 +41,18 @@ impl ProducerConsumer {
     }
 }
 
-/// What follows where all hints have been executed in vain.
+/// What follows after all hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// It sleeps until it is woken.
     Parks,
-    /// It looks again and again, giving the CPU up in between.
+    /// It looks again and again, yielding the CPU in between.
     Yields,
 }
 
 impl Ending {
-    /// What an algorithm's own words come to. Sleeping for a fixed time is taken
-    /// for being parked, short yields before that are left out.
+    /// Parses an algorithm's description. Sleeping for a fixed time counts as parking; short yields
+    /// before that are ignored.
     #[must_use]
     pub fn parse(then: &str) -> Self {
         let words = then.to_lowercase();
@@ -66,18 +64,18 @@ impl Ending {
     }
 }
 
-/// What a waiter's means cost on a machine.
+/// Costs of a waiter's actions on a machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
     /// A spin-wait hint, ns.
     pub hint_ns: f64,
-    /// From waking a sleeper until it runs, ns; `None` where not known.
+    /// From waking a sleeper until it runs, ns; `None` if unknown.
     pub wake_ns: Option<f64>,
-    /// A `sched_yield` with nobody to yield to, ns; `None` where not known.
+    /// A `sched_yield` with no other thread to run, ns; `None` if unknown.
     pub yield_ns: Option<f64>,
 }
 
-/// How a waiter learns that it may go on.
+/// How a waiter learns that it may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// By a look between hints.
@@ -91,24 +89,24 @@ pub enum Seen {
 /// How late a waiter continues.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lateness {
-    /// By what means.
+    /// How it noticed.
     pub seen: Seen,
-    /// After the release, ns; `None` where a cost that it takes is not known.
+    /// After the release, ns; `None` if a cost involved is unknown.
     pub late_ns: Option<f64>,
-    /// Hints executed until then.
+    /// Number of hints executed until then.
     pub hints: u64,
-    /// The smallest relative change of the hint's latency that gives another
-    /// look: beyond it lies a *cliff*. `None` where no change of up to twice or
-    /// half would change the time of the wait by more than [`CLIFF_SHARE`].
+    /// The smallest relative change of the hint's latency that leads to another look: a *cliff*.
+    /// `None` if no change of up to twice or half would change the time of the wait by more than
+    /// [`CLIFF_SHARE`].
     pub cliff_share: Option<f64>,
 }
 
-/// A jump of the lateness by more than this share of the time until the release
-/// is a cliff; below, looks are dense enough.
+/// A jump of the lateness by more than this share of the time until the release is a cliff; below,
+/// looks are dense enough.
 pub const CLIFF_SHARE: f64 = 0.01;
 
-/// Closer to a cliff than this the result is unstable: a chip's clock moves by
-/// as much within seconds.
+/// Closer to a cliff than this the result is unstable: a chip's clock varies as much within
+/// seconds.
 pub const UNSTABLE_SHARE: f64 = 0.03;
 
 /// A look and its neighbours, as hints since the wait began.
@@ -116,13 +114,13 @@ pub const UNSTABLE_SHARE: f64 = 0.03;
 struct Look {
     before: u64,
     at: u64,
-    /// `None`: it gives up after this one.
+    /// `None`: it stops spinning after this one.
     after: Option<u64>,
 }
 
 impl Wait {
-    /// How late it continues where the lock becomes free `free_after_ns` after the
-    /// wait began. A release before the end of a look is seen by the next one.
+    /// The lateness if the lock becomes free `free_after_ns` after the wait began. A release during
+    /// a look is seen by the next one.
     #[must_use]
     pub fn lateness(&self, ending: Ending, costs: &Costs, free_after_ns: f64) -> Lateness {
         let free_after_hints = free_after_ns / costs.hint_ns;
@@ -157,7 +155,7 @@ impl Wait {
         }
     }
 
-    /// After all hints were in vain.
+    /// The lateness after all hints.
     fn given_up(&self, ending: Ending, costs: &Costs, free_after_hints: f64) -> Lateness {
         let hints = self.total_hints().unwrap_or(u64::MAX);
         let late_ns = costs.ending_ns(ending);
@@ -177,7 +175,7 @@ impl Wait {
         }
     }
 
-    /// The first look at or after this many hints; `None` where it has given up.
+    /// The first look at or after this many hints; `None` if it has stopped spinning.
     fn look_after(&self, hints: f64) -> Option<Look> {
         let mut before = 0u64;
         let mut last = 0u64;
@@ -215,8 +213,8 @@ impl Wait {
 }
 
 impl Costs {
-    /// What being late costs where no look is left, ns: a wake-up, or half a
-    /// yield, since the release falls anywhere within one.
+    /// The lateness without a remaining look, ns: a wake-up, or half a yield, since the release
+    /// falls anywhere within one.
     #[must_use]
     pub fn ending_ns(&self, ending: Ending) -> Option<f64> {
         match ending {
@@ -226,7 +224,7 @@ impl Costs {
     }
 }
 
-/// The nearer of two cliffs; one that is more than a factor of two away is none.
+/// The nearer of two cliffs, if within a factor of two.
 fn nearest(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     let both = one.into_iter().chain(other);
     both.filter(|share| *share < 1.0).reduce(f64::min)

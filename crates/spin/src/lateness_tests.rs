@@ -71,7 +71,7 @@ fn who_gives_up_is_late_by_a_wake_up_or_half_a_yield() {
         (Seen::Parked, Some(50_000.0))
     );
     assert_eq!(parked.hints, wait.total_hints().unwrap());
-    // The lock is free long after it has given up.
+    // The lock is free long after it has parked.
     assert_eq!(parked.cliff_share, None);
     let yielding = wait.lateness(Ending::Yields, &COSTS, 5e6);
     assert_eq!(
@@ -125,8 +125,7 @@ fn waits() -> impl Strategy<Value = Wait> {
 }
 
 proptest! {
-    /// Whatever the runs, the look found is the first one at or after the
-    /// release, as going through all of them finds it.
+    /// For any runs, the found look is the first one at or after the release, by exhaustive search.
     #[test]
     fn the_look_is_the_first_at_or_after_the_release(
         wait in waits(),

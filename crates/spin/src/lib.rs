@@ -1,10 +1,9 @@
-//! Spin-waits as data, and what they cost: how long a waiter spins before it
-//! gives up, and how long it does not look.
+//! Spin-waits as data, and their cost: how long a waiter spins before it parks, and how long it
+//! does not look.
 //!
-//! A waiter's algorithm comes to two numbers: the total of PAUSEs before it
-//! parks, and the longest run of them without a look at the lock (the *blind
-//! gap*). With the latency of PAUSE both are times. Nothing here executes
-//! anything.
+//! Two numbers describe a waiter's algorithm: the total of PAUSEs before it parks, and the longest
+//! run of them without a look at the lock (the *blind gap*). The latency of PAUSE turns both into
+//! times. Nothing here executes anything.
 //!
 //! ```
 //! use pinwise_spin::prediction::{Prediction, Processor};
@@ -41,7 +40,7 @@ mod wait;
 
 pub use lateness::ProducerConsumer;
 
-/// The known name that is most like another, where one is.
+/// The most similar known name, if any is similar.
 pub(crate) fn nearest_name<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str>,

@@ -1,21 +1,20 @@
-//! What algorithms would cost on a processor with this many CPUs, and where that
-//! changes.
+//! Costs of algorithms on a processor with this many CPUs, and where they change.
 //!
-//! It measures nothing: the processor's figures are given.
+//! It measures nothing: the processor's figures are inputs.
 
 use std::ops::RangeInclusive;
 
 use super::algorithm::{Algorithm, Case, Setting, Unit, Wait};
 use super::chips::Chip;
 
-/// A processor as far as its PAUSE is concerned.
+/// The properties of a processor's PAUSE.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Processor {
     /// One PAUSE, ns.
     pub pause_ns: f64,
-    /// The same in core cycles; `None` where not known.
+    /// The same in core cycles; `None` if unknown.
     pub pause_cycles: Option<f64>,
-    /// The core's clock, GHz; `None` where not known.
+    /// The core's clock, GHz; `None` if unknown.
     pub ghz: Option<f64>,
 }
 
@@ -37,23 +36,23 @@ impl Processor {
     }
 }
 
-/// The cost of an algorithm. Times are `None` where it never ends, is not
-/// known in figures, or spends its time in something else than hints.
+/// The cost of an algorithm. Times are `None` if it never ends, is unknown, or does not spend its
+/// time in hints.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
     /// The algorithm.
     pub algorithm: &'static Algorithm,
     /// CPUs that the program counts.
     pub cpus: u64,
-    /// PAUSEs before it gives up, and how long they take, ns.
+    /// PAUSEs before it parks, and their time, ns.
     pub total: Option<(u64, f64)>,
-    /// The same at the longest, where it draws or adapts.
+    /// The same at the longest, if it is random or adaptive.
     pub longest: Option<(u64, f64)>,
-    /// Most PAUSEs between two looks, and how long they take, ns.
+    /// The largest number of PAUSEs between two looks, and their time, ns.
     pub blind_gap: Option<(u64, f64)>,
-    /// CPU time that all waiters burn where all CPUs but one wait in full, ns.
+    /// CPU time that all waiters burn if all CPUs but one wait in full, ns.
     pub wasted_ns: Option<f64>,
-    /// It never gives up.
+    /// It never parks.
     pub never_parks: bool,
 }
 
@@ -63,7 +62,7 @@ impl Prediction {
     pub fn new(algorithm: &'static Algorithm, processor: &Processor, cpus: u64) -> Self {
         let hint_ns = processor.pause_ns;
         let setting = Setting { cpus, hint_ns };
-        // Loads and yields take time, too, but not that of a PAUSE.
+        // Loads and yields take time, too, but not a PAUSE's.
         let waits_in_hints = !matches!(algorithm.unit, Unit::Load | Unit::Yield);
         let wait = |case| algorithm.wait(&setting, case).filter(|_| waits_in_hints);
         let timed = |hints: u64| (hints, hints as f64 * hint_ns);
@@ -88,8 +87,7 @@ impl Prediction {
     }
 }
 
-/// The numbers of CPUs at which an algorithm's total differs from that with
-/// one CPU less.
+/// The numbers of CPUs at which an algorithm's total differs from that with one CPU less.
 #[must_use]
 pub fn cliffs(algorithm: &Algorithm, hint_ns: f64, cpus: RangeInclusive<u64>) -> Vec<u64> {
     let total = |cpus| {
@@ -113,14 +111,13 @@ pub fn cliffs(algorithm: &Algorithm, hint_ns: f64, cpus: RangeInclusive<u64>) ->
 pub struct Limits {
     /// Spinning, ns.
     pub total_ns: f64,
-    /// Without a look, ns.
+    /// Longest time without a look, ns.
     pub blind_gap_ns: f64,
 }
 
 impl Limits {
-    /// Does PAUSE make this wait exceed a limit? What goes by the clock or
-    /// measures PAUSE takes as long as its authors meant; what never parks has
-    /// no length.
+    /// Does PAUSE make this wait exceed a limit? Waits that use the clock or measure PAUSE take as
+    /// long as intended; those that never park have no length.
     #[must_use]
     pub fn are_exceeded(&self, prediction: &Prediction) -> bool {
         let exceeds = |figure: Option<(u64, f64)>, limit| figure.is_some_and(|(_, ns)| ns >= limit);

@@ -1,10 +1,9 @@
-//! Every loop with a spin-wait hint in a file's code.
+//! Finds every loop with a spin-wait hint in a file's code.
 //!
-//! Hints are found by their bytes, so that a large file takes no longer than
-//! reading it; only the code around them is decoded. Bytes that lie within
-//! another instruction are recognised by decoding from the function's beginning, or
-//! from several starts where no function is known. Loops through computed jumps
-//! are not seen.
+//! Hints are found by their bytes, so that a large file takes no longer than reading it; only the
+//! code around them is decoded. Bytes within another instruction are recognised by decoding from
+//! the function's beginning, or from several starts if no function is known. Loops through computed
+//! jumps are not found.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,14 +15,14 @@ use pinwise_code::{Arch, Code, demangle, length_at, operation_at};
 /// Bytes of the largest function that is decoded from its beginning.
 const LARGEST_FUNCTION: u64 = 1 << 20;
 
-/// What was found in a file.
+/// The result of scanning a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scan {
     /// Spin-wait hints.
     pub hints: u64,
     /// Functions that only hint and return.
     pub hint_functions: u64,
-    /// Hints that are in no loop and no such function.
+    /// Hints outside such loops and functions.
     pub hints_outside_loops: u64,
     /// Loops by address.
     pub loops: Vec<Site>,
@@ -34,13 +33,13 @@ pub struct Scan {
 pub struct Site {
     /// The innermost loop around the hint.
     pub inner: SpinLoop,
-    /// Where that is a blind delay: the loop around it that looks.
+    /// For a blind delay, the loop around it that looks.
     pub outer: Option<SpinLoop>,
-    /// The function that holds it, demangled, and bytes from its beginning.
+    /// The function that contains it, demangled, and the offset from its beginning, bytes.
     pub function: Option<(String, u64)>,
-    /// Hints between two looks; `None` where the code does not say.
+    /// Hints between two looks; `None` if the code does not determine it.
     pub gap: Option<u64>,
-    /// Algorithms of the table that it may be, surest first.
+    /// Possible algorithms of the table, surest first.
     pub candidates: Vec<Candidate>,
 }
 
@@ -107,7 +106,7 @@ fn site(binary: &Binary, code: &Code, address: u64, module: &str) -> Option<Site
     })
 }
 
-/// Addresses of hints, false ones left out.
+/// Addresses of hints, without false ones.
 fn hints_of(binary: &Binary, code: &Code) -> Vec<u64> {
     let like_hints = match code.arch {
         Arch::X86_64 => x86_like_hints(&code.bytes),
@@ -139,7 +138,7 @@ fn x86_like_hints(bytes: &[u8]) -> Vec<usize> {
     found
 }
 
-/// Where instructions begin, by the functions that were decoded so far.
+/// Instruction starts in the functions decoded so far.
 #[derive(Default)]
 struct Starts {
     of: HashMap<u64, BTreeSet<u64>>,
@@ -163,7 +162,7 @@ impl Starts {
     }
 }
 
-/// Where the instructions of a function begin.
+/// The instruction starts of a function.
 fn starts(code: &Code, from: u64, to: u64) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let mut at = from;
@@ -201,7 +200,7 @@ fn calls_of(binary: &Binary, code: &Code, functions: &BTreeSet<u64>) -> Vec<u64>
         .collect()
 }
 
-/// The address of a direct call at an offset, and what it calls.
+/// The address of a direct call at an offset, and its target.
 fn find_call(code: &Code, offset: usize) -> Option<(u64, u64)> {
     let address = code.start.saturating_add(offset as u64);
     let bytes = code.bytes.get(offset..)?;
@@ -244,8 +243,8 @@ mod tests {
         }
     }
 
-    /// A constant that holds PAUSE's bytes, a function that hints, its caller,
-    /// and a counted delay within a loop that looks.
+    /// A constant that contains PAUSE's bytes, a function that hints, its caller, and a counted
+    /// delay within a loop that looks.
     const BYTES: [u8; 50] = [
         0xb8, 0xf3, 0x90, 0xf3, 0x90, // 0: mov eax, 0x90f390f3
         0xc3, 0x90, 0x90, // 5: ret
@@ -286,7 +285,7 @@ mod tests {
         assert_eq!(delay.function, Some(("delay::run()".to_owned(), 5)));
     }
 
-    /// A damaged file may say that its code ends where addresses do.
+    /// A damaged file may claim that its code ends at the last address.
     #[test]
     fn code_at_the_end_of_all_addresses_is_scanned() {
         let mut binary = binary(&BYTES, &[(u64::MAX - 20, u64::MAX, "last")]);

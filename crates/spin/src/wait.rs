@@ -1,14 +1,14 @@
 //! From an algorithm's row to its wait on a machine, and from a wait to times.
 //!
-//! Everything is counted in hints until the end, so that totals are exact;
-//! nothing here knows where a row or the cost of a hint came from.
+//! Everything is counted in hints until the end, so that totals are exact; the source of a row or
+//! of a hint's cost does not matter here.
 
 use std::time::Duration;
 
 use super::algorithm::{Algorithm, Backoff, Case, Growth, Runs, Setting, Unit, Wait};
 
 impl Algorithm {
-    /// What a waiter does on a machine; `None` where the backoff is not known.
+    /// A waiter's wait on a machine; `None` if the backoff is unknown.
     ///
     /// Waits that only load or yield have runs of no hints, one for each look.
     #[must_use]
@@ -36,8 +36,8 @@ impl Algorithm {
         })
     }
 
-    /// Does the cost of a hint hardly change how long it spins? So with what
-    /// measures it, goes by the clock, or does without.
+    /// Is the spinning time nearly independent of a hint's cost? True if it measures hints, uses
+    /// the clock, or has none.
     #[must_use]
     pub const fn is_immune(&self) -> bool {
         match self.unit {
@@ -47,17 +47,16 @@ impl Algorithm {
     }
 }
 
-/// The cost of a unit where a hint takes this long.
+/// The cost of a unit at this length of a hint.
 struct Scale {
     hints_per_unit: u64,
-    /// No run has more units.
+    /// Limit of a run, in units.
     cap_units: u64,
 }
 
 impl Scale {
-    /// Normalised units are rounded as `CoreCLR` does: as many hints as come
-    /// closest to a unit, and as many of these units as come closest to the
-    /// most between two looks, one at least of each (dotnet/runtime,
+    /// Normalised units are rounded as in `CoreCLR`: the number of hints closest to a unit, and the
+    /// number of units closest to the maximum between two looks, at least one each (dotnet/runtime,
     /// `yieldprocessornormalized.cpp`).
     fn new(unit: Unit, hint_ns: f64) -> Self {
         let (hints_per_unit, cap_units) = match unit {
@@ -80,7 +79,7 @@ impl Scale {
     }
 }
 
-/// The nearest whole number, 1 at least.
+/// The nearest whole number, at least 1.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -152,7 +151,7 @@ fn strictly_growing(lengths: impl Iterator<Item = u64>, limit: u64) -> Vec<u64> 
         .collect()
 }
 
-/// This many runs; those at the cap are not gone through one by one.
+/// This many runs; those at the cap are not expanded individually.
 fn repeat_runs(count: u64, growth: Growth, mut lengths: impl Iterator<Item = u64>) -> Vec<Runs> {
     if let Growth::Constant | Growth::Random = growth {
         let hints = lengths.next().unwrap_or(0);
@@ -161,7 +160,7 @@ fn repeat_runs(count: u64, growth: Growth, mut lengths: impl Iterator<Item = u64
             hints,
         }];
     }
-    /// More doublings than a number has bits change nothing any more.
+    /// More doublings than a number has bits change nothing.
     const GROWING: u64 = 64;
     let growing = usize::try_from(count.min(GROWING)).unwrap_or(usize::MAX);
     let mut made = merge_equal(lengths.by_ref().take(growing));
@@ -174,7 +173,7 @@ fn repeat_runs(count: u64, growth: Growth, mut lengths: impl Iterator<Item = u64
     made
 }
 
-/// Runs while their sum stays below a budget; at the longest, draws fill it up.
+/// Runs while their sum stays below a budget; in the longest case, random parts fill it up.
 fn fill_budget(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Vec<Runs> {
     let most = below.saturating_sub(1);
     let mut sum = 0u64;
@@ -193,7 +192,7 @@ fn fill_budget(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Ve
     merge_equal(runs.into_iter())
 }
 
-/// Lengths of runs, one after the other, without end.
+/// Lengths of runs, an endless sequence.
 fn lengths(first: u64, growth: Growth, case: Case, cap: u64) -> impl Iterator<Item = u64> {
     (0u64..).scan(first.min(cap), move |next, number| {
         let base = *next;
@@ -235,20 +234,20 @@ fn merge_equal(lengths: impl Iterator<Item = u64>) -> Vec<Runs> {
 }
 
 impl Wait {
-    /// Hints before it gives up; `None` where it never does.
+    /// Hints before it parks; `None` if it never does.
     #[must_use]
     pub fn total_hints(&self) -> Option<u64> {
         let sum = |sum: u64, run: &Runs| sum.saturating_add(run.times.saturating_mul(run.hints));
         (!self.is_endless).then(|| self.runs.iter().fold(0, sum))
     }
 
-    /// Most hints between two looks.
+    /// The largest number of hints between two looks.
     #[must_use]
     pub fn blind_gap_hints(&self) -> u64 {
         self.runs.iter().map(|run| run.hints).max().unwrap_or(0)
     }
 
-    /// How long it spins where a hint takes this long; `None` where it never ends.
+    /// How long it spins at this length of a hint; `None` if it never ends.
     #[must_use]
     pub fn total(&self, hint_ns: f64) -> Option<Duration> {
         self.total_hints().map(|hints| time(hints, hint_ns))
@@ -260,8 +259,8 @@ impl Wait {
         time(self.blind_gap_hints(), hint_ns)
     }
 
-    /// The moments at which it looks, as hints since it began to wait; the
-    /// first look, before any hint, is not among them.
+    /// The moments of its looks, as hints since it began to wait, without the first look, which
+    /// precedes all hints.
     #[cfg(test)]
     pub(crate) fn looks(&self) -> impl Iterator<Item = u64> + '_ {
         let last = self.runs.last().filter(|_| self.is_endless);
@@ -277,8 +276,8 @@ impl Wait {
             })
     }
 
-    /// When a waiter sees a lock that becomes free `free_after` it began to
-    /// wait; `None` where it has parked by then.
+    /// When a waiter sees a lock that becomes free `free_after` it began to wait; `None` if it has
+    /// parked by then.
     #[must_use]
     pub fn seen_after(&self, hint_ns: f64, free_after: Duration) -> Option<Duration> {
         if free_after.is_zero() {
@@ -301,8 +300,7 @@ impl Wait {
     }
 }
 
-/// The first look at or after a moment within equal runs that begin after so
-/// many hints.
+/// The first look at or after a moment, within equal runs that begin after this many hints.
 fn seen_in(
     before: u64,
     hints: u64,
@@ -315,13 +313,13 @@ fn seen_in(
         return None;
     }
     let passed = free_after.as_secs_f64() * 1e9 / hint_ns - before as f64;
-    // Rounding may put the guess one look to either side.
+    // Rounding may be off by one look in either direction.
     let guess = nearest((passed / hints.max(1) as f64).floor());
     let around = guess.saturating_sub(1).max(1)..=guess.saturating_add(2).min(times);
     around.map(look).find(|&seen| seen >= free_after)
 }
 
-/// This many hints, as a time; what exceeds the clock is its longest time.
+/// The time of this many hints, saturating.
 fn time(hints: u64, hint_ns: f64) -> Duration {
     Duration::try_from_secs_f64(hints as f64 * hint_ns * 1e-9).unwrap_or(Duration::MAX)
 }

@@ -51,7 +51,7 @@ fn normalised_units_are_rounded_as_the_runtime_does() {
     assert_eq!(wait.total_hints(), Some(196));
     assert_eq!(wait.blind_gap_hints(), 7);
     assert_eq!(wait.total(37.0), Some(Duration::from_nanos(7_252)));
-    // 50 ns a hint: one is closest to a unit, five to the most between looks.
+    // 50 ns a hint: one is closest to a unit, five to the maximum between looks.
     let slow = on(&CORECLR_MONITOR, 8, 50.0);
     assert_eq!(slow.total_hints(), Some(1 + 2 + 4 + 27 * 5));
     // 3 ns: twelve to a unit, eight units between looks.

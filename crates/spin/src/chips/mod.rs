@@ -1,8 +1,8 @@
-//! Known chips: what a PAUSE costs on each, and how a chip is recognised.
+//! Known chips: the cost of a PAUSE on each, and how to recognise a chip.
 //!
-//! Published figures, most of them of `InstLatx64`'s dumps, in which an addition
-//! takes one cycle, so that cycles are the core's. A machine's own measurement
-//! is always to be preferred: guests, clocks and microcode differ.
+//! Published figures, most of them from `InstLatx64`'s dumps, in which an addition takes one cycle,
+//! so cycles are the core's. A machine's own measurement is always better: guests, clocks and
+//! microcode differ.
 
 use std::sync::LazyLock;
 
@@ -13,56 +13,55 @@ static ROWS: LazyLock<Vec<Chip>> = LazyLock::new(|| {
     lines.filter_map(Chip::from_row).collect()
 });
 
-/// Where a clock was taken from that nobody measured.
+/// The source of a clock that nobody measured.
 const ASSUMED: &str = "assumed, a round figure for its products";
 /// The clock at which 11 and 140 cycles give 19 and 246 ms.
 const REPORT: &str = "of the third field report, whose totals it gives";
 
-/// How CPUID and `/proc/cpuinfo` name a chip.
+/// A chip's identity in CPUID and `/proc/cpuinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     /// CPUID's vendor, as `GenuineIntel`.
     pub vendor: &'static str,
-    /// Family, the extended one added.
+    /// Family, including the extended one.
     pub family: u32,
-    /// Models, the extended part in front; empty for all of the family.
+    /// Models, including the extended part; empty for the whole family.
     pub models: Vec<u32>,
-    /// Steppings, from and to. Skylake-SP and Cascade Lake-SP differ in these
-    /// alone.
+    /// Range of steppings. Skylake-SP and Cascade Lake-SP differ only in these.
     pub steppings: (u32, u32),
 }
 
-/// A kind of core, by what its PAUSE costs.
+/// A kind of core with the cost of its PAUSE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chip {
     /// Its id, as `skylake-sp`.
     pub id: &'static str,
-    /// Other names that are understood.
+    /// Other accepted names.
     pub also: Vec<&'static str>,
     /// Its name.
     pub name: &'static str,
-    /// Who makes it.
+    /// Its maker.
     pub vendor: &'static str,
-    /// When it came.
+    /// Year of introduction.
     pub year: u16,
     /// PAUSE, core cycles, lowest and highest of its machines.
     pub pause_cycles: (f64, f64),
-    /// TPAUSE until a moment that has passed: its least cost, core cycles.
+    /// TPAUSE until a moment that has passed: its minimum cost, core cycles.
     pub tpause_cycles: Option<(f64, f64)>,
     /// UMWAIT likewise.
     pub umwait_cycles: Option<(f64, f64)>,
     /// How it is recognised.
     pub signature: Signature,
-    /// A typical clock, GHz, for turning cycles into time.
+    /// A typical clock, GHz, to convert cycles into time.
     pub ghz: f64,
-    /// Where the clock is from.
+    /// The source of the clock.
     pub ghz_from: &'static str,
-    /// Where the cycles are from.
+    /// The source of the cycles.
     pub source: &'static str,
 }
 
 impl Chip {
-    /// A line of the table; `None` of one that is none.
+    /// Parses a line of the table; `None` if it is not a row.
     fn from_row(line: &'static str) -> Option<Self> {
         let cells: Vec<&str> = line.split(" | ").collect();
         let &[
@@ -140,9 +139,9 @@ pub fn chips() -> impl Iterator<Item = &'static Chip> {
     nearest.map_or(String::new(), |id| format!("; did you mean {id}?"))
 )]
 pub struct UnknownChip {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
-    /// The id that is most like it.
+    /// The most similar id.
     pub nearest: Option<&'static str>,
 }
 
@@ -161,8 +160,8 @@ pub fn chip(name: &str) -> Result<&'static Chip, UnknownChip> {
     })
 }
 
-/// The chips of a CPU's identity: none, one, or the kinds of core of a hybrid.
-/// Several, too, where the stepping is unknown and matters.
+/// The chips of a CPU's identity: none, one, or the kinds of core of a hybrid. Also several if the
+/// stepping matters but is unknown.
 #[must_use]
 pub fn find_chips(
     vendor: &str,
@@ -174,7 +173,7 @@ pub fn find_chips(
     chips().filter(is_it).collect()
 }
 
-/// How many chips have a cheaper PAUSE, in cycles, and how many there are.
+/// The number of chips with a cheaper PAUSE, in cycles, and the number of chips.
 #[must_use]
 pub fn rank(pause_cycles: f64) -> (usize, usize) {
     let cheaper = chips().filter(|chip| chip.pause_cycles.1 < pause_cycles);

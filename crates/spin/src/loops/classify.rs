@@ -1,9 +1,8 @@
-//! What the instructions of a loop come to: a wait, a delay, or work.
+//! Classifies a loop's instructions: a wait, a delay, or work.
 //!
-//! A wait's turns are all alike: nothing that it reads depends on how often it
-//! went round. A search moves its address, a reduction its sum, a walk its
-//! pointer; a counter that only ends the loop is allowed. Instructions are gone
-//! through once, in the order of their addresses.
+//! A wait's turns are all alike: nothing that it reads depends on the number of turns. A search
+//! moves its address, a reduction its sum, a walk its pointer; a counter that only ends the loop is
+//! allowed. Instructions are processed once, in the order of their addresses.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,7 +10,7 @@ use pinwise_code::{
     Access, Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb,
 };
 
-/// Instructions of the largest loop that is nothing but looking.
+/// Instructions of the largest loop that only looks.
 const TIGHT: usize = 48;
 
 /// Vector registers are numbered from here on.
@@ -32,11 +31,11 @@ enum Origin {
     /// The same in every turn.
     #[default]
     Fixed,
-    /// Counted on from turn to turn.
+    /// Incremented from turn to turn.
     Counted,
-    /// From memory that others may write.
+    /// From shared memory.
     Looked,
-    /// Made of what earlier turns left.
+    /// Computed from earlier turns' results.
     Carried,
 }
 
@@ -45,7 +44,7 @@ impl Origin {
         matches!(self, Self::Counted | Self::Carried)
     }
 
-    /// Of two operands.
+    /// Combines two operands.
     const fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::Fixed, one) | (one, Self::Fixed) => one,
@@ -56,10 +55,10 @@ impl Origin {
     }
 }
 
-/// What was found in a loop.
+/// The properties of a loop.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Turn {
-    /// Reads of memory that others may write, bounds of counters left out.
+    /// Reads of shared memory, without bounds of counters.
     pub(super) looks: u32,
     /// Atomic instructions.
     pub(super) locked: u32,
@@ -71,34 +70,33 @@ pub(super) struct Turn {
     pub(super) times: bool,
     /// Addresses of the looks.
     pub(super) looking: HashSet<u64>,
-    /// Does it do something that a wait does not?
+    /// Does it do more than a wait?
     works: bool,
-    /// Does it go on with what earlier turns made?
+    /// Does it use values that earlier turns computed?
     pub(super) carries: bool,
-    /// Addresses of what does so without general registers that show it from turn to
-    /// turn.
+    /// Addresses of such instructions without a general register that shows their progress.
     pub(super) hiding: BTreeSet<u64>,
-    /// Does it read by an address that moves?
+    /// Does it read at a moving address?
     walks: bool,
-    /// Does it ask what it looked at?
+    /// Does it test what it read?
     asks: bool,
 }
 
 impl Turn {
-    /// Nothing but looking at memory or the clock, over and over.
+    /// Only reads memory or the clock, over and over.
     pub(super) fn is_bare_load(&self, instructions: usize) -> bool {
         let is_tight = instructions <= TIGHT;
         let looks = (self.looks > 0 || self.times) && self.asks && self.system_calls == 0;
         is_tight && looks && !self.works
     }
 
-    /// Does it do something that a wait does not?
+    /// Does it do more than a wait?
     pub(super) const fn works(&self) -> bool {
         self.works
     }
 }
 
-/// Goes through a loop's instructions.
+/// Processes a loop's instructions.
 pub(super) fn turn(arch: Arch, operations: &[&Operation]) -> Turn {
     let changed = operations.iter().flat_map(|one| changes(one)).collect();
     let mut reader = Reader {
@@ -132,7 +130,7 @@ fn changes_local(operation: &Operation) -> bool {
     changes && operation.step.is_none() && operation.flow == Flow::Next && !operation.is_locked
 }
 
-/// Has a general register what the step leaves?
+/// Does a general register show the step's result?
 fn shows(step: &Step) -> bool {
     let is_general = match step.right {
         Operand::Constant(_) => true,
@@ -148,13 +146,13 @@ struct Reader {
     changed: HashSet<Place>,
     /// Origins of places that this turn has changed so far.
     origins: HashMap<Place, Origin>,
-    /// Local variables that are changed otherwise than from a general register.
+    /// Local variables that are changed other than from a general register.
     updated: HashSet<Place>,
-    /// Addresses of what changes a place.
+    /// Addresses of the instructions that change a place.
     changing: HashMap<Place, Vec<u64>>,
-    /// Places that were read before this turn changed them.
+    /// Places read before this turn changed them.
     carried: HashSet<Place>,
-    /// What the register of system calls' numbers holds.
+    /// The value of the system call number's register.
     number: Option<u64>,
     turn: Turn,
 }
@@ -237,8 +235,8 @@ impl Reader {
         }
     }
 
-    /// Writing back what was read is an update, not an attempt to take a lock.
-    /// The accumulator of CMPXCHG is only compared with.
+    /// Writing back a value that was read is an update, not an attempt to take a lock. CMPXCHG only
+    /// compares the accumulator.
     fn note_update(&mut self, operation: &Operation) {
         let accumulator = match self.arch {
             Arch::X86_64 => Some(0),
@@ -251,7 +249,7 @@ impl Reader {
         self.turn.works |= values.iter().any(|&origin| origin != Origin::Fixed);
     }
 
-    /// Where what an instruction computes comes from.
+    /// The origin of an instruction's result.
     fn find_origin(&mut self, operation: &Operation, looks: bool) -> Origin {
         let Some(step) = operation.step else {
             return self.combine_origins(operation, looks);
@@ -269,7 +267,7 @@ impl Reader {
                 (Origin::Counted, Origin::Looked) | (Origin::Looked, Origin::Counted)
             );
         if is_bound {
-            // How far a counter goes is no look at a lock.
+            // Reading a counter's limit is not a look at a lock.
             self.turn.looks = self.turn.looks.saturating_sub(1);
             return Origin::Counted;
         }
@@ -289,7 +287,7 @@ impl Reader {
         }
     }
 
-    /// Of an instruction whose arithmetic is not followed.
+    /// For an instruction whose arithmetic is not followed.
     fn combine_origins(&mut self, operation: &Operation, looks: bool) -> Origin {
         let mut origin = if looks { Origin::Looked } else { Origin::Fixed };
         for register in operation.read.numbers() {
@@ -299,7 +297,7 @@ impl Reader {
             origin = origin.with(self.origin(local));
         }
         match origin {
-            // CMPXCHG compares what it finds with the accumulator.
+            // CMPXCHG compares the memory with the accumulator.
             Origin::Carried if operation.is_locked => Origin::Looked,
             Origin::Counted => Origin::Carried,
             origin => origin,

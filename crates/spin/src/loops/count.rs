@@ -1,15 +1,15 @@
-//! How often a counted loop goes round: its arithmetic is gone through with the
-//! values that the code in front of it sets.
+//! How often a counted loop repeats: its arithmetic is executed with the values that the preceding
+//! code sets.
 //!
-//! What is not known stays unknown, and a branch that asks for it ends the
-//! attempt: a figure is given only where the code alone decides.
+//! Unknown values stay unknown, and a branch on one ends the attempt: a figure is given only if the
+//! code alone decides.
 
 use std::collections::HashMap;
 
 use super::graph::{Graph, Members};
 use pinwise_code::{Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb};
 
-/// Steps after which a count is given up.
+/// Limits the steps of a count.
 const MAX_STEPS: u32 = 300_000;
 
 /// Registers that a called function may change.
@@ -20,14 +20,14 @@ fn is_scratch(arch: Arch, register: u8) -> bool {
     }
 }
 
-/// What is known of registers, slots and flags.
+/// Known registers, slots and flags.
 #[derive(Debug, Clone, Default)]
 struct Known {
     values: HashMap<Place, u64>,
     outcome: Option<CountOutcome>,
 }
 
-/// What the last arithmetic came to.
+/// The result of the last arithmetic.
 #[derive(Debug, Clone, Copy)]
 struct CountOutcome {
     verb: Verb,
@@ -45,7 +45,7 @@ const fn keep_low_bits(value: u64, bits: u32) -> u64 {
     }
 }
 
-/// A number of this many bits with its sign.
+/// Sign-extends a number of this many bits.
 const fn signed(value: u64, bits: u32) -> i64 {
     let unused = 64 - bits;
     (value << unused).cast_signed() >> unused
@@ -99,11 +99,11 @@ impl Known {
         })
     }
 
-    /// Drops what an instruction changes.
+    /// Drops the values that an instruction changes.
     fn forget(&mut self, operation: &Operation, arch: Arch) {
         for register in operation.written.numbers() {
             self.values.remove(&Place::Register(register));
-            // Slots move with the register that they are counted from.
+            // Slots move with their base register.
             self.values
                 .retain(|place, _| !matches!(place, Place::Slot { base, .. } if *base == register));
         }
@@ -170,8 +170,8 @@ impl CountOutcome {
     }
 }
 
-/// Hints that a loop executes from where it is entered until it is left;
-/// `None` where the code does not say. `hints` counts those of an instruction.
+/// Hints that a loop executes from entry to exit; `None` if the code does not say. `hints` counts
+/// those of an instruction.
 pub(super) fn hints_of_a_run(
     arch: Arch,
     graph: &Graph,
@@ -198,8 +198,8 @@ pub(super) fn hints_of_a_run(
     None
 }
 
-/// What is known where the code in front enters the loop, and where that is;
-/// `None` where it is entered from elsewhere, too.
+/// The entry from the preceding code and the values known there; `None` if the loop is entered from
+/// elsewhere, too.
 fn find_entry(
     arch: Arch,
     graph: &Graph,
@@ -241,7 +241,7 @@ fn is_member(graph: &Graph, members: &Members, address: u64) -> bool {
     index.is_some_and(|index| members.binary_search(&index).is_ok())
 }
 
-/// Does other code that is known lead there, past what is in front of it?
+/// Does other known code lead there, bypassing the preceding code?
 fn has_other_ways_in(graph: &Graph, operation: &Operation, front: &[Operation]) -> bool {
     let Some(index) = graph.index(operation.address) else {
         return false;

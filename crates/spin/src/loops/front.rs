@@ -1,17 +1,17 @@
-//! The code in front of an address: where counters get their first values, and
-//! whether an instruction begins there.
+//! The code before an address: the first values of counters, and whether an instruction begins
+//! there.
 //!
-//! x86 code cannot be read backwards, but decoding from several earlier starts
-//! soon falls in step with the true instructions; those that most starts agree
-//! on are taken. It refuses to look further than a few dozen bytes.
+//! x86 code cannot be read backwards, but decoding from several earlier starts soon falls in step
+//! with the true instructions; those that most starts agree on are taken. It reads back only a few
+//! dozen bytes.
 
 use std::collections::BTreeMap;
 
 use pinwise_code::{Arch, Code, Operation, length_at, operation_at};
 
-/// Bytes in front that are looked at.
+/// Bytes before the address to examine.
 const REACH: u64 = 96;
-/// Instructions at most.
+/// Limits the instructions.
 const MAX_INSTRUCTIONS: usize = 24;
 
 /// The instructions that end at an address, in order.
@@ -27,8 +27,8 @@ pub(super) fn in_front_of(code: &Code, address: u64) -> Vec<Operation> {
     all.filter_map(|start| operation_at(code, start)).collect()
 }
 
-/// Does an instruction begin at an address of the code, as most earlier starts
-/// have it? Where there is nothing in front, it does.
+/// Does an instruction begin at an address of the code, according to most earlier starts? True if
+/// nothing precedes it.
 pub(super) fn begins_at(code: &Code, address: u64) -> bool {
     if code.arch == Arch::Aarch64 {
         return address.is_multiple_of(4) && code.holds(address);
@@ -50,8 +50,8 @@ pub(super) fn begins_at(code: &Code, address: u64) -> bool {
     code.holds(address) && lands >= passes
 }
 
-/// Walks back along the instructions that most starts came through, the longer
-/// one where they are even: its tail is easily taken for another.
+/// Walks back along the instructions that most starts reached, and the longer one in a tie, since
+/// its tail is easily taken for another.
 fn follow_most_starts(code: &Code, address: u64) -> Vec<u64> {
     let votes = votes(code, address);
     let mut found: Vec<u64> = Vec::new();
@@ -59,7 +59,7 @@ fn follow_most_starts(code: &Code, address: u64) -> Vec<u64> {
     while found.len() < MAX_INSTRUCTIONS {
         let before = votes.range(..end).rev();
         let ending = before.filter(|(start, vote)| start.saturating_add(vote.length) == end);
-        // They come backwards; of equals the last is taken, the longest.
+        // They come backwards; in a tie the last and longest is taken.
         let Some((start, _)) = ending.max_by_key(|(_, vote)| vote.count) else {
             break;
         };
@@ -69,14 +69,14 @@ fn follow_most_starts(code: &Code, address: u64) -> Vec<u64> {
     found
 }
 
-/// An instruction that some starts came through.
+/// An instruction that some starts reached.
 #[derive(Debug, Clone, Copy, Default)]
 struct Vote {
     length: u64,
     count: u32,
 }
 
-/// Instructions of all runs that reach the address, by where they begin.
+/// Instructions of all runs that reach the address, by their start.
 fn votes(code: &Code, address: u64) -> BTreeMap<u64, Vote> {
     let mut votes: BTreeMap<u64, Vote> = BTreeMap::new();
     let mut run: Vec<(u64, u64)> = Vec::new();

@@ -8,19 +8,19 @@ use std::collections::{BTreeMap, VecDeque};
 
 use pinwise_code::{Code, Flow, Operation, Question, Registers, operation_at};
 
-/// Bytes before and after the address that are looked at.
+/// Bytes before and after the address to examine.
 const REACH: u64 = 4096;
 /// Limits the instructions that are followed.
 const MAX_INSTRUCTIONS: usize = 2000;
 /// Instructions of the largest loop that could still be a wait.
 pub(super) const LARGEST: usize = 300;
-/// Edges that are tried as the one that closes a loop.
+/// Limits the edges tried as the one that closes a loop.
 const MAX_EDGES: usize = 400;
 
 /// Instructions and their successors, by index; ordered by address.
 #[derive(Debug)]
 pub(super) struct Graph {
-    /// What the instructions do.
+    /// The instructions' effects.
     pub(super) operations: Vec<Operation>,
     before: Vec<Vec<usize>>,
     after: Vec<Vec<usize>>,
@@ -30,7 +30,7 @@ pub(super) struct Graph {
 pub(super) type Members = Vec<usize>;
 
 impl Graph {
-    /// Decodes what an address leads to.
+    /// Decodes the code reachable from an address.
     pub(super) fn from(code: &Code, address: u64) -> Option<Self> {
         let near = address.saturating_sub(REACH)..address.saturating_add(REACH);
         let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
@@ -78,13 +78,13 @@ impl Graph {
             .ok()
     }
 
-    /// Those that go to this one.
+    /// The predecessors of an instruction.
     pub(super) fn before(&self, index: usize) -> &[usize] {
         &self.before[index]
     }
 
-    /// First and last of the instructions around one that always run one after the other;
-    /// one that is entered from elsewhere begins anew.
+    /// First and last of the instructions around one that always run in sequence; one that is
+    /// entered from elsewhere starts a new sequence.
     pub(super) fn run(&self, index: usize, entries: &[u64]) -> (usize, usize) {
         let follows = |from: usize, to: usize| {
             let is_only = |edges: &[Vec<usize>], of: usize, other: usize| {
@@ -104,8 +104,8 @@ impl Graph {
         (first, last)
     }
 
-    /// Loops within the largest one that holds an instruction, as far as they
-    /// hold it or a hint, smallest first; the largest one comes last.
+    /// Loops within the largest one around an instruction that contain it or a hint, smallest
+    /// first; the largest one comes last.
     pub(super) fn loops(&self, around: usize) -> Vec<Members> {
         let all: Members = (0..self.operations.len()).collect();
         let Some(whole) = self.cycle(around, &all, None) else {
@@ -153,8 +153,8 @@ impl Graph {
         (members.len() > 1 || leads_to_itself).then_some(members)
     }
 
-    /// Loops that one backward edge closes and that are entered at its target
-    /// only; those with one target are joined, one after the other.
+    /// Loops closed by one backward edge and entered only at its target; those with one target are
+    /// joined, one after the other.
     fn natural(&self, whole: &Members) -> Vec<Members> {
         let mut found: Vec<Members> = Vec::new();
         let mut edges = 0;
@@ -223,7 +223,7 @@ impl Graph {
         is_behind.then_some(before)
     }
 
-    /// Do all ways from the rest of a larger loop lead to the header first?
+    /// Do all paths from the rest of a larger loop lead to the header first?
     fn is_entered_at(&self, header: usize, members: &Members, whole: &Members) -> bool {
         let others = members.iter().filter(|&&member| member != header);
         let mut ways_in = others.flat_map(|&member| &self.before[member]);
@@ -256,7 +256,7 @@ fn holds(members: &Members, index: usize) -> bool {
     members.binary_search(&index).is_ok()
 }
 
-/// All that edges lead to from an instruction, itself among them.
+/// All instructions reachable from one, including itself.
 fn find_reachable(from: usize, edges: &[Vec<usize>], may: impl Fn(usize) -> bool) -> Members {
     let mut is_in = vec![false; edges.len()];
     is_in[from] = true;

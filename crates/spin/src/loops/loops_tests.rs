@@ -1,4 +1,4 @@
-//! Loops as compilers make them: bytes assembled by hand, and C compiled here.
+//! Loops from compilers: hand-assembled bytes, and C compiled here.
 
 use std::process::Command;
 
@@ -48,7 +48,7 @@ fn a_loop_that_tests_and_pauses_polls() {
     assert_eq!((found.start, found.end), (0x1000, 0x100a));
     assert_eq!((found.hints, found.looks, found.instructions), (1, 1, 5));
     assert_eq!(found.hinting, [0x1006]);
-    // The RET behind it is in no loop.
+    // The RET after it is in no loop.
     assert_eq!(loop_at(&x86(&bytes), 0x100a), None);
 }
 
@@ -69,9 +69,8 @@ fn cold_parts_elsewhere_belong_to_the_loop() {
     assert!(found.calls.is_empty());
 }
 
-/// As `HotSpot` compiles `while (!lock.compareAndSet(null, self)) {}` with what G1
-/// writes down of a success: it begins in its middle, and leads back to its
-/// beginning from elsewhere.
+/// `while (!lock.compareAndSet(null, self)) {}` as compiled by `HotSpot` with G1's bookkeeping of a
+/// success: it begins in its middle, and other code leads back to its beginning.
 #[test]
 fn a_loop_that_is_entered_anywhere_waits_all_the_same() {
     let bytes = [
@@ -99,7 +98,7 @@ fn a_loop_that_is_entered_anywhere_waits_all_the_same() {
     let found = check(&code, 0x14, LoopKind::BareLoad, None);
     assert_eq!((found.start, found.end), (0x1002, 0x1020));
     assert_eq!(found.locked, 1);
-    // What is done with the lock held is work.
+    // Code executed with the lock held is work.
     assert_eq!(loop_at(&code, 0x1029).unwrap().kind, LoopKind::Work);
 }
 
@@ -115,19 +114,19 @@ fn reading_the_clock_until_a_moment_is_a_wait() {
     ];
     let found = check(&x86(&bytes), 9, LoopKind::BareLoad, None);
     assert_eq!(found.looks, 0);
-    // With a hint, too.
+    // With a hint as well.
     let mut hinting = vec![0xf3, 0x90];
     hinting.extend(bytes);
     hinting[15] = 0xf0;
     check(&x86(&hinting), 11, LoopKind::Polling, Some(1));
-    // Between two looks at a lock it is a delay that does not see the lock.
+    // Between two looks at a lock, a delay that does not see the lock.
     let mut delay = hinting.clone();
     // cmp dword [rsi], 0; je 0; ret
     delay.splice(16.., [0x83, 0x3e, 0x00, 0x74, 0xeb, 0xc3]);
     let found = check(&x86(&delay), 11, LoopKind::BlindDelay, None);
     assert!(!found.has_deadline);
     check(&x86(&delay), 16, LoopKind::Polling, None);
-    // Work until a moment is work.
+    // Computing until a moment is work.
     let mut work = vec![0x48, 0x01, 0x0e];
     work.extend(bytes);
     work[16] = 0xef;
@@ -191,7 +190,7 @@ fn an_atomic_count_until_a_flag_is_work() {
             .hidden_progress
             .is_empty()
     );
-    // A lock that is tried, and a count of the attempts, are a wait.
+    // Trying a lock and counting the attempts is a wait.
     let bytes = [
         0x89, 0xd0, // 0: mov eax, edx
         0x48, 0xff, 0xc1, // 2: inc rcx
@@ -264,7 +263,7 @@ fn counted_hints_are_a_blind_delay() {
     ];
     let found = check(&x86(&bytes), 7, LoopKind::BlindDelay, Some(30));
     assert_eq!(found.constants, [30]);
-    // As an argument the count is not known.
+    // A count passed as an argument is unknown.
     check(&x86(&bytes[5..]), 2, LoopKind::BlindDelay, None);
 }
 
@@ -279,7 +278,7 @@ fn counters_on_the_stack_are_no_looks() {
         0x75, 0xf4, // 13: jne 9
         0xc3,
     ];
-    // What is in front of a function lets the decoder fall in step.
+    // The bytes before a function let the decoder fall in step.
     let front = [0x90, 0x90, 0x90, 0x90, 0x90, 0x55, 0x48, 0x89, 0xe5];
     let code = x86(&[&front[..], &bytes[..]].concat());
     let found = check(&code, 9 + 0xb, LoopKind::BlindDelay, Some(50));
@@ -321,7 +320,7 @@ fn a_delay_within_a_loop_that_looks_is_blind_and_its_lock_polls() {
         kinds,
         [LoopKind::BlindDelay, LoopKind::Polling, LoopKind::Polling]
     );
-    // The delay grows: no figure of the code's says how long it is.
+    // The delay grows: no constant in the code is its length.
     assert!(nest.iter().all(|one| one.gap.is_none()), "{nest:?}");
     assert!(
         [3, 50, 40_000]
@@ -409,7 +408,7 @@ fn loads_without_hints_wait_only_where_every_turn_is_alike() {
         0xc3,
     ];
     check(&x86(&sum), 3, LoopKind::Work, None);
-    // The limit that a counter is held against is no lock.
+    // A counter's limit is not a lock.
     let counted = [
         0xff, 0xc0, // inc eax
         0x3b, 0x07, // cmp eax, [rdi]
@@ -467,7 +466,7 @@ fn arm64_waits_follow_the_same_rules() {
         0xd65f_03c0,
     ]);
     check(&blind, 8, LoopKind::BlindDelay, Some(30));
-    // An exclusive pair tried again is one atomic operation; WFE waits.
+    // A repeated exclusive pair is one atomic operation; WFE waits.
     let exclusive = arm64(&[
         0xd503_205f, // 0: wfe
         0x885f_fc01, // 4: ldaxr w1, [x0]
@@ -512,7 +511,7 @@ fn waits_of(binary: &elf::Binary, name: &str) -> Option<(LoopKind, Option<u64>)>
     found.map(|one| (one.kind, one.gap))
 }
 
-/// What the functions of `waits.c` are by their names.
+/// The loops of `waits.c` by function name.
 const NAMED: [(&str, LoopKind, Option<u64>); 19] = [
     ("polling_flag", LoopKind::Polling, Some(1)),
     ("polling_counted", LoopKind::Polling, Some(1)),
@@ -535,7 +534,7 @@ const NAMED: [(&str, LoopKind, Option<u64>); 19] = [
     ("work_polynomial", LoopKind::Work, None),
 ];
 
-/// Compiles the fixture; `None` where there is no such compiler.
+/// Compiles the fixture; `None` without such a compiler.
 #[expect(
     clippy::disallowed_methods,
     reason = "the fixture is compiled and read by the test, not by the library"
@@ -610,7 +609,7 @@ proptest! {
         let _ = pinwise_code::disassemble(&code, 0, u64::MAX);
     }
 
-    /// Bytes that branch back and hint often: loops are common among them.
+    /// Random bytes with many backward branches and hints.
     #[test]
     fn loops_of_any_shape_are_gone_through(
         pieces in proptest::collection::vec(0usize..8, 1..40),
@@ -656,7 +655,7 @@ fn locals_that_registers_show_hide_no_progress() {
     );
 }
 
-/// As compilers enter loops without optimisation: at the question, behind what a turn does.
+/// Unoptimised loops are entered at their condition, after the body.
 #[test]
 fn progress_is_where_a_turn_makes_it_and_not_in_the_question() {
     let bytes = [
@@ -672,7 +671,7 @@ fn progress_is_where_a_turn_makes_it_and_not_in_the_question() {
     ];
     let found = check(&x86(&bytes), 0x10, LoopKind::Work, None);
     assert_eq!(found.hidden_progress, [(0x1002, 0x1010)]);
-    // What an atomic instruction took is seen at the one behind it.
+    // The cost of an atomic instruction shows at the one after it.
     let bytes = [
         0xeb, 0x05, // 0: jmp 7
         0xf0, 0x48, 0x83, 0x07, 0x01, // 2: lock add qword [rdi], 1
@@ -685,7 +684,7 @@ fn progress_is_where_a_turn_makes_it_and_not_in_the_question() {
     assert_eq!(found.hidden_progress, [(0x1002, 0x1009)]);
 }
 
-/// The way round through a call is a loop of its own, of the address alone.
+/// The path through a call is a loop of its own, of the address alone.
 #[test]
 fn a_thread_behind_its_hint_is_in_the_loop_of_the_hint() {
     let bytes = [

@@ -1,8 +1,8 @@
 //! The loop around a hot address, and what it waits for.
 //!
-//! A spinning thread is seen right after its PAUSE, with no symbols needed: the
-//! loop around it is decoded from its bytes. Polling looks at memory or the clock
-//! between hints, a blind delay counts, a bare load looks without a hint.
+//! A spinning thread is seen right after its PAUSE, with no symbols needed: the loop around it is
+//! decoded from its bytes. A polling loop reads memory or the clock between hints, a blind delay
+//! counts, a bare load reads without a hint.
 
 mod classify;
 mod count;
@@ -14,19 +14,18 @@ use std::collections::BTreeSet;
 use graph::{Graph, Members};
 use pinwise_code::{Arch, Code, Flow, Operation, Owner, operation_at};
 
-/// What a loop does.
+/// The kind of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LoopKind {
-    /// Looks at memory or the clock, and hints between looks.
+    /// Reads memory or the clock, with hints between looks.
     Polling,
-    /// Hints without looking; by the clock, too, where a loop around it looks at memory.
+    /// Hints without looking; also by the clock, if a loop around it reads memory.
     BlindDelay,
-    /// Looks at the same memory or at the clock without a hint, and does nothing
-    /// else.
+    /// Only reads the same memory or the clock, without a hint.
     BareLoad,
-    /// Gives the CPU up between looks (`sched_yield`).
+    /// Yields the CPU between looks (`sched_yield`).
     Yielding,
-    /// Asks the kernel over and over and gets nothing; known by samples, never by code.
+    /// Repeats a system call without result; known from samples, never from code.
     Asking,
     /// Anything else.
     Work,
@@ -43,53 +42,49 @@ pub struct SpinLoop {
     pub end: u64,
     /// Instructions of one iteration, straight through.
     pub instructions: usize,
-    /// Hints of one iteration, those of functions it calls (`pause; ret`) among
-    /// them.
+    /// Hints of one iteration, including those of called functions (`pause; ret`).
     pub hints: u32,
-    /// Reads of memory that others may write: not of the stack.
+    /// Reads of shared memory, not of the stack.
     pub looks: u32,
     /// Locked instructions (x86: LOCK or XCHG; arm64: exclusives and LSE
     /// atomics).
     pub locked: u32,
     /// System calls.
     pub system_calls: u32,
-    /// Where it goes on with what earlier turns left in memory or vectors, so that
-    /// general registers need not show it (a sum among its locals, an atomic count): from
-    /// and to addresses of instructions that run one after the other.
+    /// Where it uses what earlier turns left in memory or vectors, so that general registers need
+    /// not show it (a sum among its locals, an atomic count): from and to addresses of consecutive
+    /// instructions.
     pub hidden_progress: Vec<(u64, u64)>,
-    /// Functions that it calls, those that only hint left out, sorted.
+    /// Functions that it calls, except those that only hint, sorted.
     pub calls: Vec<u64>,
-    /// Calls of functions that the code does not name, such as those through a
-    /// table.
+    /// Calls of functions not named in the code, such as those through a table.
     pub computed_calls: u32,
     /// Addresses of its hints, sorted.
     pub hinting: Vec<u64>,
     /// Does one of its hints last until a deadline?
     pub has_deadline: bool,
-    /// Hints executed from one look to the next where the code says it: a
-    /// polling loop's own, or the counted inner delay of a loop that looks.
+    /// Hints executed from one look to the next if the code determines it: a polling loop's own, or
+    /// the counted inner delay of a loop that looks.
     pub gap: Option<u64>,
-    /// Constants that it and the code in front of it count, compare and
-    /// multiply with, sorted.
+    /// Constants that it and the code before it count, compare and multiply with, sorted.
     pub constants: Vec<u64>,
 }
 
-/// Most loops around an address that are reported.
+/// Limits the reported loops around an address.
 const DEEPEST: usize = 6;
 /// Instructions of the longest function that only hints.
 const LONGEST_HINT_FUNCTION: usize = 12;
 
-/// The innermost loop around an address, as far as the code shows. An address
-/// within a function that only hints and returns (`pause; ret`) is in no loop:
-/// ask again with its return address.
+/// The innermost loop around an address, as far as the code shows. An address within a function
+/// that only hints and returns (`pause; ret`) is in no loop: use its return address instead.
 #[must_use]
 pub fn loop_at(code: &Code, address: u64) -> Option<SpinLoop> {
     loops_at(code, address).into_iter().next()
 }
 
-/// All loops around an address, innermost first. Code is looked at for 4 KiB to
-/// both sides; a loop through a computed jump is not seen. A thread that is held by a hint
-/// is seen behind it: the loops are those of the hint.
+/// All loops around an address, innermost first. Code within 4 KiB on both sides is examined; a
+/// loop through a computed jump is not found. A thread in a hint is seen after it: the loops are
+/// those of the hint.
 #[must_use]
 pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
     let Some(graph) = Graph::from(code, address) else {
@@ -126,8 +121,8 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
     loops.map(|one| one.describe(constants.clone())).collect()
 }
 
-/// Nothing but looking, over and over? What a loop within it goes on with stands still as
-/// seen from outside, so each is asked, too.
+/// Does it only look, over and over? The progress of an inner loop is invisible from outside, so
+/// each one is checked, too.
 fn is_bare_load(arch: Arch, graph: &Graph, members: &Members) -> bool {
     let turn = |members: &Members| {
         let operations = members.iter().map(|&member| &graph.operations[member]);
@@ -137,7 +132,7 @@ fn is_bare_load(arch: Arch, graph: &Graph, members: &Members) -> bool {
     turn(members).is_bare_load(members.len()) && !graph.within(members).iter().any(works)
 }
 
-/// Loops that hold an instruction, each within the next.
+/// Loops around an instruction, each within the next.
 fn nest(all: &[Members], around: usize) -> Vec<&Members> {
     let mut nest: Vec<&Members> = Vec::new();
     for members in all {
@@ -156,8 +151,8 @@ fn is_within(inner: &Members, outer: &Members) -> bool {
     inner.len() < outer.len() && inner.iter().all(are_in)
 }
 
-/// Does a function only hint and return, from this address on? Where it was
-/// stopped after its hint, that is seen, too.
+/// Does a function only hint and return, from this address on? A stop after its hint counts as
+/// well.
 #[must_use]
 pub fn is_hint_function(code: &Code, address: u64) -> bool {
     hint_of_function(code, address).is_some()
@@ -195,14 +190,13 @@ fn hint_ending_at(code: &Code, address: u64) -> Option<Operation> {
     })
 }
 
-/// Does an instruction begin at an address, as far as the code in front of it
-/// shows?
+/// Does an instruction begin at an address, as far as the preceding code shows?
 #[must_use]
 pub fn begins_at(code: &Code, address: u64) -> bool {
     front::begins_at(code, address)
 }
 
-/// A loop that is being described.
+/// A loop being described.
 struct Described<'a> {
     code: &'a Code,
     graph: &'a Graph,
@@ -265,9 +259,9 @@ impl Described<'_> {
         }
     }
 
-    /// The straight runs of instructions that some are in. Compilers enter loops in their
-    /// middle, at the question: a run ends there. What an atomic instruction took is seen at
-    /// the one behind it.
+    /// The straight runs of instructions that contain any of these. Compilers enter loops in their
+    /// middle, at the condition: a run ends there. The cost of an atomic instruction shows at the
+    /// one after it.
     fn runs(&self, addresses: &BTreeSet<u64>) -> Vec<(u64, u64)> {
         let operations = &self.graph.operations;
         let front = front::in_front_of(self.code, operations[self.members[0]].address);
@@ -300,8 +294,8 @@ impl Described<'_> {
             .collect()
     }
 
-    /// Is a moment of the clock what it waits for? In a loop that looks at memory and does
-    /// nothing else it only delays the next look.
+    /// Does it wait for a moment of the clock? In a loop that also reads memory, that only delays
+    /// the next look.
     fn waits_for(&self, turn: &classify::Turn) -> bool {
         let delays_look = |outer: &Members| {
             let operations = outer.iter().map(|&member| &self.graph.operations[member]);
@@ -312,8 +306,7 @@ impl Described<'_> {
         turn.times && !outer.any(delays_look)
     }
 
-    /// Hints that an instruction executes, that of a function that only hints
-    /// counted as its call's.
+    /// Hints executed by an instruction; a function that only hints counts at its call.
     fn hints_of(&self, operation: &Operation) -> u64 {
         u64::from(operation.is_hint || self.called_hint(operation).is_some())
     }
@@ -340,7 +333,7 @@ impl Described<'_> {
         })
     }
 
-    /// Hints of the whole loop, from entering to leaving it.
+    /// Hints of the whole loop, from entry to exit.
     fn run(&self) -> Option<u64> {
         let first = self.graph.operations[*self.members.first()?].address;
         let front = front::in_front_of(self.code, first);
@@ -348,8 +341,7 @@ impl Described<'_> {
         count::hints_of_a_run(self.code.arch, self.graph, self.members, &front, &hints)
     }
 
-    /// Hints from one look to the next: those in a row, and those of counted
-    /// loops within.
+    /// Hints from one look to the next: consecutive ones, and those of counted inner loops.
     fn gap(&self, operations: &[&Operation], turn: &classify::Turn) -> Option<u64> {
         let inner: Vec<Described<'_>> = self.delays().collect();
         let counted: Option<u64> = inner.iter().map(Described::run).sum();
@@ -367,7 +359,7 @@ impl Described<'_> {
         Some(counted? + longest_between_looks(&own))
     }
 
-    /// The largest loops within that hint without looking.
+    /// The largest inner loops that hint without looking.
     fn delays(&self) -> impl Iterator<Item = Described<'_>> {
         let within = self
             .all
@@ -390,8 +382,8 @@ impl Described<'_> {
     }
 }
 
-/// Most hints between two looks, going round: for each instruction, is it a look
-/// and how often does it hint.
+/// The largest number of hints between two looks, going round: for each instruction, whether it is
+/// a look, and its hints.
 fn longest_between_looks(turn: &[(bool, u64)]) -> u64 {
     let (mut longest, mut current) = (0, 0);
     for &(looks, hints) in turn.iter().chain(turn) {

@@ -5,8 +5,8 @@
 use super::{NORMALISED, doubling, looking, tunable};
 use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
-/// Monitor of the .NET Framework and of `CoreCLR` before 2.1: rounds of 50
-/// PAUSEs that triple while below 20,000 times the number of CPUs, ten times.
+/// Monitor of the .NET Framework and of `CoreCLR` before 2.1: rounds of 50 PAUSEs that triple while
+/// below 20,000 times the number of CPUs, ten times.
 pub const NETFX_AWARELOCK: Algorithm = Algorithm {
     id: "netfx_awarelock",
     name: ".NET Framework Monitor / CoreCLR <2.1 AwareLock",

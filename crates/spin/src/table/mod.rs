@@ -1,7 +1,6 @@
-//! The waiters' algorithms that are known, each with where it was read.
+//! The known algorithms of waiters, each with its source.
 //!
-//! Rows are data: what they come to on a machine is the work of
-//! [`Algorithm::wait`].
+//! Rows are data: [`Algorithm::wait`] applies them to a machine.
 
 mod dotnet;
 mod languages;
@@ -29,9 +28,9 @@ pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no algorithm is called '{name}'; {}", suggest(*nearest))]
 pub struct UnknownAlgorithm {
-    /// What was asked for.
+    /// The requested id.
     pub name: String,
-    /// The id that is most like it.
+    /// The most similar id.
     pub nearest: Option<&'static str>,
 }
 
@@ -45,7 +44,7 @@ fn suggest(nearest: Option<&str>) -> String {
     }
 }
 
-/// The algorithm of an id.
+/// The algorithm with an id.
 ///
 /// # Errors
 /// [`UnknownAlgorithm`], with the nearest one.
@@ -59,8 +58,8 @@ pub fn algorithm(id: &str) -> Result<&'static Algorithm, UnknownAlgorithm> {
         })
 }
 
-/// Units that the runtime of .NET measures: 37 ns each, and as many between
-/// two looks as fit into 272 ns (dotnet/runtime, `yieldprocessornormalized.h`).
+/// Units that the runtime of .NET measures: 37 ns each, and as many between two looks as fit into
+/// 272 ns (dotnet/runtime, `yieldprocessornormalized.h`).
 const NORMALISED: Unit = Unit::Normalised {
     unit_ns: 37.0,
     most_ns: 272.0,

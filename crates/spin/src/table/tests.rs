@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::algorithm::{Case, Evidence, Setting, Wait};
 
-/// A table of the corpus, where there is one; says why where not.
+/// A table of the corpus, if present; otherwise reports why not.
 pub(crate) fn corpus(file: &str) -> Option<Vec<BTreeMap<String, String>>> {
     #[expect(clippy::disallowed_methods, reason = "tests read their surroundings")]
     let Some(folder) = std::env::var_os("PINWISE_CORPUS") else {
@@ -129,7 +129,7 @@ fn rows_are_those_of_the_corpus() {
             Evidence::Excerpt => "excerpt",
         };
         assert_eq!(evidence, row["evidence"], "{}", known.id);
-        // Where the corpus has plain numbers, they are ours.
+        // The corpus's plain numbers must equal ours.
         let setting = Setting {
             cpus: 8,
             hint_ns: 37.0,
