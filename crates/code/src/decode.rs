@@ -1,21 +1,20 @@
-//! Single instructions as they are read: what they are called, where they lead,
-//! and what they do in the terms of `operation`.
+//! Single instructions: their text, control flow, and effect in the terms of `operation`.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction as X86Instruction, IntelFormatter};
 
 use super::operation::Operation;
 use super::{Arch, Code, aarch64, x86};
 
-/// Where an instruction leads.
+/// The control flow after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// To the next one.
     Next,
-    /// Always to this address; `None` where it is computed.
+    /// Always to this address; `None` if it is computed.
     Jump(Option<u64>),
-    /// To this address or the next one.
+    /// To this address or the next instruction.
     Branch(u64),
-    /// Into a function and back; `None` where it is computed.
+    /// Into a function and back; `None` if it is computed.
     Call(Option<u64>),
     /// Out of a function.
     Return,
@@ -32,24 +31,22 @@ pub struct Instruction {
     pub address: u64,
     /// Bytes.
     pub length: usize,
-    /// As an assembler would have it, Intel's order of operands on x86; targets
-    /// of calls and jumps are absolute.
+    /// Assembler text, in Intel's operand order on x86; targets of calls and jumps are absolute.
     pub text: String,
-    /// Where it leads.
+    /// Its control flow.
     pub flow: Flow,
     /// A spin-wait hint: PAUSE, TPAUSE, UMWAIT; YIELD, ISB, WFE, WFET, SB.
     pub is_hint: bool,
 }
 
-/// Decodes the instruction at an address; `None` outside of the code or where
-/// there is none.
+/// Decodes the instruction at an address; `None` outside the code or if there is none.
 #[must_use]
 pub fn decode_one(code: &Code, address: u64) -> Option<Instruction> {
     Reader::new(code.arch).read(code.from(address), address)
 }
 
-/// All instructions from `from` up to `to`, which begins an instruction. Bytes
-/// that are none are skipped one (arm64: four) at a time.
+/// All instructions from `from`, the start of one, up to `to`. Invalid bytes are skipped one
+/// (arm64: four) at a time.
 #[must_use]
 pub fn disassemble(code: &Code, from: u64, to: u64) -> Vec<Instruction> {
     let mut reader = Reader::new(code.arch);
@@ -64,8 +61,7 @@ pub fn disassemble(code: &Code, from: u64, to: u64) -> Vec<Instruction> {
     found
 }
 
-/// What the instruction at an address does; `None` outside of the code or where
-/// there is none.
+/// The effect of the instruction at an address; `None` outside the code or if there is none.
 #[must_use]
 pub fn operation_at(code: &Code, address: u64) -> Option<Operation> {
     let bytes = code.from(address);
@@ -75,8 +71,8 @@ pub fn operation_at(code: &Code, address: u64) -> Option<Operation> {
     }
 }
 
-/// Bytes of the instruction at an address; `None` outside of the code or where
-/// there is none. Far quicker than [`operation_at`].
+/// Bytes of the instruction at an address; `None` outside the code or if there is none. Far quicker
+/// than [`operation_at`].
 #[must_use]
 pub fn length_at(code: &Code, address: u64) -> Option<usize> {
     let bytes = code.from(address);
@@ -86,7 +82,7 @@ pub fn length_at(code: &Code, address: u64) -> Option<usize> {
     }
 }
 
-/// What is reused from one instruction to the next.
+/// State reused between instructions.
 struct Reader {
     arch: Arch,
     formatter: IntelFormatter,
@@ -126,7 +122,7 @@ impl Reader {
     }
 }
 
-/// The instruction at the front of some bytes.
+/// The first instruction of some bytes.
 fn x86_instruction(bytes: &[u8], address: u64) -> Option<X86Instruction> {
     let bytes = &bytes[..bytes.len().min(x86::LONGEST)];
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);

@@ -1,9 +1,7 @@
-//! ELF files as code: executable sections with their addresses, the functions
-//! in them, and whose code it is.
+//! ELF files as code: executable sections with their addresses, their functions, and names.
 //!
-//! A file's own figures are not trusted: a section is a slice of the bytes at
-//! hand, or an error; nothing is allocated by a length that a file states. Debug
-//! information is not read.
+//! A file's own figures are not trusted: a section is a slice of the given bytes, or an error;
+//! nothing is allocated by a length in the file. Debug information is not read.
 
 use std::collections::HashMap;
 
@@ -17,9 +15,9 @@ use super::{Arch, Code};
 
 type Elf<'data> = ElfFile64<'data, Endianness>;
 
-/// Functions that are kept at most.
+/// Limits the functions that are kept.
 const MAX_FUNCTIONS: usize = 4_000_000;
-/// Bytes of names for each byte of the file.
+/// Limit on the bytes of names per byte of the file.
 const NAMES_PER_BYTE: usize = 4;
 
 /// Why a file's code cannot be read.
@@ -54,9 +52,9 @@ pub enum ElfError {
 pub struct Function {
     /// Address of its first instruction.
     pub start: u64,
-    /// Bytes; 0 where the file does not say.
+    /// Bytes; 0 if the file does not say.
     pub size: u64,
-    /// Its name, as the file has it.
+    /// Its name in the file.
     pub name: String,
 }
 
@@ -69,7 +67,7 @@ pub struct Binary {
     pub sections: Vec<Code>,
     /// Functions by address, one for each address.
     pub functions: Vec<Function>,
-    /// The build id in hexadecimal digits, where there is one.
+    /// The build id in hexadecimal digits, if there is one.
     pub build_id: Option<String>,
 }
 
@@ -99,7 +97,7 @@ impl Binary {
 /// Reads a file's code.
 ///
 /// # Errors
-/// [`ElfError`] where the bytes are no ELF file that can be decoded.
+/// [`ElfError`] if the bytes are not a decodable ELF file.
 pub fn read(bytes: &[u8]) -> Result<Binary, ElfError> {
     let arch = architecture(bytes)?;
     let file = Elf::parse(bytes).map_err(|error| report_damage(&error))?;
@@ -159,8 +157,8 @@ fn name_machine(machine: u16) -> String {
     name.to_owned()
 }
 
-/// Where sections are put: where the file says, or, in object files, whose
-/// sections all begin at 0, one after the other.
+/// The addresses of sections: as in the file or, in object files, whose sections all begin at 0,
+/// one after the other.
 struct Layout {
     is_object: bool,
     of: HashMap<usize, u64>,
@@ -223,7 +221,7 @@ fn sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError>
 fn functions(file: &Elf<'_>, layout: &Layout) -> Result<Vec<Function>, ElfError> {
     let endian = file.endian();
     let all = file.symbols().chain(file.dynamic_symbols());
-    // Names share their ends, and both tables have some: a few times as much.
+    // Names share suffixes, and both tables have some: a few times as much.
     let mut room = NAMES_PER_BYTE * file.data().len();
     let mut found: Vec<Function> = all
         .filter(|symbol| symbol.kind() == SymbolKind::Text && !symbol.is_undefined())
@@ -288,8 +286,7 @@ mod tests {
         assert_eq!(read(&head(2, 183)), Err(ElfError::NoCode));
     }
 
-    /// A short file may state as much code as it likes by naming the same bytes
-    /// again and again.
+    /// A short file may claim any amount of code by naming the same bytes repeatedly.
     #[test]
     fn sections_that_share_their_bytes_are_refused() {
         let mut bytes = head(2, 62);

@@ -1,7 +1,7 @@
 //! Machine code as a value: bytes at an address, and the instructions in them.
 //!
-//! Pure: bytes come from a file or from a process, text and properties go out.
-//! Nothing here runs anything or opens a file.
+//! Pure: it takes bytes and returns text and properties. Nothing here runs anything or opens a
+//! file.
 //!
 //! ```
 //! use pinwise_code::{Arch, Code, Flow, disassemble};
@@ -29,7 +29,7 @@ pub use operation::{
     Access, Condition, Operand, Operation, Owner, Place, Question, Registers, Step, Verb,
 };
 
-/// An instruction set that can be decoded.
+/// A decodable instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arch {
     /// x86 in 64-bit mode.
@@ -39,7 +39,7 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// That of this program; `None` where it cannot be decoded.
+    /// The architecture of this program; `None` if it cannot be decoded.
     #[must_use]
     pub const fn here() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
@@ -51,7 +51,7 @@ impl Arch {
         }
     }
 
-    /// Bytes after which to look for an instruction where there was none.
+    /// Bytes to skip if no instruction could be decoded.
     const fn step(self) -> usize {
         match self {
             Self::X86_64 => 1,
@@ -63,7 +63,7 @@ impl Arch {
 /// A stretch of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
-    /// How it is decoded.
+    /// Its instruction set.
     pub arch: Arch,
     /// Address of the first byte.
     pub start: u64,

@@ -1,9 +1,9 @@
-//! Names of functions as their authors wrote them.
+//! Names of functions as written by their authors.
 
-/// Characters of a name that is read; longer ones are shown as they are.
+/// Longest demangled name, characters; longer ones are shown unchanged.
 const LONGEST: usize = 4096;
 
-/// A symbol of Rust or C++ as it stands in the source, any other as it is.
+/// A symbol of Rust or C++ as in the source, any other unchanged.
 #[must_use]
 pub fn demangle(symbol: &str) -> String {
     if symbol.len() > LONGEST {

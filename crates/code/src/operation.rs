@@ -1,14 +1,12 @@
-//! What an instruction does to registers and memory, the same words for all
-//! architectures: as much as it takes to distinguish a wait from work, and to count
-//! the turns of a loop whose code says how many.
+//! The effect of an instruction on registers and memory, in the same terms for all architectures:
+//! enough to distinguish a wait from work, and to count the turns of a loop with a known count.
 //!
-//! It does not model flags, carries and vectors; what it does not follow it
-//! calls unknown.
+//! It does not model flags, carries and vectors; anything it does not follow is unknown.
 
 use super::Flow;
 
-/// A set of registers: general ones by their number in the architecture's
-/// encoding (31 of arm64 is SP), those of vectors from 32 on.
+/// A set of registers: general ones by their number in the architecture's encoding (31 of arm64 is
+/// SP), vectors from 32 on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers(u64);
 
@@ -22,7 +20,7 @@ impl Registers {
         Self(1 << (number & 63))
     }
 
-    /// With all of another set.
+    /// The union with another set.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -34,7 +32,7 @@ impl Registers {
         self.0 & Self::one(number).0 != 0
     }
 
-    /// Without those of another set.
+    /// The difference from another set.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -46,7 +44,7 @@ impl Registers {
     }
 }
 
-/// Where a value is kept that only this thread changes.
+/// A storage place that only this thread changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A general register.
@@ -55,47 +53,47 @@ pub enum Place {
     Slot {
         /// Register it is counted from.
         base: u8,
-        /// Bytes from there.
+        /// Offset from it, bytes.
         offset: i64,
     },
 }
 
-/// What a step computes with.
+/// An operand of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
     /// A number.
     Constant(u64),
-    /// What is kept there.
+    /// The value kept there.
     At(Place),
-    /// Anything else, such as memory that others may write.
+    /// Anything else, such as shared memory.
     Unknown,
 }
 
 /// How a step combines its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// The right one.
+    /// The right operand.
     Move,
     /// Their sum.
     Add,
-    /// The left one less the right one.
+    /// Left minus right.
     Subtract,
     /// Bits that both have.
     And,
     /// Their product.
     Multiply,
-    /// The left one shifted left.
+    /// The left operand shifted left.
     ShiftLeft,
 }
 
 /// Arithmetic that can be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Where the result goes; `None` for comparisons.
+    /// Destination of the result; `None` for comparisons.
     pub to: Option<Place>,
-    /// What is done.
+    /// The operation.
     pub verb: Verb,
-    /// With this.
+    /// The first operand.
     pub left: Operand,
     /// And this.
     pub right: Operand,
@@ -103,55 +101,55 @@ pub struct Step {
     pub bits: u32,
 }
 
-/// What a conditional branch asks.
+/// The condition of a conditional branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// Was the result zero?
     Equal,
-    /// Was the left one less, without signs?
+    /// Was left less than right, unsigned?
     Below,
-    /// Less or equal, without signs?
+    /// Less or equal, unsigned?
     BelowOrEqual,
     /// Was the result negative?
     Negative,
-    /// Was the left one less, with signs?
+    /// Was left less than right, signed?
     Less,
-    /// Less or equal, with signs?
+    /// Less or equal, signed?
     LessOrEqual,
-    /// Is the register zero in this many low bits?
+    /// Are this many low bits of the register zero?
     Zero(u8, u32),
     /// Is that bit of the register clear?
     BitClear(u8, u32),
-    /// Something that is not followed.
+    /// A condition that is not followed.
     Other,
 }
 
 /// When a conditional branch is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Condition {
-    /// What it asks.
+    /// Its condition.
     pub question: Question,
-    /// It is taken where the answer is no.
+    /// The branch is taken if the condition is false.
     pub is_negated: bool,
 }
 
-/// To whom memory belongs.
+/// The owner of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// Counted from the stack or frame pointer: this function's.
+    /// Relative to the stack or frame pointer: private to this function.
     Stack,
     /// Thread-local (FS, GS): this thread's.
     Thread,
-    /// Others may write it.
+    /// Shared with other threads.
     Shared,
 }
 
 /// An access of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// To whom it belongs.
+    /// The owner of the memory.
     pub owner: Owner,
-    /// Registers that its address is made of.
+    /// Registers that form its address.
     pub address: Registers,
     /// Is it read?
     pub reads: bool,
@@ -159,36 +157,36 @@ pub struct Access {
     pub writes: bool,
 }
 
-/// An instruction by what it does.
+/// An instruction's effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     /// Address of its first byte.
     pub address: u64,
     /// Bytes.
     pub length: usize,
-    /// Where it leads.
+    /// Its control flow.
     pub flow: Flow,
     /// A spin-wait hint.
     pub is_hint: bool,
-    /// A hint that lasts until a moment in a register (TPAUSE, UMWAIT, WFET): what it costs is
-    /// what the program asks for, whatever a PAUSE costs.
+    /// A hint that lasts until a moment in a register (TPAUSE, UMWAIT, WFET): its cost is the
+    /// program's choice, whatever a PAUSE costs.
     pub has_deadline: bool,
     /// It reads the processor's clock.
     pub reads_clock: bool,
     /// Atomic: LOCK or XCHG with memory; exclusives and LSE atomics.
     pub is_locked: bool,
-    /// Atomic, and adds to memory: each time leaves another value, unlike an
-    /// attempt to take a lock.
+    /// Atomic, and adds to memory: each time leaves another value, unlike an attempt to take a
+    /// lock.
     pub adds_to_memory: bool,
-    /// The memory that it accesses. Of several the first that is shared.
+    /// The accessed memory; of several accesses the first shared one.
     pub access: Option<Access>,
-    /// Registers that it reads, those of addresses left out.
+    /// Registers that it reads, except for addresses.
     pub read: Registers,
     /// Registers that it writes.
     pub written: Registers,
-    /// Its arithmetic; `None` where that is not followed.
+    /// Its arithmetic; `None` if that is not followed.
     pub step: Option<Step>,
-    /// The local variable that it reads, where its arithmetic is not followed.
+    /// The local variable that it reads, if its arithmetic is not followed.
     pub local: Option<Place>,
     /// Does a later branch see its outcome?
     pub sets_flags: bool,
@@ -199,7 +197,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// One that does nothing to registers and memory.
+    /// An instruction without effect on registers and memory.
     pub(super) const fn idle(address: u64, length: usize, flow: Flow) -> Self {
         Self {
             address,

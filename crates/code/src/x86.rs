@@ -1,4 +1,4 @@
-//! What x86 instructions do, in the terms of `operation`.
+//! The effect of x86 instructions, in the terms of `operation`.
 
 use iced_x86::{
     Code as Encoding, ConditionCode, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
@@ -36,7 +36,7 @@ pub(super) fn flow(one: &Instruction) -> Flow {
     }
 }
 
-/// The decoder calls SYSCALL and its like calls, too.
+/// The decoder also classifies SYSCALL and similar as calls.
 fn call(one: &Instruction, target: Option<u64>) -> Flow {
     match one.code() {
         Encoding::Syscall | Encoding::Sysenter => Flow::System,
@@ -108,8 +108,8 @@ const fn writes(access: OpAccess) -> bool {
     )
 }
 
-/// As the encoding numbers general registers; vectors from 32 on, and those of the x87 and
-/// MMX as the first of them: both hold what general registers do not show.
+/// General registers by their encoding; vectors from 32 on. x87 and MMX registers count as the
+/// first vectors: neither shows in general registers.
 fn number(register: Register) -> Option<u8> {
     let number = u8::try_from(register.number()).ok()?;
     if register.is_gpr() {
@@ -122,8 +122,8 @@ fn number(register: Register) -> Option<u8> {
     }
 }
 
-/// The memory of an instruction; targets of calls and jumps are read from
-/// tables that nobody waits for.
+/// The memory of an instruction; targets of calls and jumps are read from tables that no thread
+/// waits for.
 fn access(one: &Instruction, used: &[UsedMemory]) -> Option<Access> {
     let through_table = matches!(flow(one), Flow::Call(_) | Flow::Jump(_) | Flow::Return);
     let all = used.iter().filter(|memory| {
@@ -167,8 +167,8 @@ fn address(memory: &UsedMemory) -> Registers {
 /// and fields above the beginning of an object, so the sign decides.
 fn owner(one: &Instruction, memory: &UsedMemory) -> Owner {
     let is_thread = matches!(memory.segment(), Register::FS | Register::GS);
-    // A stack pointer is compared with the limit of the stack, or with the word
-    // by which a Java thread is stopped: nobody waits for either.
+    // A stack pointer is compared with the limit of the stack, or with the word by which a Java
+    // thread is stopped: no thread waits for either.
     let is_limit = one.mnemonic() == Mnemonic::Cmp
         && (one.op0_register() == Register::RSP || one.op1_register() == Register::RSP);
     match memory.base() {
@@ -210,7 +210,7 @@ fn condition(one: &Instruction) -> Option<Condition> {
     })
 }
 
-/// Numbers that are operands, and the factor of a LEA that multiplies.
+/// Immediate operands, and the factor of a LEA that multiplies.
 fn constants(one: &Instruction) -> Vec<u64> {
     let immediates = (0..one.op_count()).filter(|&index| is_immediate(one.op_kind(index)));
     let mut found: Vec<u64> = immediates
@@ -241,7 +241,7 @@ const fn is_immediate(kind: OpKind) -> bool {
     )
 }
 
-/// Bits that the instruction computes with.
+/// Operand width, bits.
 fn width(one: &Instruction) -> u32 {
     let bytes = match one.op0_kind() {
         OpKind::Register => one.op0_register().size(),
@@ -280,7 +280,7 @@ fn step(one: &Instruction) -> Option<Step> {
         Mnemonic::Mov => (Verb::Move, right, right),
         Mnemonic::Xor | Mnemonic::Sub if is_same => (Verb::Move, left, Operand::Constant(0)),
         Mnemonic::Add => (Verb::Add, left, right),
-        // With a carry that is not known: what comes out is not either.
+        // With an unknown carry, the result is unknown, too.
         Mnemonic::Adc => (Verb::Add, left, Operand::Unknown),
         Mnemonic::Sbb => (Verb::Subtract, left, Operand::Unknown),
         Mnemonic::Sub | Mnemonic::Cmp => (Verb::Subtract, left, right),
@@ -313,7 +313,7 @@ fn read_local(one: &Instruction, access: Option<Access>) -> Option<Place> {
     places.find(|place| matches!(place, Place::Slot { .. }))
 }
 
-/// One number that moves between vectors, general registers and the stack.
+/// A scalar moved between vectors, general registers and the stack.
 fn scalar_move(one: &Instruction) -> Option<Step> {
     let at = |index| {
         let register = one.op_register(index);
@@ -338,7 +338,7 @@ fn scalar_move(one: &Instruction) -> Option<Step> {
     })
 }
 
-/// LEA as a sum, or as a product where base and index are one register.
+/// LEA as a sum, or as a product if base and index are one register.
 fn lea(one: &Instruction, bits: u32) -> Option<Step> {
     let to = place(one, 0);
     let at = |register| {

@@ -1,4 +1,4 @@
-//! Loads and stores of arm64: what memory they touch, and what they move.
+//! Loads and stores of arm64: the memory they access, and what they move.
 
 use super::{FRAME, SP_OR_ZERO, field, register, signed, unless_zero, value};
 use crate::operation::{Access, Operand, Operation, Owner, Place, Registers, Step, Verb};
@@ -61,7 +61,7 @@ fn exclusive(word: u32, operation: &mut Operation) {
     }
 }
 
-/// Loads of constants beside the code: nobody writes them.
+/// Loads of constants next to the code: nothing writes them.
 fn literal(word: u32, operation: &mut Operation) {
     operation.written = loaded_register(word, register(word, 0));
     operation.access = Some(Access {
@@ -72,7 +72,7 @@ fn literal(word: u32, operation: &mut Operation) {
     });
 }
 
-/// The register that is loaded, or the vector.
+/// The loaded register, or the vector.
 fn loaded_register(word: u32, number: u8) -> Registers {
     if field(word, 26, 1) == 1 {
         Registers::one(32 + number % 32)
@@ -125,7 +125,7 @@ fn single_register(word: u32, operation: &mut Operation, offset: Option<i64>) {
     let is_vector = field(word, 26, 1) == 1;
     let kind = field(word, 22, 2);
     let loads = if is_vector { kind & 1 == 1 } else { kind != 0 };
-    // PRFM moves nothing that a program could look at.
+    // PRFM has no effect that a program could read.
     if !is_vector && kind == 0b10 && field(word, 30, 2) == 0b11 {
         return;
     }
@@ -165,7 +165,7 @@ fn slot(word: u32, base: u8, offset: Option<i64>) -> Option<(Place, u32)> {
     Some((Place::Slot { base, offset }, bits))
 }
 
-/// A register's move from or to a slot.
+/// A register's move to or from a slot.
 fn move_step(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
     let (to, from) = if loads {
         let to = (number != SP_OR_ZERO).then_some(Place::Register(number));
@@ -182,7 +182,7 @@ fn move_step(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
     }
 }
 
-/// LSE: LDADD, SWP and their like; LDAPR only loads.
+/// LSE: LDADD, SWP and similar; LDAPR only loads.
 fn atomic(word: u32, operation: &mut Operation) {
     let is_plain_load = field(word, 12, 4) == 0b1100;
     operation.is_locked = !is_plain_load;

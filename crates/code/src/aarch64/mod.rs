@@ -1,8 +1,8 @@
 //! What arm64 instructions do, in the terms of `operation`.
 //!
-//! Their text is the disassembler's; what they do is read off the words here,
-//! by the encoding tables of the Arm Architecture Reference Manual (DDI 0487,
-//! C4.1): a few masks, where operands of the disassembler would be hundreds.
+//! Their text is the disassembler's; their effect is decoded here from the instruction words, by
+//! the encoding tables of the Arm Architecture Reference Manual (DDI 0487, C4.1): a few masks
+//! instead of the disassembler's hundreds of operands.
 
 mod memory;
 
@@ -16,13 +16,13 @@ use memory::memory;
 /// Bytes of an instruction.
 pub(super) const LENGTH: usize = 4;
 
-/// The instruction at the front of some bytes.
+/// The first instruction of some bytes.
 pub(super) fn word(bytes: &[u8]) -> Option<u32> {
     let bytes = bytes.get(..LENGTH)?;
     bytes.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// A field of a word, taken as a signed number.
+/// A field of a word as a signed number.
 fn signed(word: u32, low: u32, bits: u32) -> i64 {
     let raised = word << (32 - low - bits);
     i64::from(raised.cast_signed() >> (32 - bits))
@@ -93,7 +93,7 @@ const fn reads_clock(word: u32) -> bool {
     matches!(word & 0xffff_ffe0, 0xd53b_e040 | 0xd53b_e0c0)
 }
 
-/// As an assembler would have it, with absolute targets.
+/// Assembler text, with absolute targets.
 pub(super) fn text(word: u32, address: u64) -> Option<String> {
     if is_wfet(word) {
         return Some(format!("wfet x{}", word & 31));
@@ -155,7 +155,7 @@ pub(super) fn operation(word: u32, address: u64) -> Operation {
     operation
 }
 
-/// What is written where 31 means the register that is always zero.
+/// A written register, with 31 as the zero register.
 fn unless_zero(number: u8) -> Registers {
     if number == SP_OR_ZERO {
         Registers::NONE
@@ -164,7 +164,7 @@ fn unless_zero(number: u8) -> Registers {
     }
 }
 
-/// What is read where 31 means the register that is always zero.
+/// A read register, with 31 as the zero register.
 const fn value(number: u8) -> Operand {
     if number == SP_OR_ZERO {
         Operand::Constant(0)
@@ -226,7 +226,7 @@ fn add_immediate(word: u32, operation: &mut Operation) {
     operation.constants = vec![by];
 }
 
-/// MOVZ and MOVN; MOVK changes a part only, which is not followed.
+/// MOVZ and MOVN; MOVK changes only a part, which is not followed.
 fn move_wide(word: u32, operation: &mut Operation) {
     let to = register(word, 0);
     let part = u64::from(field(word, 5, 16)) << (16 * field(word, 21, 2));
@@ -308,8 +308,8 @@ fn vector(word: u32, operation: &mut Operation) {
     }
 }
 
-/// What vector and floating-point instructions compute with, as the Arm
-/// Architecture Reference Manual (DDI 0487, C4.1) groups them.
+/// The sources of vector and floating-point instructions, grouped as in the Arm Architecture
+/// Reference Manual (DDI 0487, C4.1).
 fn vector_sources(word: u32, is_conversion: bool) -> Registers {
     let vector = |low| Registers::one(32 + register(word, low));
     let (first, second, third) = (vector(5), vector(16), vector(10));
@@ -334,10 +334,10 @@ fn vector_sources(word: u32, is_conversion: bool) -> Registers {
             _ => first.with(second),
         }
     } else if word & 0x9ff8_0400 == 0x0f00_0400 {
-        // MOVI and its like.
+        // MOVI and similar.
         Registers::NONE
     } else {
-        // Some of the others add to what is there.
+        // Some of the others add to the destination.
         let has_two = field(word, 21, 1) == 1 && field(word, 17, 5) != 0b10000;
         let read = first.with(vector(0));
         if has_two { read.with(second) } else { read }

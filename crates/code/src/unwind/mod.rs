@@ -1,9 +1,9 @@
 //! Callers of code that keeps no frame pointers: from registers and a copy of
 //! the stack, by the call-frame information that programs carry (`.eh_frame`).
 //!
-//! Neither tables nor stacks are trusted: no table entry costs more than its
-//! bound, every expression ends, and a value is unknown where the copy of the
-//! stack does not have it. Nothing is guessed by looking through the stack.
+//! Neither tables nor stacks are trusted: the cost of a table entry is bounded, every expression
+//! ends, and a value outside the copy of the stack is unknown. Nothing is guessed by scanning the
+//! stack.
 
 mod tables;
 
@@ -15,10 +15,9 @@ use gimli::{
 
 use super::Arch;
 
-/// Registers that are kept, by their numbers in DWARF: x86-64 has 0 to 15, arm64
-/// 0 to 31.
+/// Number of registers kept, by their DWARF numbers: x86-64 has 0 to 15, arm64 0 to 31.
 const REGISTERS: usize = 32;
-/// Operations of an expression at most.
+/// Limits the operations of an expression.
 const MAX_OPERATIONS: u32 = 1_000;
 /// arm64: bits of an address; the others may sign it (pointer authentication).
 const ADDRESS_BITS: u32 = 48;
@@ -29,17 +28,16 @@ type Bytes<'a> = gimli::EndianSlice<'a, LittleEndian>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registers {
     arch: Arch,
-    /// By number in DWARF; `None` where it is not known.
+    /// By DWARF number; `None` if unknown.
     values: [Option<u64>; REGISTERS],
-    /// What is executed, or where a call returns to.
+    /// The executed address, or a return address.
     pub address: u64,
-    /// Is `address` where a call returns to? The call stands before it.
+    /// Is `address` a return address? The call is before it.
     pub is_return: bool,
 }
 
 impl Registers {
-    /// Of a thread that executes `address`; register by register with its number
-    /// in DWARF.
+    /// The registers of a thread that executes `address`, each with its DWARF number.
     #[must_use]
     pub fn new(arch: Arch, address: u64, known: impl IntoIterator<Item = (u16, u64)>) -> Self {
         let mut values = [None; REGISTERS];
@@ -68,7 +66,7 @@ impl Registers {
         self.values[usize::from(stack_register(self.arch))]
     }
 
-    /// The frame pointer, or what else its register holds.
+    /// The value of the frame pointer register.
     #[must_use]
     pub fn frame_pointer(&self) -> Option<u64> {
         self.values[usize::from(frame_register(self.arch))]
@@ -107,7 +105,7 @@ const fn frame_register(arch: Arch) -> u16 {
 pub struct StackCopy<'a> {
     /// Address of its first byte.
     pub start: u64,
-    /// Upwards from there.
+    /// The bytes upwards from there.
     pub bytes: &'a [u8],
 }
 
@@ -120,14 +118,14 @@ impl StackCopy<'_> {
         Some(u64::from_le_bytes(number))
     }
 
-    /// The word at an address; `None` where the copy does not have it.
+    /// The word at an address; `None` if outside the copy.
     #[must_use]
     pub fn word(&self, address: u64) -> Option<u64> {
         self.number(address, 8)
     }
 }
 
-/// Who called.
+/// The caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
@@ -136,13 +134,13 @@ impl StackCopy<'_> {
 pub enum Caller {
     /// This frame's registers.
     Frame(Registers),
-    /// Nobody: here a thread begins.
+    /// None: the thread begins here.
     Nobody,
     /// It cannot be found.
     Unknown,
 }
 
-/// Who called, by a rule of these tables.
+/// Finds the caller by a rule of these tables.
 #[must_use]
 pub fn caller(
     tables: &CallFrames,
@@ -166,7 +164,7 @@ pub fn caller(
         return Caller::Nobody;
     }
     let has_left = next.stack_pointer().is_some_and(|pointer| pointer > before);
-    // arm64: a function that has nothing on the stack.
+    // arm64: a function that uses no stack.
     let is_bare = registers.arch == Arch::Aarch64
         && !registers.is_return
         && next.stack_pointer() == Some(before)
@@ -178,7 +176,7 @@ pub fn caller(
     }
 }
 
-/// Who called, by the frame pointer: where nothing else is known of the code.
+/// Finds the caller by the frame pointer, for code without tables.
 #[must_use]
 pub fn caller_by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>) -> Caller {
     let arch = registers.arch;
@@ -205,7 +203,7 @@ pub fn caller_by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>) -> 
     Caller::Frame(next)
 }
 
-/// An address without what signs it.
+/// An address without its signature.
 const fn plain(arch: Arch, address: u64) -> u64 {
     match arch {
         Arch::X86_64 => address,
@@ -213,7 +211,7 @@ const fn plain(arch: Arch, address: u64) -> u64 {
     }
 }
 
-/// A rule at work.
+/// A rule applied to registers and stack.
 struct Frame<'a> {
     tables: &'a CallFrames,
     rule: &'a Rule,
@@ -240,7 +238,7 @@ impl Frame<'_> {
             None => self.registers.value(returns)?,
         };
         next.address = plain(arch, address);
-        // An interrupted function goes on with the instruction itself.
+        // An interrupted function continues with the instruction itself.
         next.is_return = !self.rule.is_signal();
         if arch == Arch::Aarch64 {
             next.set(returns, None);
@@ -259,7 +257,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The value that a register had in the caller.
+    /// A register's value in the caller.
     fn saved(
         &self,
         register: gimli::Register,
@@ -270,7 +268,7 @@ impl Frame<'_> {
             RegisterRule::SameValue => self.registers.value(register),
             RegisterRule::Offset(offset) => {
                 let at = cfa.checked_add_signed(*offset)?;
-                // Below the stack pointer: it has been taken back already.
+                // Below the stack pointer: already popped.
                 if at < self.stack.start && !self.registers.is_return {
                     return self.registers.value(register);
                 }

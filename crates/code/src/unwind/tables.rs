@@ -1,8 +1,8 @@
-//! Call-frame information of one file: found by its program or section headers,
-//! looked up by address, run down to the row of an instruction.
+//! Call-frame information of one file: found by its program or section headers, looked up by
+//! address, executed up to the row of an instruction.
 //!
-//! No length that a file states is believed: each part that is read has a bound,
-//! and parsing entries uses up a [`ParseBudget`] that all files share.
+//! No length in a file is trusted: each read part is limited, and parsing entries uses up a
+//! [`ParseBudget`] that all files share.
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, Encoding, Expression, LittleEndian, Register,
@@ -18,24 +18,22 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use super::Bytes;
 use crate::Arch;
 
-/// Parts of a file that are read at most, bytes: its tables of call frames, and
-/// names of sections.
+/// Limits the bytes read of a part of a file: its call-frame tables, and names of sections.
 const LARGEST: u64 = 64 << 20;
 const LONGEST_NAMES: u64 = 1 << 16;
-/// Program and section headers at most.
+/// Limits the program and section headers.
 const MAX_HEADERS: usize = 4096;
-/// Entries of an index that is made here.
+/// Limits the entries of an index made here.
 const MAX_ENTRIES: usize = 4_000_000;
-/// Functions that are looked at for frame pointers.
+/// Functions inspected for frame pointers.
 const MAX_SAMPLED: usize = 500;
 /// Longer entries are not used, bytes: real ones have a few hundred.
 const LONGEST_ENTRY: usize = 64 << 10;
 
-/// Reads this many bytes of a file at an offset; `None` where they are not there.
+/// Reads this many bytes of a file at an offset; `None` if they do not exist.
 pub type Read<'a> = &'a mut dyn FnMut(u64, usize) -> Option<Vec<u8>>;
 
-/// Bytes of entries that may still be parsed. A hostile file's tables could take
-/// for ever.
+/// Bytes of entries that may still be parsed. A malicious file's tables could take for ever.
 #[derive(Debug)]
 pub struct ParseBudget {
     left: usize,
@@ -59,7 +57,7 @@ impl ParseBudget {
     }
 }
 
-/// How the caller of an instruction is found.
+/// How to find the caller of an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     cfa: CfaRule<usize>,
@@ -100,11 +98,10 @@ impl Rule {
     }
 }
 
-/// Where entries are, by the address of their function.
+/// The places of entries, by the address of their function.
 #[derive(Debug)]
 enum Index {
-    /// The file's own (`.eh_frame_hdr`): pairs of numbers from the table's
-    /// address on.
+    /// The file's own (`.eh_frame_hdr`): pairs of numbers relative to the table's address.
     File { address: u64, rows: Vec<u8> },
     /// Made here: addresses and offsets.
     Made(Vec<(u64, usize)>),
@@ -114,7 +111,7 @@ enum Index {
 #[derive(Debug)]
 pub struct CallFrames {
     arch: Arch,
-    /// Offset in the file, bytes there, and address of each loaded segment.
+    /// Offset in the file, length there, and address of each loaded segment.
     segments: Vec<(u64, u64, u64)>,
     eh_frame: Vec<u8>,
     eh_frame_address: u64,
@@ -137,7 +134,7 @@ impl CallFrames {
         Some(found)
     }
 
-    /// Bytes that are kept of the file.
+    /// Bytes kept of the file.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.eh_frame.len()
@@ -147,7 +144,7 @@ impl CallFrames {
             }
     }
 
-    /// The address, as tables have it, of what stands at an offset in the file.
+    /// The table address of an offset in the file.
     #[must_use]
     pub fn address_of(&self, offset: u64) -> Option<u64> {
         let (start, _, address) = self.segments.iter().find(|(start, length, _)| {
@@ -158,7 +155,7 @@ impl CallFrames {
         (offset - start).checked_add(*address)
     }
 
-    /// The rule for an address, as tables have it.
+    /// The rule for an address of the tables.
     #[must_use]
     pub fn rule(&self, address: u64, work: &mut ParseBudget) -> Option<Rule> {
         let section = self.section();
@@ -186,8 +183,8 @@ impl CallFrames {
         })
     }
 
-    /// The share of functions that keep a frame pointer, from a sample of
-    /// `MAX_SAMPLED`; `None` if there are none.
+    /// The share of functions that keep a frame pointer, from a sample of `MAX_SAMPLED`; `None` if
+    /// there are none.
     #[must_use]
     pub fn share_with_frame_pointer(&self, work: &mut ParseBudget) -> Option<f64> {
         let many = match &self.index {
@@ -205,7 +202,7 @@ impl CallFrames {
         (all > 0).then(|| f64::from(with) / f64::from(all))
     }
 
-    /// The rule far within an entry, where functions have their frame.
+    /// The rule far inside an entry, after functions have set up their frame.
     fn rule_within(&self, at: usize, work: &mut ParseBudget) -> Option<Rule> {
         let start = match &self.index {
             Index::Made(rows) => rows.get(at)?.0,
@@ -222,9 +219,8 @@ impl CallFrames {
         self.rule(start.checked_add(length - length / 4)?, work)
     }
 
-    /// Does the frame pointer lead from here to the caller? `None` where the rule
-    /// says nothing of it: the linker's code, the first function of all, and
-    /// functions that keep nothing on the stack.
+    /// Does the frame pointer lead from here to the caller? `None` if the rule does not say: in the
+    /// linker's code, the program's entry function, and functions that use no stack.
     #[must_use]
     pub fn keeps_frame_pointer(&self, rule: &Rule) -> Option<bool> {
         let saved = |number| {
@@ -260,7 +256,7 @@ impl CallFrames {
         section
     }
 
-    /// Where the last entry that begins at or before an address is.
+    /// The place of the last entry that begins at or before an address.
     fn entry_of(&self, address: u64) -> Option<usize> {
         match &self.index {
             Index::Made(rows) => {
@@ -280,7 +276,7 @@ impl CallFrames {
         }
     }
 
-    /// Goes through all entries.
+    /// Reads all entries.
     fn entries(&self, work: &mut ParseBudget) -> Option<Vec<(u64, usize)>> {
         let section = self.section();
         let mut found = Vec::new();
@@ -316,7 +312,7 @@ type Program = ProgramHeader64<Endianness>;
 type Section = SectionHeader64<Endianness>;
 const ENDIAN: Endianness = Endianness::Little;
 
-/// What leads to the tables.
+/// The places of the tables.
 struct Headers {
     arch: Arch,
     segments: Vec<(u64, u64, u64)>,
@@ -349,11 +345,10 @@ impl Headers {
         })
     }
 
-    /// By `.eh_frame_hdr`, as the program's own unwinder goes; without a table
-    /// there one is made.
+    /// Uses `.eh_frame_hdr`, like the program's own unwinder; without a table there, one is made.
     fn with_index(self, place: (u64, u64, u64), read: Read<'_>) -> Option<CallFrames> {
-        /// Encodings that all linkers write: relative to the field itself, four
-        /// bytes, and to the table.
+        /// Encodings written by all linkers: relative to the field itself, four bytes, and to the
+        /// table.
         const ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
         let (offset, length, address) = place;
         let header = read_bounded(read, offset, length)?;
@@ -378,7 +373,7 @@ impl Headers {
         } else {
             Index::Made(Vec::new())
         };
-        // To the end of what is loaded there: an entry of no length ends it.
+        // To the end of the loaded segment: an entry of length 0 ends it.
         let segment = self.segments.iter().find(|(_, length, start)| {
             eh_frame
                 .checked_sub(*start)
@@ -394,7 +389,7 @@ impl Headers {
         Some(self.into_call_frames(bytes, eh_frame, address, index))
     }
 
-    /// By the section's name.
+    /// Uses the section's name.
     fn without_index(self, read: Read<'_>) -> Option<CallFrames> {
         let count = usize::from(self.header.e_shnum.get(ENDIAN));
         let sections: Vec<Section> = read_headers(read, self.header.e_shoff(ENDIAN), count)?;
@@ -445,7 +440,7 @@ fn read_headers<T: pod::Pod>(read: Read<'_>, offset: u64, count: usize) -> Optio
     Some(headers.to_vec())
 }
 
-/// Reads `length` bytes at `offset`, unless they are too many.
+/// Reads `length` bytes at `offset`, up to a limit.
 fn read_bounded(read: Read<'_>, offset: u64, length: u64) -> Option<Vec<u8>> {
     if length > LARGEST {
         return None;

@@ -1,4 +1,4 @@
-//! Tables made by hand, in the smallest ELF file that holds them.
+//! Handmade tables, in the smallest ELF file that holds them.
 
 use proptest::prelude::*;
 
@@ -11,8 +11,7 @@ const SP: u64 = 0x7ff0_0000;
 /// Address of `.eh_frame`.
 const TABLES: u64 = 0x2000;
 
-/// A file with this section `.eh_frame`, and nothing that leads there but its
-/// name.
+/// A file with this section `.eh_frame`, reachable only by its name.
 fn elf(eh_frame: &[u8]) -> Vec<u8> {
     let names = b"\0.eh_frame\0.names\0";
     let (at_tables, at_names) = (64 + 56, 64 + 56 + eh_frame.len());
@@ -26,7 +25,7 @@ fn elf(eh_frame: &[u8]) -> Vec<u8> {
     for half in [64u16, 56, 1, 64, 3, 2] {
         file.extend(half.to_le_bytes());
     }
-    // Code: what stands at this offset of the file has the same address.
+    // Code: its address equals its offset in the file.
     file.extend([1, 0, 0, 0, 5, 0, 0, 0]);
     let loaded = [0, 0, 0, 0x10_0000, 0x10_0000, 0x1000u64];
     file.extend(loaded.iter().flat_map(|word| word.to_le_bytes()));
@@ -44,7 +43,7 @@ fn elf(eh_frame: &[u8]) -> Vec<u8> {
     file
 }
 
-/// One function: `common` holds for all of it, `own` changes that.
+/// One function: `common` applies to all of it, `own` changes that.
 fn entries(common: &[u8], own: &[u8]) -> Vec<u8> {
     let mut cie = b"\0\0\0\0\x01zR\0\x01\x78\x10\x01\0".to_vec();
     cie.extend(common);
@@ -77,7 +76,7 @@ fn tables(file: &[u8], work: &mut ParseBudget) -> Option<CallFrames> {
 /// CFA = RSP + 8, return address below it.
 const USUAL: [u8; 5] = [0x0c, 7, 8, 0x90, 1];
 
-/// Who called code at this address, with this stack; RBX is 3.
+/// The caller of code at this address, with this stack; RBX is 3.
 fn called(common: &[u8], own: &[u8], address: u64, stack: &[u64]) -> Option<Caller> {
     let mut work = ParseBudget::new(1 << 20);
     let tables = tables(&elf(&entries(common, own)), &mut work).unwrap();
@@ -185,7 +184,7 @@ fn frame_pointers_are_recognised() {
     // After four bytes CFA = RBP + 16.
     assert_eq!(share(&[0x44, 0x86, 2, 0x0c, 6, 16]), Some(1.0));
     assert_eq!(share(&[0x44, 0x0e, 32]), Some(0.0));
-    // Nothing is kept on the stack: that may be so with them, too.
+    // Nothing is on the stack: that is possible with frame pointers, too.
     assert_eq!(share(&[]), None);
 }
 
