@@ -1,22 +1,21 @@
-//! Time at memory: seen at an instruction that reads or writes memory, or at the
-//! one after it.
+//! Time at memory accesses: seen at an instruction that reads or writes memory, or at the one after
+//! it.
 //!
-//! The sampling interrupt is taken between instructions, so an instruction that is
-//! stalled on memory delays it until it retires, as a spin hint does. So all waiting
-//! for memory is there, and some of what never waited, too: it is where memory can
-//! cost, not what it costs. The stack and thread-local variables are left out.
+//! The sampling interrupt is taken between instructions, so an instruction that is stalled on
+//! memory delays it until it retires, as a spin hint does. So all waiting for memory shows there,
+//! and some time that did not wait, too: an upper bound, not the cost of memory. The stack and
+//! thread-local variables are left out.
 
 use super::Frame;
 use pinwise_code::{Arch, Code, Owner, length_at, operation_at};
 
-/// Bytes before an address from which decoding begins, where the function's
-/// beginning is not known: x86 falls into step within a few instructions.
+/// If the function's beginning is unknown, decoding begins this many bytes before an address: x86
+/// falls into step within a few instructions.
 const BEFORE: u64 = 40;
 /// Functions whose beginning is further away are not decoded from there.
 const FURTHEST: u64 = 4096;
 
-/// Does time seen at this frame belong to an access of memory? `None` where the
-/// code is not known.
+/// Does time seen at this frame belong to a memory access? `None` if the code is unknown.
 #[must_use]
 pub fn is_at_access(code: &Code, frame: &Frame) -> Option<bool> {
     let touches = |address| {
@@ -33,7 +32,7 @@ pub fn is_at_access(code: &Code, frame: &Frame) -> Option<bool> {
     Some(before.and_then(touches).unwrap_or(false))
 }
 
-/// Where the instruction begins that ends at an address.
+/// The start of the instruction that ends at an address.
 fn instruction_before(code: &Code, address: u64, beginning: Option<u64>) -> Option<u64> {
     if code.arch == Arch::Aarch64 {
         return address.checked_sub(4);

@@ -1,10 +1,9 @@
 //! How much of a difference is due to spin-waits, memory, frequency and
 //! waiting: two machines, or two settings, per unit of work.
 //!
-//! The parts and an unexplained rest add up to the whole difference. What was
-//! not measured on one side is not known, and its part is in the rest; nothing
-//! is fitted to make the rest small. `docs/method.md` says how each part is
-//! computed, and what it assumes.
+//! The parts and an unexplained rest add up to the whole difference. The part of anything not
+//! measured on one side is in the rest; nothing is fitted to make the rest small. `docs/method.md`
+//! says how each part is computed, and what it assumes.
 
 mod inputs;
 
@@ -13,15 +12,15 @@ use super::pausing::logarithmic_mean;
 
 /// Standard errors of a 95 % interval.
 const NORMAL: f64 = 1.96;
-/// Runs, or nodes, from which on their own spread is taken.
+/// Runs or nodes needed for their own spread.
 const FEWEST_REPEATS: usize = 3;
-/// Relative standard deviation from run to run that is assumed of fewer.
+/// Relative standard deviation between runs, assumed for fewer.
 const ASSUMED_SPREAD: f64 = 0.03;
-/// Differences of less are none.
+/// Smaller differences are ignored.
 const MIN_EFFECT: f64 = 0.01;
-/// Time away from memory is a control where it has this many samples …
+/// Time away from memory is a control with at least this many samples …
 const MIN_CONTROL: f64 = 30.0;
-/// … and this share of the time in code that was read.
+/// … and at least this share of the readable code's time.
 const CONTROL_SHARE: f64 = 0.1;
 
 /// A value with its standard error.
@@ -34,7 +33,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A value with the ends of its 95 % interval, where that is known.
+    /// A value with its 95 % interval, if known.
     #[must_use]
     pub fn new(value: f64, low: Option<f64>, high: Option<f64>) -> Self {
         let width = low.zip(high).map_or(0.0, |(low, high)| high - low);
@@ -45,10 +44,10 @@ impl Figure {
     }
 }
 
-/// What was measured of a machine. `None`: it was not.
+/// Measured facts of a machine; `None` if not measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Facts {
-    /// What a spin-wait hint takes, ns.
+    /// Length of a spin-wait hint, ns.
     pub pause_ns: Option<Figure>,
     /// A core cycle, ns.
     pub cycle_ns: Option<Figure>,
@@ -63,17 +62,17 @@ pub struct Facts {
 /// A run, or a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repeat {
-    /// Units of work that it did.
+    /// Its units of work.
     pub units: f64,
-    /// Elapsed time per unit, s; `None` where that means nothing.
+    /// Elapsed time per unit, s; `None` if meaningless.
     pub wall_s: Option<f64>,
     /// CPU time per unit, s.
     pub cpu_s: f64,
-    /// Samples that the shares rest on.
+    /// Number of samples behind the shares.
     pub samples: u64,
     /// Share of the CPU time that waits in spin hints.
     pub hints: f64,
-    /// Share seen at accesses of memory; `None` where that is not known.
+    /// Share seen at memory accesses; `None` if unknown.
     pub accesses: Option<f64>,
     /// Share in code that could not be read.
     pub unread: f64,
@@ -88,7 +87,7 @@ pub struct Repeats {
     pub facts: Facts,
 }
 
-/// What time is taken apart.
+/// Which time is attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// Elapsed time.
@@ -108,61 +107,59 @@ pub struct Account {
     pub high: f64,
 }
 
-/// What a part is due to.
+/// The cause of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
-    /// As many spin-wait hints, each of which takes another time.
+    /// The same number of spin-wait hints, of another length.
     HintLength,
     /// Another number of hints.
     HintCount,
-    /// In spin-wait hints, where it is not known what one takes.
+    /// In spin-wait hints, if the length of one is unknown.
     Hints,
-    /// At accesses of memory, beyond what the others became slower by.
+    /// At memory accesses, beyond the slowdown of other code.
     Memory,
     /// Another length of a core cycle.
     Frequency,
     /// Not on a CPU.
     Waiting,
-    /// In none of these.
+    /// None of these.
     Unexplained,
 }
 
 /// A part of the difference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// What it is due to.
+    /// Its cause.
     pub kind: PartKind,
-    /// After less before, s per unit; `None` where it is not known.
+    /// After minus before, s per unit; `None` if unknown.
     pub time_s: Option<Account>,
-    /// Share of the whole difference; `None` where it is not known, or where
-    /// there is no difference.
+    /// Share of the whole difference; `None` if unknown, or if there is no difference.
     pub share: Option<Account>,
-    /// The figures of both machines, or why it is not known.
+    /// The figures of both machines, or why it is unknown.
     pub detail: Option<String>,
 }
 
 /// A difference and its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribution {
-    /// What is taken apart.
+    /// The attributed time.
     pub basis: Basis,
-    /// CPUs that are counted as its own, busy or not: the most that either
-    /// side kept busy on average, at least 1.
+    /// CPUs counted as its own, busy or not: the larger average of both sides, at least 1.
     pub lanes: f64,
     /// Before, s per unit.
     pub before_s: f64,
     /// After, s per unit.
     pub after_s: f64,
-    /// After less before, s per unit.
+    /// After minus before, s per unit.
     pub total: Account,
-    /// Is it more than chance and than 1 %?
+    /// Does it exceed chance and 1 %?
     pub is_difference: bool,
-    /// Its parts, the unexplained one last; they add up to the whole.
+    /// Its parts, the unexplained one last; they sum to the whole.
     pub parts: Vec<Part>,
 }
 
-/// Takes a difference apart; `None` where a side has no repeats, uses no CPU
-/// time, or elapsed time is asked for that is not known.
+/// Splits a difference into parts; `None` if a side has no repeats or uses no CPU time, or if the
+/// requested elapsed time is unknown.
 #[must_use]
 pub fn attribute(before: &Repeats, after: &Repeats, basis: Basis) -> Option<Attribution> {
     let sides = [before, after];
@@ -210,9 +207,8 @@ impl Model {
         PartKind::Unexplained,
     ];
 
-    /// The parts. Of time that may wait for memory or not, `goes_along` is the
-    /// share that became slower with everything else; `None`: whatever leaves
-    /// the least to memory.
+    /// The parts. Of time that may wait for memory or not, `goes_along` is the share slowed with
+    /// everything else; `None`: the share that leaves the least to memory.
     fn values(&self, sides: &[[f64; MANY]; 2], goes_along: Option<f64>) -> Values {
         let [a, b] = sides.each_ref().map(Times::from_values);
         let ratio = |at: usize| (sides[1][at] / sides[0][at]).ln();
@@ -289,8 +285,8 @@ impl Model {
         }
     }
 
-    /// Standard errors of the parts, and of their shares of the whole: each
-    /// input is moved by its own, and what comes of it is added in squares.
+    /// Standard errors of the parts, and of their shares of the whole: each input is varied by its
+    /// own error, and the effects are added in squares.
     fn errors(&self, inputs: &[Inputs; 2], found: &Values) -> (Values, Values) {
         let (mut times, mut shares) = ([0.0; 7], [0.0; 7]);
         let sides = inputs.each_ref().map(|inputs| inputs.values);
@@ -305,7 +301,7 @@ impl Model {
                 let (up, down) = (moved(1.0), moved(-1.0));
                 for part in 0..7 {
                     times[part] += (0.5 * (up[part] - down[part])).powi(2);
-                    // Of a whole that may be 0 there are no shares.
+                    // A whole that may be 0 has no shares.
                     let share = |all: &Values| all[part] / found[WHOLE];
                     let by_whole = share(found) * (up[WHOLE] - down[WHOLE]) / found[WHOLE];
                     let both = share(&up) - share(&down) - by_whole;
@@ -316,8 +312,7 @@ impl Model {
         (times.map(f64::sqrt), shares.map(f64::sqrt))
     }
 
-    /// What stands at a place, and whether it is known; `None` where it is no
-    /// part of this.
+    /// The part at an index, and whether it is known; `None` if it does not apply.
     fn kind(&self, at: usize) -> Option<(PartKind, bool)> {
         let known = &self.known;
         let kind = Self::KINDS[at];
@@ -331,7 +326,7 @@ impl Model {
         })
     }
 
-    /// The figures that a part rests on, or why it is not known.
+    /// The figures behind a part, or why it is unknown.
     fn detail(&self, kind: PartKind, is_known: bool, facts: [&Facts; 2]) -> Option<String> {
         let both =
             |of: fn(&Facts) -> Option<Figure>| Some((of(facts[0])?.value, of(facts[1])?.value));
@@ -369,17 +364,16 @@ impl Model {
     }
 }
 
-/// The part of a change that goes along with everything else.
+/// The part of a change shared by all other code.
 struct Along {
     /// Of the change, s.
     time: f64,
-    /// Share of the time that does.
+    /// Share of the time that goes along.
     share: f64,
 }
 
-/// How much of a change goes along with a factor, given as its logarithm, where
-/// any share of the time may: that share, or what leaves the least of the
-/// change over.
+/// How much of a change a common factor (given as its logarithm) explains, applied to a known share
+/// of the time or, if unknown, to the share that leaves the smallest remainder.
 fn split_change(before: f64, after: f64, factor: f64, share: Option<f64>) -> Along {
     let most = logarithmic_mean_of(before, after) * factor;
     let time = match share {
@@ -394,7 +388,7 @@ fn split_change(before: f64, after: f64, factor: f64, share: Option<f64>) -> Alo
     Along { time, share }
 }
 
-/// As [`logarithmic_mean`]; 0 where one of both is.
+/// As [`logarithmic_mean`]; 0 if either value is 0.
 fn logarithmic_mean_of(a: f64, b: f64) -> f64 {
     if a > 0.0 && b > 0.0 {
         logarithmic_mean(a, b)

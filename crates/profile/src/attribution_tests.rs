@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Seconds per unit of a run, by where they are.
+/// Seconds per unit of a run, by part.
 #[derive(Debug, Clone, Copy)]
 struct Truth {
     hints_s: f64,
@@ -116,7 +116,7 @@ fn a_slower_clock_memory_and_more_work_have_theirs() {
     );
     check(&memory, PartKind::Memory, 3.0);
     check(&memory, PartKind::Frequency, 0.0);
-    // Twice the instructions: nothing of that is in memory or the clock.
+    // Twice the instructions: none of that is in memory or the clock.
     let work = found(
         A,
         Truth {
@@ -128,7 +128,7 @@ fn a_slower_clock_memory_and_more_work_have_theirs() {
     );
     check(&work, PartKind::Memory, 0.0);
     check(&work, PartKind::Unexplained, 6.0);
-    // The other end of what the same figures allow: all of it.
+    // The other extreme that the same figures allow: all of it.
     let time = part(&work, PartKind::Memory).time_s.unwrap();
     assert!(time.high > 1.99 && time.low > -0.5, "{time:?}");
 }
@@ -142,7 +142,7 @@ fn equal_sides_have_nothing_to_explain() {
         let sentence = found.sentence("run");
         assert!(sentence.contains("no difference to explain"), "{sentence}");
     }
-    // Of one run each, some per cent are chance.
+    // With one run each, some per cent are chance.
     let b = Truth { other_s: 4.2, ..A };
     let alone = attribute(&repeats(A, 1), &repeats(b, 1), Basis::Cpu).unwrap();
     assert!(!alone.is_difference, "{alone:?}");
@@ -256,8 +256,8 @@ proptest! {
     // A case is 60 experiments.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Samples, clocks and elapsed times that vary: the truth is within nine of
-    /// ten 95 % intervals at the least.
+    /// Varying samples, clocks and elapsed times: at least nine of ten 95 % intervals contain the
+    /// truth.
     #[test]
     fn intervals_hold_the_truth(seed in any::<u64>()) {
         use rand::{RngExt, SeedableRng};

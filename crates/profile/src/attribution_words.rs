@@ -3,11 +3,11 @@
 use super::attribution::{Account, Attribution, Basis, Part, PartKind};
 use pinwise_format::three_digits;
 
-/// Shares of less are left to the table.
+/// Smaller shares are left to the table.
 const WORTH_TELLING: f64 = 0.005;
 
 impl Part {
-    /// What it is called: `longer spin-waits`, `waiting`.
+    /// Its name: `longer spin-waits`, `waiting`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         let is_less = self.time_s.is_some_and(|time| time.value < 0.0);
@@ -24,8 +24,8 @@ impl Part {
         }
     }
 
-    /// `83 % (78 to 88 %) is longer spin-waits (PAUSE 43.0 ns against 3.6 ns)`,
-    /// with the words between in front of what it is called.
+    /// `83 % (78 to 88 %) is longer spin-waits (PAUSE 43.0 ns against 3.6 ns)`, with the words
+    /// between before its name.
     fn words(&self, share: Account, between: &str) -> String {
         let percent = |share: f64| {
             let percent = (100.0 * share).round();

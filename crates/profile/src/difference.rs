@@ -1,8 +1,8 @@
 //! Two profiles, subtracted per unit of work.
 //!
-//! Shares mislead here: a program that spins twice as long spends hardly more
-//! *per cent* of its time spinning. So times are divided by the work that was
-//! done (runs, items, requests, seconds), and then subtracted.
+//! Shares mislead here: a program that spins twice as long spends hardly more *per cent* of its
+//! time spinning. So times are divided by the work done (runs, items, requests, seconds), and then
+//! subtracted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,16 @@ use super::{Amount, Function, Kind, Pausing, Profile};
 /// Standard errors within which a change may be chance: 95 % of the normal law.
 const NOISE: f64 = 1.96;
 
-/// A profile with what it is measured by.
+/// A profile with its amount of work.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
     /// What was found.
     pub profile: &'a Profile,
-    /// Units of work that were done meanwhile, above 0.
+    /// Units of work done meanwhile, above 0.
     pub units: f64,
-    /// Path or name of the program, so that an old and a new build are taken
-    /// for the same.
+    /// Path or name of the program, so that an old and a new build count as the same.
     pub program: &'a str,
-    /// What a PAUSE takes on its machine, ns, where that is known.
+    /// Length of a PAUSE on its machine, ns, if known.
     pub pause_ns: Option<f64>,
 }
 
@@ -37,8 +36,7 @@ pub struct Change {
     pub before_s: f64,
     /// CPU time per unit after, s.
     pub after_s: f64,
-    /// Standard error of the difference by counting samples, s. What differs
-    /// from run to run is not in it.
+    /// Standard error of the difference by counting samples, s. Variation between runs is excluded.
     pub error_s: f64,
 }
 
@@ -54,7 +52,7 @@ impl Change {
         }
     }
 
-    /// After less before, s per unit.
+    /// After minus before, s per unit.
     #[must_use]
     pub fn delta_s(&self) -> f64 {
         self.after_s - self.before_s
@@ -66,7 +64,7 @@ impl Change {
         NOISE * self.error_s
     }
 
-    /// May it be chance?
+    /// Could it be chance?
     #[must_use]
     pub fn is_noise(&self) -> bool {
         self.delta_s().abs() <= self.interval_s()
@@ -76,20 +74,20 @@ impl Change {
 /// A function, before and after.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionChange {
-    /// Which; as after, where it is there.
+    /// The function; as after, if present there.
     pub function: Function,
     /// In its own code.
     pub own: Change,
     /// In it and what it called.
     pub total: Change,
-    /// Of its own time, waiting in spin hints.
+    /// Waiting in spin hints, within its own time.
     pub waits: Change,
 }
 
 /// A function as called from others, before and after.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeChange {
-    /// Which; as after, where it is there.
+    /// The function; as after, if present there.
     pub function: Function,
     /// Index of its caller, which comes before it.
     pub parent: Option<usize>,
@@ -115,7 +113,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// `after` less `before`.
+    /// `after` minus `before`.
     #[must_use]
     pub fn between(before: Side<'_>, after: Side<'_>) -> Self {
         let units = (before.units, after.units);
@@ -130,12 +128,12 @@ impl Difference {
     }
 }
 
-/// What makes a function of one profile the same as one of the other.
+/// Identifies a function in both profiles.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Identity {
     kind: Kind,
     name: String,
-    /// Empty for the program itself; of libraries without their version.
+    /// Empty for the program itself; for libraries without their version.
     module: String,
 }
 
@@ -158,7 +156,7 @@ impl Identity {
     }
 }
 
-/// What is known of a function before and after.
+/// A function before and after.
 #[derive(Debug, Default)]
 struct Both<'a> {
     function: Option<&'a Function>,
@@ -216,9 +214,8 @@ fn add_amounts(sum: [Amount; 3], more: [Amount; 3]) -> [Amount; 3] {
     all
 }
 
-/// Functions that are in another module after than before: their name is on
-/// each side only once, and in modules that the other side has not. The value
-/// is their module after.
+/// Functions that moved to another module: their name occurs only once on each side, in modules
+/// that the other side lacks. The value is their module after.
 fn find_moved(before: Side<'_>, after: Side<'_>) -> BTreeMap<(Kind, String), String> {
     let unmatched = |side: Side<'_>, other: Side<'_>| {
         let known: BTreeSet<Identity> = identities(other).collect();

@@ -85,7 +85,7 @@ fn builds_and_versions_of_a_program_are_the_same() {
     let found = Difference::between(of(&before, "./prog-1"), of(&after, "./prog-2"));
     assert_eq!(found.functions.len(), 2, "{:?}", found.functions);
     assert_eq!(found.nodes.len(), 2);
-    // Where the program's name is not known, its functions' names decide.
+    // If the program's name is unknown, the names of its functions decide.
     let found = Difference::between(of(&before, "sh"), of(&after, "sh"));
     assert_eq!(found.functions.len(), 2, "{:?}", found.functions);
 }

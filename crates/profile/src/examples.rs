@@ -1,4 +1,4 @@
-//! Samples made by hand, for the tests of what is made of them.
+//! Handmade samples for tests.
 
 use super::{Event, Frame, Module, Samples, Stack, Symbol, Thread};
 use pinwise_code::{Arch, Code};
@@ -8,7 +8,7 @@ use pinwise_code::{Arch, Code};
 const POLLING: [u8; 11] = [
     0x8b, 0x07, 0x85, 0xc0, 0x74, 0x04, 0xf3, 0x90, 0xeb, 0xf6, 0xc3,
 ];
-/// Where it is in the file and in the process.
+/// Its place in the file and in the process.
 const POLLING_FILE: u64 = 0x2000;
 const LOADED: u64 = 0x5555_0000_0000;
 /// The instruction after its PAUSE.
@@ -22,7 +22,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Of a program at this path.
+    /// Samples of a program at this path.
     pub fn new(program: &str) -> Self {
         let path = |path: &str| Module {
             path: path.to_owned(),
@@ -56,15 +56,15 @@ impl Scene {
         }
     }
 
-    /// A stack of functions, outermost first, seen this often. `k:` begins one of
-    /// the kernel, `0x` an address of the file without a symbol.
+    /// Adds a stack of functions, outermost first, seen this often. `k:` marks one of the kernel,
+    /// `0x` an address of the file without a symbol.
     pub fn stack(mut self, functions: &[&str], count: u64) -> Self {
         let frames = functions.iter().rev().map(|name| self.frame(name));
         let frames: Vec<Frame> = frames.collect();
         self.push(frames, count)
     }
 
-    /// The same, and within the innermost one right after a PAUSE.
+    /// The same, in the innermost one right after a PAUSE.
     pub fn waiting(mut self, functions: &[&str], count: u64) -> Self {
         let mut frames: Vec<Frame> = functions
             .iter()

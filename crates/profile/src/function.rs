@@ -1,15 +1,15 @@
-//! Functions: how an address is named, the same in every process and run.
+//! Functions: names of addresses that are the same in every process and run.
 //!
-//! A function is its module and its symbol. Where there is no symbol it is a
-//! stretch of [`REGION`] bytes of its module: single addresses would tear every
-//! loop apart, and where such a function begins nobody says.
+//! A function is its module and its symbol. Without a symbol it is a stretch of [`REGION`] bytes of
+//! its module: single addresses would tear every loop apart, and the start of such a function is
+//! unknown.
 
 use super::{Frame, Samples};
 
 /// Bytes of code without symbols that count as one function.
 pub const REGION: u64 = 64;
 
-/// What kind of thing took time.
+/// The kind of a tree's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Code of the program and its libraries.
@@ -18,20 +18,20 @@ pub enum Kind {
     Kernel,
     /// The wait in a spin hint, as the innermost entry of a stack.
     Pause,
-    /// Stacks that are not listed one by one.
+    /// Stacks that are not listed individually.
     LeftOut,
-    /// In place of the callers of a stack that ends early.
+    /// In place of the callers of a truncated stack.
     Broken,
 }
 
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Function {
-    /// Its symbol, or where there is none its first address and `+`.
+    /// Its symbol, or else its first address and `+`.
     pub name: String,
     /// Path of its module; empty if unknown.
     pub module: String,
-    /// Whose it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
@@ -42,13 +42,13 @@ impl Function {
         Self::marker("[pause]", Kind::Pause)
     }
 
-    /// What is not listed one by one.
+    /// The entry for what is not listed individually.
     #[must_use]
     pub fn left_out() -> Self {
         Self::marker("[left out]", Kind::LeftOut)
     }
 
-    /// The callers that are missing of stacks that end early.
+    /// The entry for missing callers of truncated stacks.
     #[must_use]
     pub fn broken() -> Self {
         Self::marker("[broken]", Kind::Broken)
@@ -62,7 +62,7 @@ impl Function {
         }
     }
 
-    /// What a frame is named.
+    /// The function of a frame.
     #[must_use]
     pub fn from_frame(samples: &Samples, frame: &Frame) -> Self {
         let module = frame.module.and_then(|index| samples.modules.get(index));
@@ -83,8 +83,7 @@ impl Function {
         Self { name, module, kind }
     }
 
-    /// What a frame is named, functions that the compiler put into another
-    /// one by one, innermost first.
+    /// The functions of a frame, including inlined ones, innermost first.
     #[must_use]
     pub fn all_of(samples: &Samples, frame: &Frame) -> Vec<Self> {
         let outermost = Self::from_frame(samples, frame);
@@ -96,7 +95,7 @@ impl Function {
         inlined.chain([outermost.clone()]).collect()
     }
 
-    /// Is it a stretch of code that no symbol names?
+    /// Is it a stretch of code without a symbol?
     #[must_use]
     pub fn is_nameless(&self) -> bool {
         self.kind == Kind::User && self.name.starts_with("0x") && self.name.ends_with('+')

@@ -1,8 +1,7 @@
 //! The hottest instructions, each with the code around it.
 //!
-//! Addresses are those of the files, the same in every process and run, so that
-//! samples of several runs meet at one instruction. Code that was made at run
-//! time has no file: its addresses are the process's own.
+//! Addresses are those of the files, the same in every process and run, so that samples of several
+//! runs add up. Code made at run time has no file: its addresses are the process's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,35 +12,35 @@ use pinwise_code::{Code, Flow, Instruction, disassemble};
 /// Instructions shown before the hottest one and after it.
 const BEFORE: usize = 7;
 const AFTER: usize = 5;
-/// Decoding begins at most this many bytes before the hottest instruction: the
-/// longest x86 instruction has 15.
+/// Decoding begins at most this many bytes before the hottest instruction: the longest x86
+/// instruction has 15.
 const FURTHEST: u64 = 15 * (BEFORE as u64 + 4);
 /// Code shown after it, bytes.
 const AFTER_BYTES: u64 = 15 * (AFTER as u64 + 1);
 
-/// An instruction that was seen executing, with what stands around it.
+/// A sampled instruction, with the code around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
     /// Its function.
     pub function: Function,
-    /// Bytes from the function's beginning, where there is a symbol.
+    /// Bytes from the function's beginning, if there is a symbol.
     pub offset: Option<u64>,
-    /// `file:line`, where debug information has it.
+    /// `file:line`, if debug information has it.
     pub source: Option<String>,
-    /// Its address, as the file has it.
+    /// Its address in the file.
     pub address: u64,
     /// Time seen at it.
     pub own: Amount,
     /// Time seen at any line.
     pub shown: Amount,
-    /// The code around it in order; empty where its bytes could not be read.
+    /// The code around it in order; empty if its bytes could not be read.
     pub lines: Vec<Line>,
 }
 
 /// An instruction with the time that was seen at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its address, as the file has it.
+    /// Its address in the file.
     pub address: u64,
     /// Disassembled.
     pub text: String,
@@ -49,19 +48,19 @@ pub struct Line {
     pub own: Amount,
     /// A spin hint.
     pub is_hint: bool,
-    /// It follows a spin hint: the time seen at it was spent there.
+    /// It follows a spin hint: its time was spent in the hint.
     pub waits: bool,
 }
 
-/// Where an instruction is, in whatever process or run: its module, and the
-/// process where there is no file.
+/// Identifies an instruction in any process or run: its module, and the process if there is no
+/// file.
 type Place = (String, Option<i32>, u64);
 
 /// An instruction while samples are counted.
 #[derive(Debug)]
 struct Seen {
     own: Amount,
-    /// The first frame that was there: run and index.
+    /// The first frame at it: run and index.
     frame: (usize, usize),
 }
 
@@ -84,8 +83,8 @@ impl Instructions {
         seen.own += amount;
     }
 
-    /// The hottest ones, those left out that another one's lines show. The
-    /// second: how much is shown nowhere.
+    /// The hottest ones, without those that another one's lines show. Also returns the amount that
+    /// is shown nowhere.
     pub(super) fn hottest(&self, runs: &[Samples], most: usize) -> (Vec<Spot>, Amount) {
         let mut by_time: Vec<(&Place, &Seen)> = self.seen.iter().collect();
         by_time.sort_by(|a, b| b.1.own.cpu_ns.cmp(&a.1.own.cpu_ns).then(a.0.cmp(b.0)));
@@ -166,14 +165,14 @@ fn place(samples: &Samples, frame: &Frame) -> Place {
     }
 }
 
-/// Where the function begins, as the file has it.
+/// The function's start address in the file.
 fn beginning(frame: &Frame, address: u64) -> Option<u64> {
     let offset = frame.symbol.as_ref()?.offset;
     address.checked_sub(offset)
 }
 
-/// Code around an address of the process, moved to where the file has it, so
-/// that branches are shown with the file's addresses, too.
+/// Code around an address of the process, moved to its address in the file, so that branches show
+/// the file's addresses, too.
 fn rebase(code: &Code, address: u64, file_address: u64) -> Option<Code> {
     let from = code.start.max(address.saturating_sub(FURTHEST));
     let bytes = code.from(from);
@@ -209,10 +208,9 @@ fn lines(code: &Code, address: u64, beginning: Option<u64>, known: &[u64]) -> Ve
         .collect()
 }
 
-/// Disassembles so that the address begins an instruction: from the function's
-/// beginning where that is near, else from whatever place makes most of the
-/// addresses begin an instruction that were seen executing (x86 falls into
-/// step within a few instructions wherever decoding begins).
+/// Disassembles so that the address begins an instruction: from the function's beginning if that is
+/// near, else from the place that makes most of the sampled addresses begin an instruction (x86
+/// falls into step within a few instructions wherever decoding begins).
 fn disassemble_aligned(
     code: &Code,
     address: u64,

@@ -1,9 +1,8 @@
 //! Where CPU time goes: samples of instruction pointers with their stacks, as a
 //! value.
 //!
-//! A machine makes [`Samples`]; everything that is made of them (functions, hot
-//! instructions, differences, flame graphs, spinning) is computed from this
-//! value alone. Nothing here touches a process.
+//! A machine makes [`Samples`]; everything else (functions, hot instructions, differences, flame
+//! graphs, spinning) is computed from this value alone. Nothing here touches a process.
 //!
 //! ```
 //! use pinwise_code::{Arch, Code};
@@ -53,20 +52,19 @@ use std::collections::BTreeMap;
 
 use pinwise_code::Code;
 
-/// What made the samples.
+/// The sampling event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
     /// Core cycles of the performance-monitoring unit.
     Cycles,
     /// The kernel's clock of CPU time.
     CpuClock,
-    /// Looks at `/proc`: the function is unknown, CPU time per thread
-    /// only.
+    /// Polling of `/proc`: the function is unknown, only CPU time per thread.
     Proc,
 }
 
 impl Event {
-    /// As records have it.
+    /// Its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -80,8 +78,7 @@ impl Event {
 /// How callers are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stacks {
-    /// By frame pointers where the program keeps them, else by its unwind
-    /// tables.
+    /// By frame pointers if the program keeps them, else by its unwind tables.
     Auto,
     /// By frame pointers, which the kernel follows.
     FramePointers,
@@ -100,15 +97,14 @@ pub struct Thread {
     pub tid: i32,
     /// Its name, as last seen.
     pub name: String,
-    /// CPU time while sampled, s, where the kernel reported it.
+    /// CPU time while sampled, s, if the kernel reported it.
     pub cpu_s: Option<f64>,
 }
 
 /// A file that code was mapped from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Module {
-    /// Its path; `[vdso]`, `[kernel]` and `//anon` (code generated at run time) are
-    /// none.
+    /// Its path; `[vdso]`, `[kernel]` and `//anon` (code generated at run time) are not files.
     pub path: String,
 }
 
@@ -119,14 +115,13 @@ pub struct Symbol {
     pub name: String,
     /// Bytes from its beginning.
     pub offset: u64,
-    /// `file:line`, where debug information has it.
+    /// `file:line`, if debug information has it.
     pub source: Option<String>,
-    /// Functions that the compiler put into it there, each called by the one
-    /// before, where debug information has it.
+    /// Functions inlined there, each called by the one before, if debug information has it.
     pub inlined: Vec<String>,
 }
 
-/// An address that was executed, in one process.
+/// An executed address in one process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The process; −1 in the kernel.
@@ -137,9 +132,9 @@ pub struct Frame {
     pub is_kernel: bool,
     /// Index into [`Samples::modules`].
     pub module: Option<usize>,
-    /// Address as the file's own symbol table and disassemblers have it.
+    /// Address in the file's symbol table and in disassemblers.
     pub file_address: Option<u64>,
-    /// Its name, where there is one.
+    /// Its name, if there is one.
     pub symbol: Option<Symbol>,
 }
 
@@ -151,8 +146,8 @@ pub struct Stack {
     /// Indices into [`Samples::frames`], innermost first; never empty. All but
     /// the first (of user and of kernel mode) are return addresses.
     pub frames: Vec<usize>,
-    /// Did it end before its outermost function? By frame pointers only those
-    /// of a single frame are known to have.
+    /// Does it end before its outermost function? With frame pointers, only single frames are known
+    /// to.
     pub is_broken: bool,
     /// Samples.
     pub count: u64,
@@ -160,20 +155,19 @@ pub struct Stack {
     pub weight_ns: u64,
 }
 
-/// Two samples of a thread, one right after the other and near each other in
-/// the code: how far counters in registers went meanwhile.
+/// Two consecutive, nearby samples of a thread: how far counters in registers changed in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Where it was, an index into [`Samples::frames`].
+    /// The earlier place, an index into [`Samples::frames`].
     pub from: usize,
-    /// Where it was then, likewise.
+    /// The later place, likewise.
     pub to: usize,
-    /// Time between the two, ns; includes time that it did not run.
+    /// Time between the two, ns; includes time off the CPU.
     pub ns: u64,
     /// Change of each general register, in the order of [`REGISTERS`].
     pub changes: Vec<i64>,
-    /// Has the later one all registers of one of a few earlier samples at its
-    /// instruction? So it is where a loop calls a function from several places.
+    /// Does the later one have the same registers as one of a few earlier samples at its
+    /// instruction? True if a loop calls a function from several places.
     pub recurs: bool,
 }
 
@@ -186,34 +180,33 @@ pub const REGISTERS: [&str; 16] = [
 /// Samples of a program or process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {
-    /// What made them.
+    /// The event that made them.
     pub event: Event,
-    /// How often a thread was sampled, per second of its CPU time.
+    /// Samples per second of a thread's CPU time.
     pub hz: u32,
     /// How callers were found; never [`Stacks::Auto`].
     pub stacks_by: Stacks,
-    /// How long was sampled, s.
+    /// Duration of sampling, s.
     pub wall_s: f64,
-    /// Who.
+    /// The sampled threads.
     pub threads: Vec<Thread>,
-    /// From where code came.
+    /// The sources of code.
     pub modules: Vec<Module>,
-    /// What was executed.
+    /// The executed addresses.
     pub frames: Vec<Frame>,
     /// How often.
     pub stacks: Vec<Stack>,
     /// Code around sampled addresses, by process, sorted and without overlap.
     pub code: Vec<(i32, Code)>,
-    /// Neighbouring samples, where registers were sampled; a part of them on
-    /// long runs.
+    /// Neighbouring samples, if registers were sampled; a part of them on long runs.
     pub steps: Vec<Step>,
     /// By innermost frame, registers that pointed into the thread's own stack
     /// whenever it was seen there: bits in the order of [`REGISTERS`]. Frames
     /// without registers are missing.
     pub stack_pointers: BTreeMap<usize, u16>,
-    /// Samples that the kernel had to drop.
+    /// Samples that the kernel dropped.
     pub lost: u64,
-    /// Does it see what the kernel did, too?
+    /// Does it include the kernel?
     pub has_kernel: bool,
 }
 

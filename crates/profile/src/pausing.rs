@@ -1,19 +1,19 @@
 //! More PAUSEs, or longer ones?
 //!
-//! Time in PAUSE per unit of work is PAUSEs per unit × time of a PAUSE. With
-//! what a PAUSE takes on each machine, the change is divided between both
-//! factors by the logarithmic mean (LMDI; Ang 2004, "Decomposition analysis for
-//! policymaking in energy"): exact, without a rest, and the same backwards.
+//! Time in PAUSE per unit of work is PAUSEs per unit × time of a PAUSE. With the length of a PAUSE
+//! on each machine, the change is divided between both factors by the logarithmic mean (LMDI; Ang
+//! 2004, "Decomposition analysis for policymaking in energy"): exact, without a rest, and the same
+//! backwards.
 
 use super::Change;
 use pinwise_format::three_digits;
 
-/// The time in PAUSE, before and after, taken apart.
+/// The time in PAUSE, before and after, split into factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pausing {
-    /// What a PAUSE took before, ns.
+    /// Length of a PAUSE before, ns.
     pub before_ns: f64,
-    /// What a PAUSE took after, ns.
+    /// Length of a PAUSE after, ns.
     pub after_ns: f64,
     /// PAUSEs per unit of work before.
     pub before_pauses: f64,
@@ -26,8 +26,7 @@ pub struct Pausing {
 }
 
 impl Pausing {
-    /// Takes a change of time in spin hints apart; `None` where one of the
-    /// figures is not known or 0.
+    /// Splits a change of time in spin hints; `None` if a figure is unknown or 0.
     #[must_use]
     pub fn from_waits(
         waits: &Change,
@@ -51,13 +50,13 @@ impl Pausing {
         })
     }
 
-    /// How many times as many PAUSEs.
+    /// Ratio of the numbers of PAUSEs.
     #[must_use]
     pub fn more(&self) -> f64 {
         self.after_pauses / self.before_pauses
     }
 
-    /// How many times as long each.
+    /// Ratio of their lengths.
     #[must_use]
     pub fn longer(&self) -> f64 {
         self.after_ns / self.before_ns
@@ -77,7 +76,7 @@ impl Pausing {
     }
 }
 
-/// Between both, and both where they are the same.
+/// Between both, and equal to both if they are equal.
 pub(super) fn logarithmic_mean(a: f64, b: f64) -> f64 {
     let ratio = (b / a).ln();
     // Near 1 the quotient would be 0 by 0; the mean differs from the middle by

@@ -1,4 +1,4 @@
-//! A profile: what the samples of one or several runs come to.
+//! A profile: the summary of one or several runs' samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,21 +29,21 @@ impl Default for Bounds {
     }
 }
 
-/// Where CPU time went.
+/// How CPU time was spent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
     /// All of it.
     pub total: Amount,
-    /// Of that, in the kernel; `None` where the kernel was not sampled.
+    /// Of that, in the kernel; `None` if the kernel was not sampled.
     pub kernel: Option<Amount>,
     /// Of that, waiting in spin hints.
     pub waits: Amount,
-    /// Of the rest, seen at accesses of memory, see
-    /// [`is_at_access`](super::is_at_access); `None` where no code was sampled.
+    /// Of the rest, seen at memory accesses, see [`is_at_access`](super::is_at_access); `None` if
+    /// no code was sampled.
     pub accesses: Option<Amount>,
-    /// Time in code that could not be read: of the kernel, and of others.
+    /// Time in code that could not be read: of the kernel, and of other users.
     pub unread: Amount,
-    /// How complete its stacks are; `None` where there are none.
+    /// How complete its stacks are; `None` if there are none.
     pub stacks: Option<StackFigures>,
     /// The longest own time first.
     pub functions: Vec<FunctionTime>,
@@ -68,8 +68,7 @@ pub struct Profile {
 pub struct StackFigures {
     /// How callers were found.
     pub by: Stacks,
-    /// Samples whose stack ends before its outermost function; by frame pointers
-    /// at least this many.
+    /// Samples whose stack is truncated; with frame pointers a lower bound.
     pub broken: Amount,
     /// Frames of the program in a stack, on average.
     pub mean_frames: f64,
@@ -82,14 +81,13 @@ pub struct FunctionTime {
     pub function: Function,
     /// In its own code.
     pub own: Amount,
-    /// In it and what it called; calls of itself are counted once.
+    /// In it and what it called; recursive calls count once.
     pub total: Amount,
     /// Of its own time, waiting in spin hints.
     pub waits: Amount,
 }
 
-/// Time of a thread, or of all threads of one name where there were several
-/// runs.
+/// Time of a thread, or of all threads of one name if there were several runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadTime {
     /// Its name.
@@ -107,7 +105,7 @@ pub struct ThreadTime {
 }
 
 impl Stack {
-    /// What it stands for.
+    /// The amount that it represents.
     #[must_use]
     pub const fn amount(&self) -> Amount {
         Amount {
@@ -118,7 +116,7 @@ impl Stack {
 }
 
 impl Profile {
-    /// What the samples of these runs come to.
+    /// Summarises the samples of these runs.
     #[must_use]
     pub fn from_samples(runs: &[Samples], bounds: &Bounds) -> Self {
         let mut count = Count::default();
@@ -128,15 +126,14 @@ impl Profile {
         count.finish(runs, bounds)
     }
 
-    /// Share of its time right after a spin hint; `None` of
-    /// nothing.
+    /// Share of its time right after a spin hint; `None` if it has no time.
     #[must_use]
     pub fn waiting_share(&self) -> Option<f64> {
         self.waits.share_of(self.total)
     }
 }
 
-/// Sums while samples are gone through.
+/// Sums while samples are counted.
 #[derive(Debug, Default)]
 struct Count {
     total: Amount,
@@ -190,7 +187,7 @@ impl Count {
             self.add_thread(thread, sampled, waits, by_name);
         }
         if samples.event == Event::Proc {
-            // Nothing but the threads' CPU time is known then.
+            // Then only the threads' CPU time is known.
             let cpu_s: f64 = samples.threads.iter().filter_map(|t| t.cpu_s).sum();
             self.total.cpu_ns = self.total.cpu_ns.saturating_add(whole_ns(cpu_s));
         }

@@ -1,7 +1,7 @@
-//! Stacks folded into a tree of calls: what flame graphs are drawn from.
+//! Stacks folded into a tree of calls, the input of flame graphs.
 //!
-//! Nothing is lost on the way: the own amounts of all nodes add up to those of
-//! the stacks, also after small parts were left out.
+//! Nothing is lost: the own amounts of all nodes sum to those of the stacks, even after small parts
+//! were left out.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree of nodes that came out of one; `None` where a caller does not
-    /// come before its callee.
+    /// Rebuilds a tree from its nodes; `None` if a caller does not precede its callee.
     #[must_use]
     pub fn from_nodes(nodes: Vec<(Function, Option<usize>, Amount)>) -> Option<Self> {
         let mut tree = Self::default();
@@ -55,14 +54,13 @@ impl Tree {
         &self.nodes
     }
 
-    /// Of all stacks.
+    /// The total of all stacks.
     #[must_use]
     pub fn total(&self) -> Amount {
         self.nodes.iter().map(|node| node.own).sum()
     }
 
-    /// Adds a stack, outermost function first. One without functions is counted
-    /// as left out.
+    /// Adds a stack, outermost function first. One without functions counts as left out.
     pub fn add(&mut self, stack: impl IntoIterator<Item = Function>, amount: Amount) {
         let mut at = None;
         for function in stack.into_iter().take(DEEPEST) {
@@ -77,19 +75,19 @@ impl Tree {
         }
     }
 
-    /// Only the nodes with the largest totals, this many; what the others have
-    /// is counted at their caller's as left out. The second: how much that is.
+    /// Keeps this many nodes with the largest totals; the others count at their caller's as left
+    /// out. Also returns the amount left out.
     #[must_use]
     pub fn keep_largest(&self, most: usize) -> (Self, Amount) {
         let mut by_size: Vec<usize> = (0..self.nodes.len()).collect();
-        // Callers have no less than callees and come first: none is kept
-        // without its caller.
+        // Callers have at least their callees' total and sort first: none is kept without its
+        // caller.
         by_size.sort_by_key(|&at| (std::cmp::Reverse(self.nodes[at].total.cpu_ns), at));
         let mut is_kept = vec![false; self.nodes.len()];
         by_size.iter().take(most).for_each(|&at| is_kept[at] = true);
         let mut bounded = Self::default();
         let mut left_out = Amount::default();
-        // Where each node's time is counted: itself, or the rest at its caller's.
+        // The node that counts each node's time: itself, or the rest at its caller's.
         let mut counted_at: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for (at, node) in self.nodes.iter().enumerate() {
             let parent = node.parent.map(|parent| counted_at[parent]);
@@ -130,7 +128,7 @@ impl Tree {
         path
     }
 
-    /// The function as called from there, added where it is new.
+    /// The function as called from there, added if new.
     fn child(&mut self, parent: Option<usize>, function: Function) -> usize {
         let place = (parent, function);
         if let Some(&at) = self.places.get(&place) {
@@ -152,7 +150,7 @@ impl Tree {
         at
     }
 
-    /// Totals from what nodes have themselves.
+    /// Computes totals from the nodes' own amounts.
     fn add_up(&mut self) {
         for at in (0..self.nodes.len()).rev() {
             let own = self.nodes[at].own;

@@ -1,11 +1,10 @@
 //! The after-PAUSE rule: time shown at the instruction after a spin hint was
 //! spent in the hint.
 //!
-//! An interrupt is taken between instructions, and a hint that waits delays it
-//! to its own end: of the samples of spinning loops 0 % stand on PAUSE and 97 to
-//! 99 % on the instruction after it, with hardware and with timer sampling
-//! alike (measured on AMD Zen 3; docs/spin.md). Precise modes name the
-//! hint itself, which counts too.
+//! An interrupt is taken between instructions, and a waiting hint delays it to its own end: of the
+//! samples of spinning loops 0 % are on PAUSE and 97 to 99 % on the instruction after it, with
+//! hardware and with timer sampling alike (measured on AMD Zen 3; docs/spin.md). Precise modes name
+//! the hint itself, which counts too.
 
 use super::{Samples, Stack, is_at_access};
 use pinwise_code::{Arch, Code, Instruction, decode_one};
@@ -13,7 +12,7 @@ use pinwise_code::{Arch, Code, Instruction, decode_one};
 /// Hints have 2 (PAUSE) to 6 bytes (UMWAIT with its prefixes).
 const LENGTHS: std::ops::RangeInclusive<u64> = 2..=6;
 
-/// The spin hint that ends where `address` begins.
+/// The spin hint that ends at `address`.
 #[must_use]
 pub fn hint_before(code: &Code, address: u64) -> Option<Instruction> {
     let lengths = match code.arch {
@@ -43,8 +42,8 @@ impl Samples {
         })
     }
 
-    /// Does time seen at this frame belong to an access of memory? `None` where
-    /// its code could not be read.
+    /// Does time seen at this frame belong to a memory access? `None` if its code could not be
+    /// read.
     pub(super) fn is_at_access(&self, frame: usize) -> Option<bool> {
         let frame = self.frames.get(frame).filter(|frame| !frame.is_kernel)?;
         is_at_access(self.code_at(frame.pid, frame.address)?, frame)

@@ -1,5 +1,5 @@
-//! What an attribution is computed of: figures of both sides with their errors,
-//! and which of them are known. Nothing is attributed here.
+//! Inputs of an attribution: figures of both sides with their errors, and which of them are known.
+//! Nothing is attributed here.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -11,7 +11,7 @@ use super::{
 /// A figure of a repeat.
 type Of<'a> = &'a dyn Fn(&Repeat) -> f64;
 
-/// Places of [`Inputs`].
+/// Indices of [`Inputs`].
 pub(super) const CPU: usize = 0;
 pub(super) const IDLE: usize = 1;
 pub(super) const HINTS: usize = 2;
@@ -21,8 +21,8 @@ pub(super) const PAUSE: usize = 5;
 pub(super) const CYCLE: usize = 6;
 pub(super) const MANY: usize = 7;
 
-/// What the parts are computed of, of one side: independent of each other, as
-/// each share is one of what the shares before it leave.
+/// The inputs of one side: independent of each other, since each share is relative to what the
+/// shares before it leave.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Inputs {
     pub(super) values: [f64; MANY],
@@ -57,7 +57,7 @@ impl Inputs {
             [(HINTS, &hints), (ACCESSES, &accesses), (UNREAD, &unread)];
         for (at, of) in shares {
             let share = mean(side, |r| Some(of(r)))?.clamp(0.0, 1.0);
-            // Of none or all samples, too, something is known.
+            // Even none or all samples carry information.
             let near = (left * share + 0.5) / (left + 1.0);
             let counting = (near * (1.0 - near) / left.max(1.0)).sqrt();
             inputs.set(at, share, counting.max(spread(of).unwrap_or(0.0)));
@@ -89,8 +89,8 @@ pub(super) fn is_known(figure: &Figure) -> bool {
     figure.value.is_finite() && figure.value > 0.0 && figure.error.is_finite()
 }
 
-/// Standard error of the mean by what differs between repeats, widened for how
-/// few they are; `None` of too few.
+/// Standard error of the mean from the variation between repeats, widened for their small number;
+/// `None` for too few.
 pub(super) fn spread(side: &Repeats, of: &dyn Fn(&Repeat) -> f64) -> Option<f64> {
     let many = side.repeats.len();
     if many < FEWEST_REPEATS {
@@ -112,7 +112,7 @@ pub(super) struct Known {
     pub(super) pause: bool,
     pub(super) cycle: bool,
     pub(super) accesses: bool,
-    /// Time away from memory shows what made all code slower.
+    /// Time away from memory shows the common slowdown.
     pub(super) control: bool,
     /// Neither side waits in hints.
     pub(super) no_hints: bool,
@@ -146,8 +146,7 @@ impl Known {
         }
     }
 
-    /// Where it is not known what made other code slower, memory cannot be named
-    /// from it.
+    /// If the cause that slowed other code is unknown, memory cannot be told apart.
     pub(super) const fn memory(&self) -> bool {
         self.accesses && (self.control || self.cycle)
     }
