@@ -1,32 +1,31 @@
-//! The step of the clock that a matrix was timed with.
+//! The step of a matrix's clock.
 //!
-//! A coarse clock (5.2 ns on Windows machines, 16.7 ns on a Power9) gives
-//! multiples of its step only. A pair is then wrong by up to a step either way:
-//! siblings of 7.7 ns show 5.2 or 10.4, and what lies one step apart is not
-//! known to differ at all.
+//! A coarse clock (5.2 ns on Windows machines, 16.7 ns on a Power9) gives multiples of its step
+//! only. A pair is then wrong by up to a step either way: siblings of 7.7 ns show 5.2 or 10.4, and
+//! values one step apart may be equal.
 
 use super::figures::count;
 
-/// Finer steps do not matter: they are small against the nearest pair.
+/// Finer steps do not matter: they are small compared with the nearest pair.
 const FINEST_SHARE: f64 = 0.1;
-/// Mean distance to a multiple, in steps; 0.25 where there is no step.
+/// Mean distance to a multiple, in steps; 0.25 without a step.
 const ON_STEP: f64 = 0.09;
-/// Multiples that must occur. Tight groups of figures fit steps by accident;
-/// four of them with no figure between do not.
+/// Multiples that must occur. Tight groups of figures fit steps by accident, but not four of them
+/// with no figure between.
 const OCCURRING: usize = 4;
-/// Figures of one multiple that count, at least, and as a share of all: siblings
-/// are 2 % of the pairs of 64 CPUs.
+/// Minimum number of figures at one multiple, absolute and as a share of all: siblings are 2 % of
+/// the pairs of 64 CPUs.
 const FEWEST: usize = 2;
 const SHARE: f64 = 0.01;
 /// Mean distance of these to the multiple, in steps.
 const ON_TOOTH: f64 = 0.15;
-/// Candidates are this much apart.
+/// Ratio of consecutive candidates.
 const SCAN: f64 = 1.005;
-/// Candidates between the first that fits and one 15 % smaller.
+/// Candidates between the first fit and one 15 % smaller.
 const FURTHER: usize = 30;
 
-/// The coarsest step that the figures (in ns) are multiples of; `None` where
-/// they are of no step that matters.
+/// The coarsest step that the figures (in ns) are multiples of; `None` if there is none that
+/// matters.
 pub(super) fn step_ns(figures: &[f64]) -> Option<f64> {
     let smallest = figures
         .iter()
@@ -38,9 +37,8 @@ pub(super) fn step_ns(figures: &[f64]) -> Option<f64> {
     }
     let sample = sample(figures);
     let coarsest = 1.0 / FINEST_SHARE;
-    // Bounded by the ratio of the two ends, whatever the figures are. The
-    // first steps that fit are a little too large; a few further down is the
-    // one that fits best, before its half comes into sight.
+    // Limited by the ratio of the two ends, whatever the figures. The first steps that fit are
+    // slightly too large; a few further down is the best one, before its half is reached.
     std::iter::successors(Some(coarsest * 1.1), |times| Some(times / SCAN))
         .take_while(|times| *times >= 1.0)
         .map(|times| smallest * FINEST_SHARE * times)
@@ -52,7 +50,7 @@ pub(super) fn step_ns(figures: &[f64]) -> Option<f64> {
         .map(|(step, _)| refine_step(&sample, step))
 }
 
-/// Some hundred figures, evenly from the sorted ones: enough to see a comb.
+/// Some hundred figures, spread evenly over the sorted ones: enough to see a comb.
 fn sample(figures: &[f64]) -> Vec<f64> {
     const ENOUGH: usize = 512;
     let mut sorted = figures.to_vec();
@@ -61,8 +59,8 @@ fn sample(figures: &[f64]) -> Vec<f64> {
     sorted.into_iter().step_by(stride).collect()
 }
 
-/// Mean distance of the figures to multiples of a step, in steps; `None` where
-/// they are no such multiples.
+/// Mean distance of the figures to multiples of a step, in steps; `None` if they are not such
+/// multiples.
 fn off_step(sample: &[f64], step: f64) -> Option<f64> {
     let distance = |v: &f64| (v / step - (v / step).round()).abs();
     let off = sample.iter().map(distance).sum::<f64>() / count(sample.len());
@@ -81,9 +79,8 @@ fn off_step(sample: &[f64], step: f64) -> Option<f64> {
     (occupied.len() >= OCCURRING && adjacent >= 2).then_some(off)
 }
 
-/// Are the figures about one multiple a tooth of the comb, not what single
-/// disturbed pairs left there? Two levels at 26 and 57 ns and a few stray pairs
-/// fit a step of 28.
+/// Do the figures about one multiple form a tooth of the comb, instead of single disturbed pairs?
+/// Two levels at 26 and 57 ns and a few stray pairs fit a step of 28.
 fn is_tooth(figures: &[f64], all: usize, distance: impl Fn(&f64) -> f64) -> bool {
     let off = figures.iter().map(distance).sum::<f64>() / count(figures.len());
     figures.len() >= FEWEST && count(figures.len()) >= SHARE * count(all) && off <= ON_TOOTH
@@ -120,7 +117,7 @@ mod tests {
         let far = [16.7, 16.6, 383.2, 383.5, 400.0, 400.1, 416.6, 416.7, 433.4];
         check(&far, Some(16.67));
         check(&[7.7, 15.5, 16.1, 16.9, 18.2, 19.5, 20.4, 21.7], None);
-        // Two tight groups fit many steps, but show none.
+        // Two tight groups fit many steps, but prove none.
         check(&[31.9, 31.9, 38.6, 38.6, 38.7], None);
         // Two levels, and disturbed pairs.
         let mut levels: Vec<f64> = (0..50).map(|i| 26.4 + 0.01 * f64::from(i % 7)).collect();

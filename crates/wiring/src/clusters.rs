@@ -1,40 +1,36 @@
-//! Clusters of small cores on hybrid chips, which latency shows inside out.
+//! Clusters of small cores on hybrid chips, whose latencies are inverted.
 //!
-//! The four E-cores of a cluster share an L2 and one stop of the ring. A line
-//! that one of them changed reaches a mate by way of the ring all the same, and
-//! queues at the stop for both directions: 53 ns on a 12600K, where an E-core
-//! and a P-core exchange it in 37 to 41. Cores that are farther from each other
-//! than from everybody else cannot be explained by distance: on a ring or mesh,
-//! what is far from the same place is near to each other. So such a group,
-//! unless it is a pair, is one stop.
+//! The four E-cores of a cluster share an L2 and one stop of the ring. A line that one of them
+//! changed still reaches a mate through the ring, and queues at the stop in both directions: 53 ns
+//! on a 12600K, where an E-core and a P-core exchange it in 37 to 41. Distance cannot explain cores
+//! that are farther from each other than from all others: on a ring or mesh, cores far from the
+//! same place are near each other. So such a group, unless it is a pair, is one stop.
 
 use super::figures::{Logs, count, mean, median, quantile};
 use super::linkage::Tree;
 use super::search::{By, Found};
 
-/// The way between mates over the way to others: 1.25 and 1.29 on 12700K and
-/// 12600K, 1.2 on a busy 14700K.
+/// Latency between mates over latency to others: 1.25 and 1.29 on 12700K and 12600K, 1.2 on a busy
+/// 14700K.
 const RATIO: f64 = 1.08;
-/// The share of the cores for which that must hold.
+/// The share of the cores that must meet this.
 const SUPPORTED: f64 = 0.9;
-/// Two clusters are distinguished from one by mates standing this much above
-/// cores of the other cluster.
+/// Two clusters are told from one if mates exceed the cores of the other cluster by this ratio.
 const APART: f64 = 1.05;
 /// A pair may be far from each other by chance.
 const SMALLEST: usize = 3;
 /// Gracemont to Skymont come in clusters of four.
 const LARGEST: usize = 4;
-/// Cores without SMT siblings that must be in such groups: they are all of one
-/// make.
+/// Share of the cores without SMT siblings that must be in such groups: they are all of one design.
 const COVERED: f64 = 0.8;
-/// Chips have clusters of one size; others must explain this much more of the
-/// variance, as where a guest has only some of the cores.
+/// Chips have clusters of one size; other sizes, as in a guest with only some of the cores, must
+/// explain this much more of the variance.
 const MUCH_BETTER: f64 = 0.2;
-/// Disturbances add time, as being mates does: the upper fifth of the figures
-/// counts like its lower end.
+/// Disturbances add time, as being mates does: the upper fifth of the figures is clipped to its
+/// lower end.
 const CUT_OFF: f64 = 0.8;
 
-/// Groups among `alone`, rows that have no SMT siblings; `others` have.
+/// Groups among `alone`, rows without SMT siblings; `others` have some.
 pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Found> {
     if alone.len() < SMALLEST || others.is_empty() {
         return None;
@@ -59,8 +55,8 @@ pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Fou
     judge(logs, alone, others, &clusters)
 }
 
-/// How far pairs of small cores are above what both have to all others.
-/// Taking that away, a core that was busy all the time looks like the others.
+/// The excess latency of pairs of small cores over their latency to all others. Without that common
+/// part, a core that was always busy looks like the others.
 struct Excess {
     logs: Logs,
 }
@@ -87,7 +83,7 @@ impl Excess {
         Self { logs: excess }
     }
 
-    /// The partition that explains most, of those with clusters apart.
+    /// The partition that explains most, of those with separate clusters.
     fn best(&self, ways: impl Iterator<Item = Vec<Vec<usize>>>) -> Option<(f64, Vec<Vec<usize>>)> {
         ways.filter(|way| self.separation(way) >= APART.ln())
             .map(|way| (self.explained_share(&way), way))
@@ -120,8 +116,8 @@ impl Excess {
             .collect()
     }
 
-    /// The best partition into clusters of one size, as chips are made:
-    /// clusters grown one by one, then cores exchanged while that helps.
+    /// The best partition into clusters of one size, as in chips: clusters grow one by one, then
+    /// cores are exchanged while that helps.
     fn of_equal_size(&self, size: usize) -> Vec<Vec<usize>> {
         let mut rest: Vec<usize> = (0..self.len()).collect();
         let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -155,12 +151,12 @@ impl Excess {
         vec![first, best_of(&others, |item| self.logs.at(item, first))]
     }
 
-    /// Mean excess of an item over a group, itself left out.
+    /// Mean excess of an item over a group, without itself.
     fn belonging(&self, item: usize, group: &[usize]) -> f64 {
         mean(&to(&self.logs, item, group))
     }
 
-    /// Exchanges the two items that gain most; false where none do.
+    /// Swaps the two items that gain most; false if none gains.
     fn exchange(&self, groups: &mut [Vec<usize>]) -> bool {
         let mut best: Option<(f64, [usize; 4])> = None;
         for g in 0..groups.len() {
@@ -208,7 +204,7 @@ impl Excess {
         (mates, rest)
     }
 
-    /// How far mates are above others.
+    /// The excess of mates over others.
     fn separation(&self, groups: &[Vec<usize>]) -> f64 {
         let (mut mates, mut rest) = self.sides(groups);
         if mates.is_empty() || rest.is_empty() {
@@ -217,7 +213,7 @@ impl Excess {
         median(&mut mates) - median(&mut rest)
     }
 
-    /// The share of the variance that lies between mates and others.
+    /// The share of the variance between mates and others.
     fn explained_share(&self, groups: &[Vec<usize>]) -> f64 {
         let (mates, rest) = self.sides(groups);
         let all: Vec<f64> = mates.iter().chain(&rest).copied().collect();
@@ -249,8 +245,7 @@ fn to(logs: &Logs, row: usize, columns: &[usize]) -> Vec<f64> {
         .collect()
 }
 
-/// Clusters as a level, if every core in them is farther from its mates than
-/// from all others.
+/// Makes clusters a level if every core in them is farther from its mates than from all others.
 fn judge(logs: &Logs, alone: &[usize], others: &[usize], clusters: &[Vec<usize>]) -> Option<Found> {
     let mut margins = Vec::new();
     let (mut inside, mut outside) = (Vec::new(), Vec::new());

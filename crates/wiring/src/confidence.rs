@@ -1,37 +1,34 @@
-//! How sure a level is: a probability, calibrated on recorded machines.
+//! The probability that a level is right, calibrated on recorded machines.
 //!
-//! Logistic regression on what was seen to go wrong. Its weights come from 55
-//! recorded machines, varied (`cargo lab wiring`, which prints how often
-//! levels of each confidence were right, and the same with weights from all
-//! machines but the one judged).
+//! Logistic regression on observed errors. Its weights come from 55 recorded machines, varied
+//! (`cargo lab wiring`, which prints how often levels of each confidence were right, and the same
+//! with weights from all machines except the judged one).
 
 use super::search::{By, Found};
 
 /// The unit of margins, a ratio: the smallest that counts as a level at all
 /// (`cut`).
 const MARGIN: f64 = 1.12;
-/// Beyond what is within one last-level cache, ns: rings and meshes of whole
-/// packages take up to 57.
+/// More than the latency within one last-level cache, ns: rings and meshes of whole packages take
+/// up to 57.
 const ONE_CACHE_NS: f64 = 62.0;
-/// Odds as logarithms: of any level, for its margin, where CPUs are left over,
-/// where groups beyond a cache are uneven, by contention, home, inverse.
+/// Log-odds: of any level, for its margin, for leftover CPUs, for uneven groups beyond a cache, for
+/// contention, home, inverse.
 const WEIGHTS: Weights = [1.54, 2.01, -3.04, -5.07, 3.42, 1.84, 0.84];
 
 /// A weight for each of [`ConfidenceFactors::features`].
 pub type Weights = [f64; 7];
 
-/// What the confidence in a level rests on.
+/// The factors of the confidence in a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConfidenceFactors {
     by: By,
-    /// Of the worst members but those that may be disturbed, as logarithm.
+    /// The margin of the worst members except those that may be disturbed, as logarithm.
     margin: f64,
-    /// Some CPUs are in no group: pairs that went wrong, or a machine that is
-    /// only seen in part.
+    /// Some CPUs are in no group: disturbed pairs, or a machine that is only visible in part.
     is_partial: bool,
-    /// CPUs farther from each other than those of any cache make three groups
-    /// or more, or one beside single CPUs: what is left of packages where few
-    /// of their CPUs are seen, or where the line has one home.
+    /// CPUs too far apart for a cache that form three groups or more, or one next to single CPUs:
+    /// remnants of packages if few of their CPUs are visible, or if the line has one home.
     is_uneven: bool,
 }
 
@@ -50,7 +47,7 @@ impl ConfidenceFactors {
         }
     }
 
-    /// The regression's terms. Margins count where gaps are the argument.
+    /// The regression's terms. Margins count only if gaps are the argument.
     #[must_use]
     pub fn features(&self) -> Weights {
         let is = |holds: bool| f64::from(u8::from(holds));

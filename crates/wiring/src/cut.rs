@@ -1,68 +1,64 @@
-//! A cut of the tree: is it a level, or a place in a gradient?
+//! Decides whether a cut of the tree is a level, or a place in a gradient.
 //!
-//! Every item is asked how much nearer it is to its own group than to the
-//! nearest other one. On a ring or a mesh the items at a group's edge are as
-//! near to the next group; at a level none is.
+//! For every item: how much nearer is it to its own group than to the nearest other one? On a ring
+//! or a mesh the items at a group's edge are as near to the next group; at a level none is.
 
 use super::Thresholds;
 use super::figures::{Logs, count, mean, median, quantile};
 use super::linkage::Tree;
 
-/// What a cut is held against.
+/// The thresholds for a cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Criteria {
-    /// Step of the clock, ns; 0 where it is fine.
+    /// Step of the clock, ns; 0 if it is fine.
     pub(super) step_ns: f64,
     pub(super) thresholds: Thresholds,
 }
 
-/// The smallest ratio where noise is small against it: Loongson 3A6000 has
-/// siblings at 31.9 and all others at 38.6 ns, 1.21, with a spread of 0.1 %.
+/// The smallest ratio if noise is small in comparison: Loongson 3A6000 has siblings at 31.9 and all
+/// others at 38.6 ns, 1.21, with a spread of 0.1 %.
 const FINE_RATIO: f64 = 1.12;
-/// Of fewer items the spread is not known well enough for that.
+/// With fewer items the spread is too uncertain for that.
 const FINE_ITEMS: usize = 6;
-/// How many steps of the clock a level's inside and outside are apart at least:
-/// one may be chance, as each figure is up to a step off. A quarter of the
-/// items may come closer: where every figure is off by chance, the smallest of
-/// many is.
+/// The minimum distance between a level's inside and outside, in steps of the clock: one may be
+/// chance, as each figure is up to a step off. A quarter of the items may be closer: among many
+/// random errors the smallest distance is too small.
 const APART: f64 = 1.25;
-/// From this many single CPUs on, one disturbed pair, which is two of them, may
-/// contradict; blocks of pairs are medians and need no such help.
+/// From this many single CPUs on, one disturbed pair, which is two of them, may contradict; blocks
+/// of pairs are medians and need no such tolerance.
 const ONE_PAIR_FROM: usize = 16;
-/// Cuts that are looked at, the widest gaps first. Machines have at most five
-/// levels; the rest is room for disturbed pairs.
+/// Limits the examined cuts, the widest gaps first. Machines have at most five levels; the rest is
+/// room for disturbed pairs.
 pub(super) const CUTS: usize = 24;
-/// A gap that cannot be a level is not looked at.
+/// A narrower gap cannot be a level and is not examined.
 pub(super) const NARROWEST: f64 = 0.03;
 
-/// A partition of items with the figures that speak for it. Heights are
-/// logarithms of latency.
+/// A partition of items with its figures. Heights are logarithms of latency.
 #[derive(Debug, Clone)]
 pub(super) struct Cut {
-    /// All items, those alone as groups of one.
+    /// All items, single ones as groups of one.
     pub(super) groups: Vec<Vec<usize>>,
     /// Height of the last merge.
     height: f64,
     /// How much nearer each item's own group is than the nearest other.
     pub(super) margins: Vec<f64>,
-    /// The margin of the worst items, the tolerated left out.
+    /// The worst margin, without the tolerated items.
     pub(super) worst: f64,
     /// Mean of the margins.
     pub(super) mean: f64,
-    /// Typical within a group.
+    /// Typical latency within a group.
     pub(super) inside: f64,
-    /// Typical to the nearest other group.
+    /// Typical latency to the nearest other group.
     pub(super) outside: f64,
-    /// From the typical inside to the nearest outside of all items but the
-    /// nearest quarter, ns.
+    /// From the typical inside to the nearest outside of all items without the nearest quarter, ns.
     apart_ns: f64,
-    /// How far single items are from typical, as a standard deviation.
+    /// Deviation of single items from typical, as a standard deviation.
     spread: f64,
 }
 
 impl Cut {
-    /// Judges a partition; `None` where it has nothing within or nothing
-    /// outside. `are_rows`: items are single CPUs, figures single pairs.
+    /// Judges a partition; `None` if it has nothing within or nothing outside. `are_rows`: items
+    /// are single CPUs, figures single pairs.
     pub(super) fn new(
         logs: &Logs,
         groups: Vec<Vec<usize>>,
@@ -123,8 +119,8 @@ impl Cut {
         self.worst >= if is_fine { FINE_RATIO } else { ratio }.ln()
     }
 
-    /// The same level, only more of it: groups are kept, and items that were
-    /// alone have found company of their own, not much farther away.
+    /// Does it complete the same level? Groups are kept, and single items have joined at a distance
+    /// not much larger.
     fn completes(&self, other: &Self, logs: &Logs, criteria: &Criteria) -> bool {
         let shared = |cut: &Self| -> Vec<Vec<usize>> {
             let groups = cut.groups.iter().filter(|group| group.len() > 1);
@@ -142,8 +138,8 @@ impl Cut {
                 .all(|new| new.len() <= largest && logs.median_within(new).exp() <= limit_ns)
     }
 
-    /// The same level, only more of it? Groups that were joined lately, by
-    /// disturbed pairs, are no farther than the level's own width.
+    /// Does it continue the same level? Groups that were joined late, by disturbed pairs, are no
+    /// farther apart than the level's own width.
     fn continues(&self, other: &Self, criteria: &Criteria) -> bool {
         let wide_ns = criteria.thresholds.width * other.inside.exp();
         self.height.exp() <= wide_ns + criteria.step_ns
@@ -153,7 +149,7 @@ impl Cut {
 /// Margins above a ratio of four all mean "certainly".
 const MUCH: f64 = 1.4;
 
-/// The smallest of the values, the tolerated left out.
+/// The smallest value, without the tolerated ones.
 fn worst(mut values: Vec<f64>, are_rows: bool, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     #[expect(
@@ -177,10 +173,9 @@ fn deviation(values: Vec<f64>, centre: f64) -> f64 {
 
 /// An item's figures on both sides of a cut.
 struct Side {
-    /// Of an item with mates: the typical one's distance.
+    /// Typical distance of an item with mates.
     typical: Option<f64>,
-    /// The far ones' distance: the 80th percentile, since disturbances only
-    /// ever add time.
+    /// The far mates' distance: the 80th percentile, since disturbances only add time.
     farthest_mate: Option<f64>,
     /// Mean distance to the nearest other group.
     nearest: f64,
@@ -221,7 +216,7 @@ fn sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
         .collect()
 }
 
-/// All cuts worth a look, lowest first.
+/// All promising cuts, lowest first.
 pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool, tolerated: f64) -> Vec<Cut> {
     tree.widest_gaps(CUTS, NARROWEST)
         .into_iter()

@@ -1,13 +1,13 @@
-//! Two or three CPUs: no gap can be seen among so few figures, so published
-//! latencies decide, and contention where it was measured.
+//! Two or three CPUs: so few figures show no gap, so published latencies decide, and contention if
+//! it was measured.
 //!
-//! Says "inconclusive" where published ranges overlap; `relation` has them.
+//! The answer is "inconclusive" if published ranges overlap; `relation` has them.
 
 use super::relation::{EDGES_NS, LLC_TO_NS, Relation, relation};
 use super::{Evidence, LevelKind, Wiring, WiringLevel};
 use pinwise_topology::CpuSet;
 
-/// The most CPUs that are judged this way.
+/// Limits the CPUs that are judged this way.
 pub(super) const MAX_CPUS: usize = 3;
 
 /// What two CPUs share.
@@ -27,7 +27,7 @@ struct Pair {
     share: Share,
 }
 
-/// Judges rows of the evidence, three at most.
+/// Judges up to three rows of the evidence.
 pub(super) fn infer(evidence: &Evidence, rows: &[usize]) -> Wiring {
     let pairs = pairs(evidence, rows);
     let mut wiring = Wiring {
@@ -50,7 +50,7 @@ pub(super) fn infer(evidence: &Evidence, rows: &[usize]) -> Wiring {
         let linked: Vec<&Pair> = pairs.iter().filter(|p| shares.contains(&p.share)).collect();
         let groups = join_pairs(&linked, rows, cpus);
         let is_known = wiring.levels.iter().any(|level| level.groups == groups);
-        // Three CPUs with one cache are flat; of two it is all there is to say.
+        // Three CPUs with one cache are flat; for two a level is all there is.
         let is_all = groups.iter().any(|group| group.len() == rows.len());
         let says_something = kind == LevelKind::Smt || !is_all || rows.len() == 2;
         if !groups.is_empty() && !is_known && says_something {
@@ -138,8 +138,8 @@ fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share])
     }
 }
 
-/// One published range against the next: two witnesses that agree are worth
-/// 0.95, latency alone 0.5 at the edge of a range and 0.8 in its middle.
+/// Neighbouring published ranges: two agreeing witnesses give 0.95, latency alone 0.5 at the edge
+/// of a range and 0.8 in its middle.
 fn confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
     pairs
         .iter()

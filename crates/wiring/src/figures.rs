@@ -2,12 +2,11 @@
 //! have in common is a ratio (a neighbour core at 20 ns, its LLC's edge at 90),
 //! never a difference.
 //!
-//! Refuses to invent: an entry that was not measured stays NaN.
+//! An entry that was not measured stays NaN.
 
 use super::PairMatrix;
 
-/// A square table of logarithms; NaN on the diagonal and where nothing is
-/// known.
+/// A square table of logarithms; NaN on the diagonal and for unknown pairs.
 #[derive(Debug, Clone)]
 pub(super) struct Logs {
     size: usize,
@@ -22,8 +21,8 @@ impl Logs {
         }
     }
 
-    /// The latencies of these rows of a matrix. Zeros, which clocks with steps
-    /// of several ns give, count as half of the smallest figure above zero.
+    /// The latencies of these rows of a matrix. Zeros, from clocks with steps of several ns, count
+    /// as half of the smallest figure above zero.
     pub(super) fn from_matrix(matrix: &PairMatrix, rows: &[usize]) -> Self {
         let mut logs = Self::new(rows.len());
         let floor = smallest_positive(matrix) / 2.0;
@@ -97,7 +96,7 @@ impl Logs {
     }
 }
 
-/// A latency that something can be made of; zero is one.
+/// A usable latency; zero is one.
 pub(super) fn usable(value: f64) -> Option<f64> {
     (value.is_finite() && value >= 0.0).then_some(value)
 }
@@ -108,7 +107,7 @@ fn smallest_positive(matrix: &PairMatrix) -> f64 {
     let smallest = values
         .filter(|value| value.is_finite() && *value > 0.0)
         .fold(f64::INFINITY, f64::min);
-    // A matrix of zeros only: all are alike, whatever stands for them.
+    // In a matrix of zeros all are alike, whatever value replaces them.
     if smallest.is_finite() {
         smallest.max(f64::MIN_POSITIVE * 4.0)
     } else {
@@ -121,8 +120,8 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which `share` of the values lie, by nearest rank; NaN of
-/// nothing. Puts the values into another order.
+/// The value below which `share` of the values lie, by nearest rank; NaN if empty. Reorders the
+/// values.
 pub(super) fn quantile(values: &mut [f64], share: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else {
         return f64::NAN;

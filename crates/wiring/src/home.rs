@@ -1,18 +1,15 @@
 //! The far package of a machine whose test line lives in the near one.
 //!
-//! A line has a home: the memory node that it was allocated on. On machines of
-//! several AMD dies a transfer between two LLCs asks the home first, so in the
-//! package that is not home every pair of LLCs is as slow as a pair across
-//! packages. Dual EPYC 7742, published with core-to-core-latency: 132 ns
-//! between LLCs of package 0, 267 ns between those of package 1, 267 ns across
-//! (its issue 97). Taken at its word such a matrix says "one package of 64
-//! cores and sixteen of four".
+//! A line has a home: the memory node that it was allocated on. On machines of several AMD dies a
+//! transfer between two LLCs asks the home first, so in the other package every pair of LLCs is as
+//! slow as a pair across packages. Dual EPYC 7742, published with core-to-core-latency: 132 ns
+//! between LLCs of package 0, 267 ns between those of package 1, 267 ns across (its issue 97).
+//! Taken literally, such a matrix says "one package of 64 cores and sixteen of four".
 //!
-//! The model has two latencies: near (both in the home package) and far (all
-//! others). It is accepted only where it fits: one group H is close, everything
-//! from H to the rest and within the rest is alike, and the rest is about as
-//! large as H. That the rest is one package and not several cannot be seen; it
-//! is the simplest machine with these figures.
+//! The model has two latencies: near (both in the home package) and far (all others). It is
+//! accepted only if it fits: one group H is close, everything from H to the rest and within the
+//! rest is alike, and the rest is about as large as H. The figures cannot show whether the rest is
+//! one package or several; one is the simplest explanation.
 
 use super::cut::{CUTS, NARROWEST};
 use super::figures::{Logs, count, mean, median, quantile};
@@ -22,25 +19,25 @@ use super::linkage::Tree;
 const RATIO: f64 = 1.3;
 /// Items of more CPUs are not single cores.
 const THREADS: usize = 2;
-/// Cores that each package must have where nothing is known of its caches: more
-/// than one small cache has.
+/// Cores that each package must have if nothing is known of its caches: more than a small cache
+/// has.
 const CORES: usize = 6;
-/// Another cache of four or more cores is farther than this times the own:
-/// 3.5 and more on all of Zen.
+/// Minimum ratio of another cache's latency to the own one's, for caches of four or more cores: 3.5
+/// and more on all of Zen.
 const CACHE_RATIO: f64 = 2.3;
-/// How much the rest may differ from the way across, both ways: within 2 % on
-/// 7742, 7R13 and 1950X, 4 % on 7302 and 7601.
+/// Allowed ratio of the rest to the paths across, either way: within 2 % on 7742, 7R13 and 1950X, 4
+/// % on 7302 and 7601.
 const ALIKE: f64 = 1.15;
-/// The nearest tenth of the ways across over the farthest fifth of those within:
-/// no item of the rest may be close to the home package.
+/// The nearest tenth of the paths across over the farthest fifth of those within: no item of the
+/// rest may be close to the home package.
 const CLEAR: f64 = 1.05;
 /// The share of comparisons near < far that must hold.
 const ORDERED: f64 = 0.96;
-/// Packages of one machine have equally many CPUs; of the few that a guest
-/// sees, one may hold up to this many times the other's.
+/// Packages of one machine have equally many CPUs; of the few that a guest sees, one may have up to
+/// this many times the other's.
 const IMBALANCE: usize = 2;
 
-/// What the model found.
+/// The result of the model.
 #[derive(Debug, Clone)]
 pub(super) struct Home {
     /// Items of the package that is the line's home.
@@ -94,9 +91,9 @@ fn fit(logs: &Logs, near: &[usize], weights: &[usize]) -> Option<Home> {
     let far: Vec<usize> = (0..logs.len())
         .filter(|item| !near.contains(item))
         .collect();
-    // Groups of several cores are caches, and those that a machine has in the
-    // near package it has in the far one. Without any, the near group may be a
-    // cache itself among CPUs of others: few of them, and much closer.
+    // Groups of several cores are caches, and those of the near package exist in the far one, too.
+    // Without any, the near group may itself be a cache among others: then it has few CPUs that are
+    // much closer.
     let has_caches = weights.iter().any(|&weight| weight > THREADS);
     let fewest = if has_caches { 2 } else { CORES };
     if near.len() < fewest || far.len() < fewest {

@@ -1,7 +1,6 @@
 //! From figures to levels: the order of the steps.
 //!
-//! Each step stands in its own module with its reasons; this one knows what
-//! comes after what, and puts the answer together.
+//! Each step is a module with its reasons; this one orders them and assembles the answer.
 
 use super::cut::Criteria;
 use super::figures::{Logs, usable};
@@ -17,8 +16,7 @@ pub fn infer(evidence: &Evidence) -> Wiring {
     infer_by(evidence, Thresholds::default())
 }
 
-/// Finds the levels that the figures show by these thresholds, for those who
-/// choose thresholds.
+/// The same with these thresholds, for choosing them.
 #[must_use]
 pub fn infer_by(evidence: &Evidence, thresholds: Thresholds) -> Wiring {
     let latency = &evidence.latency_ns;
@@ -77,7 +75,7 @@ fn notes(step_ns: Option<f64>, found: &[Found]) -> Vec<String> {
         .collect()
 }
 
-/// What contention says of siblings, and whether latency may still say so.
+/// Siblings by contention, and whether latency may still decide.
 fn siblings(
     evidence: &Evidence,
     rows: &[usize],

@@ -1,4 +1,4 @@
-//! Synthetic machines without randomness, on which single figures decide.
+//! Synthetic machines without randomness, in which single figures decide.
 
 use super::super::{Evidence, LevelKind, PairMatrix, Wiring, infer};
 
@@ -6,7 +6,7 @@ fn made(cpus: usize, ns: impl Fn(usize, usize) -> f64) -> PairMatrix {
     let mut matrix = PairMatrix::new((0..cpus).collect());
     for b in 0..cpus {
         for a in 0..b {
-            // A little of nothing, so that no two figures are the same.
+            // A slight variation, so that no two figures are equal.
             let wobble = 1.0 + 0.002 * ((a * 7 + b * 13) % 11) as f64;
             matrix.set(a, b, wobble * ns(a, b));
         }
@@ -54,8 +54,8 @@ fn small_cores_left_over_are_no_siblings_where_contention_says_so() {
     assert_eq!(siblings(&wiring), 7, "{:?}", wiring.levels);
 }
 
-/// Eight CPUs of a machine with two packages, whose line lives in the first:
-/// those of the other are as far from each other as from the first.
+/// Eight CPUs of a machine with two packages, whose line is homed in the first: those of the other
+/// are as far from each other as from the first.
 #[test]
 fn a_package_beside_single_cpus_is_reported_with_little_confidence() {
     let ns = |a: usize, b: usize| if a < 4 && b < 4 { 110.0 } else { 222.0 };

@@ -1,46 +1,43 @@
-//! What a level is: from its place among the others, and from published
-//! latencies where its place does not decide it.
+//! Names levels: by their order, and by published latencies if that does not decide.
 //!
-//! Latencies are one-way times of compare-and-swap as core-to-core-latency
-//! publishes them: SMT siblings 4 to 13 ns on most cores (10 on Milan, 8 on
-//! Zen 3 desktops, 4 to 8 on Intel), one LLC 15 to 57 ns, another LLC 68 to
-//! 145 ns, another package 97 to 320 ns. Ranges overlap; where they do, the
-//! kind that is the weaker claim is taken: who shares a package of Intel cores
-//! shares its LLC too, while two LLCs of one AMD package are not two packages.
+//! Latencies are one-way times of compare-and-swap as core-to-core-latency publishes them: SMT
+//! siblings 4 to 13 ns on most cores (10 on Milan, 8 on Zen 3 desktops, 4 to 8 on Intel), one LLC
+//! 15 to 57 ns, another LLC 68 to 145 ns, another package 97 to 320 ns. If ranges overlap, the
+//! weaker claim is taken: Intel cores that share a package share its LLC too, while two LLCs of one
+//! AMD package are not two packages.
 
 use super::LevelKind;
 use super::search::{By, Found};
 
-/// Below this only SMT siblings are found; the fastest published pair of cores
-/// with one LLC (Zen 3, Zen 4) has 15.3 ns.
+/// Only SMT siblings are this near; the fastest published pair of cores with one LLC (Zen 3, Zen 4)
+/// has 15.3 ns.
 const SURELY_SMT_NS: f64 = 14.0;
-/// Siblings of the slower cores: 14.4 ns on Milan in a guest, 18 on Zen 5. What
-/// lies beside them is then the LLC, not 68 ns and more away.
+/// Siblings of slower cores: 14.4 ns on Milan in a guest, 18 on Zen 5. The next level is then the
+/// LLC, not 68 ns and more away.
 const SLOW_SMT_NS: f64 = 20.0;
 const SAME_LLC_NS: f64 = 62.0;
-/// Where a machine consists of pairs and nothing below them: Bulldozer's
-/// modules talk through their L2 in 42 to 47 ns, Loongson's siblings in 32;
-/// pairs of cores on a tile or cluster bus take 53 (KNL) and 60 (Cortex-A72).
+/// For machines of pairs with nothing below them: Bulldozer's modules communicate through their L2
+/// in 42 to 47 ns, Loongson's siblings in 32; pairs of cores on a tile or cluster bus take 53 (KNL)
+/// and 60 (Cortex-A72).
 const PAIR_OF_THREADS_NS: f64 = 48.0;
-/// Pairs are a machine's rule, not chance, from this many.
+/// From this many pairs on they are a rule of the machine, not chance.
 const RULE_OF_PAIRS: usize = 3;
 /// The widest SMT: POWER's eight threads.
 const WIDEST_SMT: usize = 8;
 
-/// Another package is no nearer than this (Ice Lake 97, Sandy Bridge 99 ns);
-/// another LLC of the same one is, on most machines.
+/// Another package is at least this far (Ice Lake 97, Sandy Bridge 99 ns); another LLC of the same
+/// one is nearer on most machines.
 const OTHER_PACKAGE_NS: f64 = 94.0;
 /// Beyond this another package is likely whatever its size (Elbrus 253).
 const SURELY_OTHER_PACKAGE_NS: f64 = 150.0;
-/// Rings and meshes of whole packages: 32 to 57 ns; complexes of AMD cores,
-/// being small, 15 to 38.
+/// Rings and meshes of whole packages take 32 to 57 ns; AMD's small complexes 15 to 38.
 const SMALLEST_RING_NS: f64 = 24.0;
 const LARGE_RING_NS: f64 = 40.0;
 /// The largest complex of Zen to Zen 2 has eight CPUs.
 const LARGEST_OLD_COMPLEX: usize = 8;
 
-/// Names the levels, which are ordered from low to high. `may_be_smt` is false
-/// where contention has answered the question of siblings already.
+/// Names the levels, which are ordered from low to high. `may_be_smt` is false if contention has
+/// already decided about siblings.
 pub(super) fn name(levels: &[Found], may_be_smt: bool) -> Vec<LevelKind> {
     let mut kinds = Vec::new();
     for (place, level) in levels.iter().enumerate() {

@@ -9,13 +9,12 @@
 //!    └──────────────────────── bytes (both axes logarithmic)
 //! ```
 //!
-//! After lmbench's `lat_mem_rd` (`McVoy` and Staelin 1996) and Saavedra and
-//! Smith (1995), who read plateaus and knees by eye. Here they are fitted: a
-//! point belongs to a plateau, which may not stray from one latency, or to the
-//! climb between two. A knee is where half of the loads go to the next level.
-//! Two sizes an octave are enough, four bear 10 % of noise. Only the figures
-//! say where knees are; what the system reports gives them their names. Refuses to see a cache in a small rise: a TLB without huge
-//! pages makes one too.
+//! After lmbench's `lat_mem_rd` (`McVoy` and Staelin 1996) and Saavedra and Smith (1995), who read
+//! plateaus and knees by eye. Here they are fitted: a point belongs to a plateau of one latency, or
+//! to the climb between two. A knee is where half of the loads go to the next level. Two sizes an
+//! octave are enough, four tolerate 10 % of noise. Only the figures place the knees; the system's
+//! report names them. A small rise does not count as a cache: a TLB without huge pages makes one
+//! too.
 
 mod fit;
 mod sizes;
@@ -26,18 +25,18 @@ use std::cmp::Ordering;
 
 use pinwise_format::{round_bytes, whole};
 
-/// A working set and what a load took.
+/// A working set and the time of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Working set, bytes.
     pub bytes: usize,
     /// One load, ns.
     pub ns: f64,
-    /// Ends of its 95 % interval, ns; `None` where there is none.
+    /// Its 95 % interval, ns; `None` if unknown.
     pub interval_ns: Option<(f64, f64)>,
 }
 
-/// A cache as the system reports it.
+/// A reported cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportedCache {
     /// 1 for L1, and so on.
@@ -46,21 +45,20 @@ pub struct ReportedCache {
     pub bytes: u64,
 }
 
-/// Working sets that load alike.
+/// Working sets with the same latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plateau {
     /// 1 for L1, and so on; `None` for memory.
     pub level: Option<u8>,
     /// One load, ns.
     pub latency_ns: f64,
-    /// The working set that outgrows it, bytes; `None` for memory and where
-    /// none was tried that does.
+    /// The working set that outgrows it, bytes; `None` for memory and if no tried size does.
     pub effective_bytes: Option<u64>,
-    /// What the system reports of this level, bytes.
+    /// The reported size of this level, bytes.
     pub reported_bytes: Option<u64>,
 }
 
-/// Does the outermost cache hold what the one before holds?
+/// Does the outermost cache include the one before?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inclusion {
     /// Yes: a program sees the capacity of the outer one.
@@ -69,31 +67,29 @@ pub enum Inclusion {
     Exclusive,
 }
 
-/// What a ladder shows.
+/// The result of a ladder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ladder {
-    /// Fastest first, memory last; empty for no usable point.
+    /// Fastest first, memory last; empty without a usable point.
     pub plateaus: Vec<Plateau>,
-    /// Reported only where both capacities would differ by more than the error of
-    /// a knee.
+    /// Reported only if both capacities differ by more than the error of a knee.
     pub hint: Option<Inclusion>,
-    /// What was odd about the figures, as full sentences.
+    /// Warnings about the figures, as full sentences.
     pub notes: Vec<String>,
 }
 
-/// A plateau slower than this is memory, one faster is a cache, where no knee
-/// follows it. Published latencies of last-level caches end at some 40 ns
-/// (meshes of Xeons and Neoverses), those of memory begin at some 55 ns.
+/// A last plateau slower than this is memory, a faster one a cache. Published latencies of
+/// last-level caches end at some 40 ns (meshes of Xeons and Neoverses), those of memory begin at
+/// some 55 ns.
 const MEMORY_NS: f64 = 48.0;
 
-/// What it costs to call a knee and a report of quite different sizes the same
-/// cache is `|ln(ratio)|`; what it costs to leave either alone is this. An
-/// effective capacity may be a small share of the report: virtual machines
-/// report the socket's cache and may use a part of it.
+/// Matching a knee and a reported cache costs `|ln(ratio)|`; leaving either unmatched costs this.
+/// An effective capacity may be a small share of the reported one: virtual machines report the
+/// socket's cache and may use a part of it.
 const UNMATCHED: f64 = 1.5;
 
-/// Reads plateaus off the points, in any order, and names them by the
-/// reported caches of the CPU (data or unified, any order).
+/// Finds plateaus in the points, in any order, and names them by the reported caches of the CPU
+/// (data or unified, any order).
 #[must_use]
 pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
     let reported = largest_per_level(reported);
@@ -126,9 +122,8 @@ pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
     ladder
 }
 
-/// Memory has knees of its own where the tables of pages outgrow the caches:
-/// what follows a plateau as slow as memory and as large as no cache is left
-/// out.
+/// Memory has its own knees where page tables outgrow the caches: steps after a plateau as slow as
+/// memory and larger than any cache are left out.
 fn up_to_memory(mut fit: Vec<fit::Step>, reported: &[ReportedCache]) -> Vec<fit::Step> {
     let largest = reported.iter().map(|cache| cache.bytes).max().unwrap_or(0) as f64;
     let is_memory = |step: &fit::Step| {
@@ -157,10 +152,10 @@ fn bytes_of(reported: &[ReportedCache], level: u8) -> Option<u64> {
         .map(|cache| cache.bytes)
 }
 
-/// A level for each knee; `None` for one that has no place among the levels.
+/// A level for each knee; `None` for one without a place among the levels.
 ///
-/// Knees and reports are aligned in order, at the least total distance; knees
-/// in between take the numbers that are left.
+/// Knees and reports are aligned in order, at the least total distance; knees in between get the
+/// remaining numbers.
 fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
     let matched = align(knees, reported);
     let mut levels: Vec<Option<u8>> = matched
@@ -175,7 +170,7 @@ fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
         }
         let above = levels[index..].iter().flatten().next();
         let next = below.saturating_add(1);
-        // Knees in a row share the room; the larger ones are left out first.
+        // Consecutive knees share the room; the larger ones are left out first.
         if above.is_none_or(|above| next < *above) {
             levels[index] = Some(next);
             below = next;
@@ -184,7 +179,7 @@ fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
     levels
 }
 
-/// For each knee the reported cache that it is, as an index.
+/// The reported cache of each knee, as an index.
 fn align(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<usize>> {
     let (n, m) = (knees.len(), reported.len());
     // Least cost of the first i knees and j caches.
@@ -239,8 +234,7 @@ fn name_last(ladder: &mut Ladder, reported: &[ReportedCache]) {
     ));
 }
 
-/// A knee may be off by a factor of 1.15 either way, so both answers must lie
-/// further apart than that.
+/// A knee may be off by a factor of 1.15 either way, so both answers must differ by more.
 const KNEE_ERROR: f64 = 1.15;
 
 fn inclusion(plateaus: &[Plateau]) -> Option<Inclusion> {

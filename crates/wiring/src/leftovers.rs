@@ -1,24 +1,24 @@
 //! Siblings whose one measurement went wrong.
 //!
-//! A pair of siblings is a single figure, and one figure in some hundred is
-//! disturbed: 31 pairs of 8 ns and two CPUs at 50 are a machine of 32 cores. All
-//! other levels are medians of many pairs. Where all but a few CPUs are in
-//! groups of one size, the few are put together if nothing speaks against it.
+//! A pair of siblings is a single figure, and one figure in some hundred is disturbed: 31 pairs of
+//! 8 ns and two CPUs at 50 are a machine of 32 cores. All other levels are medians of many pairs.
+//! If all but a few CPUs are in groups of one size, the few are joined unless something speaks
+//! against it.
 
 use super::figures::{Logs, quantile};
 use super::search::Found;
 
-/// Groups of one size from which on this size is the machine's rule. Of hybrid
-/// chips with this many P-cores each has four E-cores or more.
+/// From this many groups of one size on, the size is a rule of the machine. Hybrid chips with this
+/// many P-cores have four E-cores or more for each.
 const RULE: usize = 6;
-/// The most CPUs left over, as a share: one in eight.
+/// Largest share of leftover CPUs: one in eight.
 const FEW: usize = 8;
-/// Siblings see the rest of the machine alike; those left over may differ by
-/// this many times what siblings differ by.
+/// Siblings see the rest of the machine alike; leftovers may differ by this factor of the siblings'
+/// difference.
 const ALIKE: f64 = 2.0;
 
-/// The level with those left over paired where that is the likelier machine;
-/// `may_be`: nothing else that was measured speaks against it.
+/// The level with its leftovers paired if that machine is likelier; `may_be`: no other measurement
+/// speaks against it.
 pub(super) fn pair_leftovers(
     logs: &Logs,
     mut level: Found,
@@ -56,10 +56,10 @@ pub(super) fn pair_leftovers(
     level
 }
 
-/// Pairs among the rows that may be siblings: first those that are closest to
-/// each other, then, of the rest, those that see all others most alike. Their
-/// own latency is what went wrong, so it cannot decide alone; cores of one cache
-/// see all others nearly as much alike as siblings do, so that it comes first.
+/// Pairs among the rows that may be siblings: first those that are closest to each other, then, of
+/// the rest, those that see all others most alike. Their own latency is the suspect, so it cannot
+/// decide alone; cores of one cache see all others nearly as alike as siblings do, so it comes
+/// first.
 fn match_pairs(
     logs: &Logs,
     alone: &[usize],

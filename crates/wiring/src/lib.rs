@@ -6,8 +6,7 @@
 //!                                            or "inconclusive" and why
 //! ```
 //!
-//! Nothing that the system reports enters here: a verdict on the report must
-//! not rest on it.
+//! The system's report is not used: a verdict on the report must not rest on it.
 //!
 //! ```
 //! use pinwise_wiring::{Evidence, LevelKind, PairMatrix, infer};
@@ -56,7 +55,7 @@ pub use thresholds::Thresholds;
 
 use pinwise_topology::CpuSet;
 
-/// A figure for every pair of CPUs, symmetric; NaN where it was not measured.
+/// A figure for every pair of CPUs, symmetric; NaN if not measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairMatrix {
     cpus: Vec<usize>,
@@ -65,8 +64,7 @@ pub struct PairMatrix {
 }
 
 impl PairMatrix {
-    /// A matrix over these CPUs (rows and columns in this order) without any
-    /// figure yet.
+    /// A matrix over these CPUs (rows and columns in this order) without any figure yet.
     #[must_use]
     pub fn new(cpus: Vec<usize>) -> Self {
         let values = vec![f64::NAN; cpus.len() * cpus.len()];
@@ -91,14 +89,14 @@ impl PairMatrix {
         self.cpus.is_empty()
     }
 
-    /// The figure of two rows; NaN where not measured, and on the diagonal.
+    /// The figure of two rows; NaN if not measured, and on the diagonal.
     #[must_use]
     pub fn at(&self, row: usize, column: usize) -> f64 {
         let index = row * self.cpus.len() + column;
         self.values.get(index).copied().unwrap_or(f64::NAN)
     }
 
-    /// Notes the figure of two rows, for both orders.
+    /// Sets the figure of two rows, in both orders.
     pub fn set(&mut self, row: usize, column: usize, value: f64) {
         let n = self.cpus.len();
         if row < n && column < n {
@@ -108,14 +106,14 @@ impl PairMatrix {
     }
 }
 
-/// What was measured of a machine's wiring.
+/// Measurements of a machine's wiring.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
-    /// Median one-way time of a cache line between two CPUs, ns. Where it was
-    /// measured with the line homed on several NUMA nodes, the smallest.
+    /// Median one-way time of a cache line between two CPUs, ns. If the line was homed on several
+    /// NUMA nodes, the smallest.
     pub latency_ns: PairMatrix,
-    /// Time of work beside the other CPU's work over time alone: 1 where
-    /// nothing is shared, up to 2 for SMT siblings.
+    /// Time of work beside the other CPU's work over time alone: 1 if nothing is shared, up to 2
+    /// for SMT siblings.
     pub contention: Option<PairMatrix>,
 }
 
@@ -128,27 +126,24 @@ pub enum LevelKind {
     Llc,
     /// A package, or a die of one.
     Package,
-    /// Something that latency shows and these words do not fit.
+    /// Another level that latency shows.
     Other,
 }
 
-/// A level of sharing that was found.
+/// A found level of sharing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WiringLevel {
     /// What is shared.
     pub kind: LevelKind,
-    /// Groups of two or more CPUs, by lowest CPU. CPUs in none share this
-    /// level with nobody.
+    /// Groups of two or more CPUs, by lowest CPU. All other CPUs are alone at this level.
     pub groups: Vec<CpuSet>,
     /// Typical latency within a group (and in no smaller one), ns.
     pub inside_ns: f64,
-    /// Typical latency to the nearest CPUs outside, ns; `None` where nothing
-    /// is outside.
+    /// Typical latency to the nearest CPUs outside, ns; `None` if nothing is outside.
     pub outside_ns: Option<f64>,
     /// The probability that the groups are exactly these, from 0 to 1.
     pub confidence: f64,
-    /// What that rests on; `None` among two or three CPUs, where published
-    /// latencies decide.
+    /// The factors of that; `None` among two or three CPUs, where published latencies decide.
     pub factors: Option<ConfidenceFactors>,
     /// The figures behind it, in one sentence.
     pub evidence: String,
@@ -159,11 +154,11 @@ pub struct WiringLevel {
 pub struct Wiring {
     /// Levels found, smallest groups first. They need not nest.
     pub levels: Vec<WiringLevel>,
-    /// True where the figures show that no level divides the CPUs.
+    /// True if the figures show that no level divides the CPUs.
     pub is_flat: bool,
-    /// Why nothing can be said, as a full sentence.
+    /// Why there is no answer, as a full sentence.
     pub cannot_tell: Option<String>,
-    /// What was odd about the figures, as full sentences.
+    /// Warnings about the figures, as full sentences.
     pub notes: Vec<String>,
 }
 

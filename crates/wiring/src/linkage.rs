@@ -29,8 +29,8 @@ impl Tree {
         }
     }
 
-    /// The places to cut: after how many merges, and how far the next merge is
-    /// from the last one. Those with the widest gaps, lowest first.
+    /// The places to cut: after how many merges, and the distance from the last merge to the next.
+    /// Those with the widest gaps, lowest first.
     pub(super) fn widest_gaps(&self, at_most: usize, narrowest: f64) -> Vec<usize> {
         let heights: Vec<f64> = self.merges.iter().map(|merge| merge.2).collect();
         let mut gaps: Vec<(f64, usize)> = heights
@@ -88,8 +88,7 @@ fn root(parent: &mut [usize], mut item: usize) -> usize {
     item
 }
 
-/// Sums and counts between clusters, so that what was not measured does not
-/// count.
+/// Sums and counts between clusters, so that missing figures do not count.
 struct Clusters {
     size: usize,
     sums: Vec<f64>,
@@ -136,8 +135,8 @@ impl Clusters {
             let top = chain[chain.len() - 1];
             let before = chain.len().checked_sub(2).map(|at| chain[at]);
             let (next, height) = self.nearest(top, before);
-            // Averages over what happens to be measured may break the
-            // chain's order; a cluster that stands in it already ends it too.
+            // Missing figures may break the chain's order; a cluster that is already in the chain
+            // ends it too.
             if Some(next) == before || chain.contains(&next) {
                 chain.retain(|&c| c != top && c != next);
                 self.merge(top, next);
@@ -149,9 +148,8 @@ impl Clusters {
         merges
     }
 
-    /// The nearest other cluster. Of equally near ones (a coarse clock has few
-    /// different figures) the smallest, so that two alone find each other; then
-    /// the one before in the chain.
+    /// The nearest other cluster. Of equally near ones (a coarse clock has few different figures)
+    /// the smallest, so that two single ones find each other; then the one before in the chain.
     fn nearest(&self, top: usize, before: Option<usize>) -> (usize, f64) {
         let mut best = before.map(|b| (b, self.distance(top, b)));
         for &other in self.alive.iter().filter(|&&other| other != top) {
@@ -167,7 +165,7 @@ impl Clusters {
         best.unwrap_or((top, f64::INFINITY))
     }
 
-    /// Puts `gone` into `kept`.
+    /// Merges `gone` into `kept`.
     fn merge(&mut self, kept: usize, gone: usize) {
         self.alive.retain(|&cluster| cluster != gone);
         self.members[kept] += self.members[gone];

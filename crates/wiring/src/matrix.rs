@@ -1,10 +1,9 @@
 //! Latency matrices as text.
 //!
-//! Reads what core-to-core-latency, c2clat and spreadsheets write: a square of
-//! numbers in ns, separated by commas, whole or only its lower triangle, with
-//! or without a diagonal, or with the numbers of the CPUs above and beside it, as
-//! pandas writes it. Refuses everything else by line and column: other headers,
-//! ragged or missing rows, figures that are none.
+//! Reads what core-to-core-latency, c2clat and spreadsheets write: a square of numbers in ns,
+//! separated by commas, whole or only its lower triangle, with or without a diagonal, or with the
+//! numbers of the CPUs above and beside it, as pandas writes it. Errors name line and column: other
+//! headers, ragged or missing rows, invalid figures.
 
 use super::PairMatrix;
 
@@ -14,7 +13,7 @@ pub enum MatrixError {
     /// No figure at all.
     #[error("there is no figure in it; a matrix has a row and a column for every CPU")]
     Empty,
-    /// A cell that is no number.
+    /// A cell that is not a number.
     #[error(
         "line {line}, column {column}: '{cell}' is not a number; a matrix holds latencies in ns, without headers"
     )]
@@ -52,14 +51,14 @@ pub enum MatrixError {
         /// CPU of the column.
         other: usize,
     },
-    /// A row longer or shorter than the others say.
+    /// A row longer or shorter than the others.
     #[error(
         "line {line}, column {column}: the row has {found} cells and should have {expected}; is the file cut off?"
     )]
     Ragged {
         /// Line of the text.
         line: usize,
-        /// First cell too many, or the first that is missing.
+        /// First superfluous or missing cell.
         column: usize,
         /// Cells of the row.
         found: usize,
@@ -78,7 +77,7 @@ pub enum MatrixError {
         /// Cells of each row.
         columns: usize,
     },
-    /// Zeros alone.
+    /// Only zeros.
     #[error("every latency is 0; nothing was measured")]
     AllZero,
     /// An empty line between rows.
@@ -108,23 +107,19 @@ struct Row<'a> {
 }
 
 impl PairMatrix {
-    /// The most CPUs that a matrix may have where it is read from text.
+    /// The largest number of CPUs in a matrix that is read from text.
     pub const MAX_CPUS: usize = 1024;
 
-    /// Reads a matrix from comma-separated values, in ns; row and column `i`
-    /// are CPU `i`.
+    /// Reads a matrix from comma-separated values, in ns; row and column `i` are CPU `i`.
     ///
-    /// Rows are of one length (a square, of which the upper triangle may be
-    /// empty), or each is one cell longer than the one before (a triangle).
-    /// The diagonal is not used.
+    /// Rows are of one length (a square, whose upper triangle may be empty), or each is one cell
+    /// longer than the one before (a triangle). The diagonal is not used.
     ///
-    /// Where both triangles are filled each pair takes the smaller of its two
-    /// figures: what disturbs a transfer only ever adds time, and where two
-    /// homes of the line were tried the nearer one shows the wiring.
+    /// If both triangles are filled, each pair takes the smaller of its two figures: a disturbance
+    /// only adds time, and of two homes of the line the nearer one shows the wiring.
     ///
     /// # Errors
-    /// [`MatrixError`] names the first cell that is no latency, is missing or
-    /// is one too many.
+    /// [`MatrixError`] names the first cell that is not a latency, is missing or is superfluous.
     pub fn from_csv(text: &str) -> Result<Self, MatrixError> {
         let mut rows = split_rows(text)?;
         drop_numbers(&mut rows);
@@ -157,7 +152,7 @@ impl PairMatrix {
             let value = latency(cell, row.line, other + 1)?;
             // The diagonal is not a pair, whatever its value.
             if let Some(value) = value.filter(|_| other != cpu) {
-                // `min` takes the other where one is NaN.
+                // `min` ignores a NaN.
                 self.set(cpu, other, value.min(self.at(cpu, other)));
             }
         }
@@ -177,8 +172,8 @@ impl PairMatrix {
         }
     }
 
-    /// The lower triangle as comma-separated values in ns, the way
-    /// [`PairMatrix::from_csv`] reads it; empty where not measured.
+    /// The lower triangle as comma-separated values in ns, the format of [`PairMatrix::from_csv`];
+    /// empty if not measured.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut text = String::new();
@@ -198,8 +193,8 @@ impl PairMatrix {
     }
 }
 
-/// Lines of cells, without empty lines before and after the matrix. The first
-/// row of a triangle without diagonal is an empty line of its own.
+/// Lines of cells, without empty lines before and after the matrix. The first row of a triangle
+/// without diagonal is itself an empty line.
 fn split_rows(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut rows: Vec<Row<'_>> = Vec::new();
@@ -231,8 +226,8 @@ fn split_rows(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
     Ok(rows)
 }
 
-/// Drops the numbers of the CPUs where they stand above and beside the figures: a first
-/// row `,0,1,2` (or from 1 on), and the same in the first cell of each row.
+/// Drops the CPU numbers above and beside the figures: a first row `,0,1,2` (or from 1 on), and the
+/// same in the first cell of each row.
 fn drop_numbers(rows: &mut Vec<Row<'_>>) {
     let number = |cell: &&str| cell.parse::<usize>().ok();
     let Some(first) = rows.first().filter(|row| row.cells.first() == Some(&"")) else {
@@ -270,8 +265,8 @@ fn check_lengths(rows: &[Row<'_>]) -> Result<(), MatrixError> {
             });
         }
     }
-    // A comma after the last cell opens one more, which stays empty. In a lower
-    // triangle without diagonal that is the column of a CPU whose row is lost.
+    // A comma after the last cell opens an empty one. In a lower triangle without diagonal that is
+    // the column of a CPU whose row is lost.
     let n = rows.len();
     let widest = rows.iter().map(count_used_cells).max().unwrap_or(0);
     let is_square = first == n || (first == n + 1 && widest == n);
@@ -294,9 +289,8 @@ fn check_lengths(rows: &[Row<'_>]) -> Result<(), MatrixError> {
     })
 }
 
-/// A triangle whose first row holds a figure, and every row ends with one above
-/// zero: no diagonal, since nothing is passed from a CPU to itself. CPU 0's
-/// empty row was left out.
+/// A triangle whose first row has a figure, and whose rows end with one above zero, has no
+/// diagonal, since nothing is passed from a CPU to itself. CPU 0's empty row was left out.
 fn lacks_first_row(rows: &[Row<'_>]) -> bool {
     let is_figure = |cell: &&str| cell.parse::<f64>().is_ok_and(|v| v.is_finite() && v > 0.0);
     rows[0].cells.len() == 1
@@ -319,7 +313,7 @@ fn count_used_cells(row: &Row<'_>) -> usize {
     last.map_or(0, |last| last + 1)
 }
 
-/// A cell's figure; `None` where it is empty.
+/// A cell's figure; `None` if it is empty.
 fn latency(cell: &str, line: usize, column: usize) -> Result<Option<f64>, MatrixError> {
     if cell.is_empty() {
         return Ok(None);

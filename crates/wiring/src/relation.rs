@@ -1,15 +1,14 @@
 //! What two CPUs share, from their own figures alone.
 //!
-//! Where a machine has two CPUs, or a pair is watched over time, there is no
-//! gap between pairs to be found: only priors from machines whose wiring is
-//! known. They are wide, and what lies between them is called unclear.
+//! Two CPUs, or one pair watched over time, show no gap between pairs: there are only priors from
+//! machines of known wiring. These are wide, and anything between them is unclear.
 
-/// Work beside an SMT sibling takes at least this many times as long: 1.72 was
-/// seen on Zen 3 for a spin loop, MCTOP takes 1.33 (Chatzopoulos et al. 2017:
-/// "SMT" where alone takes less than 0.75 of together).
+/// Work beside an SMT sibling takes at least this many times as long: 1.72 was seen on Zen 3 for a
+/// spin loop, MCTOP takes 1.33 (Chatzopoulos et al. 2017: "SMT" if alone takes less than 0.75 of
+/// together).
 pub const SMT_CONTENTION: f64 = 1.3;
-/// Beside another core at most this many times: 1.03 was seen; shared power and
-/// last-level caches cost a little more on some machines.
+/// Beside another core at most this many times: 1.03 was seen; shared power and last-level caches
+/// cost a little more on some machines.
 pub const NO_CONTENTION: f64 = 1.15;
 
 /// One-way times in ns between which the published matrices of known machines
@@ -40,12 +39,12 @@ pub enum Relation {
     OtherLlc,
     /// Not even a package.
     OtherPackage,
-    /// The figures lie between.
+    /// The figures lie in between.
     Unclear,
 }
 
 impl Relation {
-    /// What it means, to follow "CPUs 0 and 1".
+    /// Its meaning, to follow "CPUs 0 and 1".
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -59,8 +58,8 @@ impl Relation {
     }
 }
 
-/// Judges a pair by its median one-way time in ns and, where it was measured,
-/// by how many times longer work takes beside the other CPU's.
+/// Judges a pair by its median one-way time in ns and, if measured, by how many times longer work
+/// takes beside the other CPU's.
 #[must_use]
 pub fn relation(latency_ns: f64, contention: Option<f64>) -> Relation {
     let ratio = contention.filter(|ratio| ratio.is_finite());
@@ -69,7 +68,7 @@ pub fn relation(latency_ns: f64, contention: Option<f64>) -> Relation {
         _ if latency_ns >= STACKED_NS => Relation::Stacked,
         Some(ratio) if ratio >= SMT_CONTENTION && is_near => Relation::SameCore,
         Some(ratio) if ratio > NO_CONTENTION => Relation::Unclear,
-        // Who does not slow the other down shares no core, however close.
+        // CPUs that do not slow each other down share no core, however close.
         Some(_) if is_near => Relation::SameLlc,
         None if latency_ns < CORE_TO_NS => Relation::SameCore,
         None if latency_ns < LLC_FROM_NS => Relation::Unclear,

@@ -1,8 +1,7 @@
-//! Levels one above the other: find the finest, take its groups for items, and
-//! look again.
+//! Finds levels from the finest up: the groups of one level become the items of the next.
 //!
-//! Items between groups are judged by medians of whole blocks, so that the
-//! higher a level is, the less single disturbed pairs count.
+//! Items between groups are judged by medians of whole blocks, so single disturbed pairs count less
+//! at higher levels.
 
 use super::cut::{self, Criteria, Cut};
 use super::figures::Logs;
@@ -12,7 +11,7 @@ use super::linkage::Tree;
 /// A level as rows of the matrix.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
-    /// All groups, rows alone as groups of one.
+    /// All groups, single rows as groups of one.
     pub(super) groups: Vec<Vec<usize>>,
     /// Typical latency within, ns.
     pub(super) inside_ns: f64,
@@ -22,11 +21,11 @@ pub(super) struct Found {
     pub(super) worst: f64,
     /// Items that are nearer to their own group than to any other.
     pub(super) supporters: usize,
-    /// Items that were asked.
+    /// Items that were examined.
     pub(super) asked: usize,
     /// How it was found.
     pub(super) by: By,
-    /// Typical contention within and outside, where that was measured.
+    /// Typical contention within and outside, if measured.
     pub(super) contention: Option<(f64, f64)>,
 }
 
@@ -39,7 +38,7 @@ pub(super) enum By {
     Home,
     /// Cores that are farther from each other than from all others.
     Inverse,
-    /// Work beside each other is slow.
+    /// Simultaneous work is slow.
     Contention,
 }
 
@@ -74,8 +73,8 @@ pub(super) fn next(logs: &Logs, criteria: &Criteria, items: &[Vec<usize>]) -> Op
     let are_rows = weights.iter().all(|&weight| weight == 1);
     let cuts = cut::cuts(&blocks, &tree, are_rows, criteria.thresholds.tolerated);
     let is_contracted = weights.iter().any(|&w| w > 2);
-    // One group among four or more items is what a line's home makes: part of
-    // a level that the other items have as well, or nothing at all.
+    // One group among four or more items is an effect of a line's home: part of a level that the
+    // other items have as well, or nothing.
     let level = cut::finest(&blocks, &cuts, criteria, |cut| {
         cut.shared() > 1 || items.len() < 4 || !is_contracted
     });

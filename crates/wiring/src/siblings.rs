@@ -1,11 +1,10 @@
 //! SMT siblings from contention, with latency as second witness.
 //!
-//! Two threads of one core slow each other down (1.3 to 2 times); others do
-//! not (Chatzopoulos et al., MCTOP, `EuroSys` 2017, time a spin loop so). Single
-//! ratios are wrong now and then: a neighbour's work makes 1.5 of 1.0, a pause
-//! 1.1 of 1.6. Latency says what siblings cannot be (farther than others) and,
-//! on most machines, who they are; on Zen 5 and on clusters of small cores it
-//! says nothing, and contention decides alone.
+//! Two threads of one core slow each other down (1.3 to 2 times); others do not (Chatzopoulos et
+//! al., MCTOP, `EuroSys` 2017, time a spin loop this way). Single ratios can be wrong: another
+//! program's work makes 1.5 of 1.0, a pause 1.1 of 1.6. Latency excludes pairs that are farther
+//! than others and identifies siblings on most machines; on Zen 5 and on clusters of small cores
+//! contention decides alone.
 
 use super::cut::Cut;
 use super::figures::{Logs, count, median};
@@ -15,12 +14,11 @@ use super::{PairMatrix, Thresholds};
 
 /// Between the ratios of siblings (1.3 to 2) and of others (0.95 to 1.1).
 const EVEN_RATIO: f64 = 1.2;
-/// One unit of evidence per this much.
+/// One unit of evidence per this difference.
 const RATIO_STEP: f64 = 0.05;
-/// The most that one contention figure may say, in units of ln(odds): one in
-/// fifty is wrong.
+/// Limit on the evidence of one contention figure, in units of ln(odds): one in fifty is wrong.
 const MAX_LOG_ODDS: f64 = 4.0;
-/// Before anything is measured, a pair is rather none of siblings.
+/// A priori, a pair is more likely not siblings.
 const PRIOR: f64 = -1.0;
 /// Evidence of a latency that one pair in ten has, or fewer.
 const RARE: f64 = 2.2;
@@ -30,11 +28,11 @@ const ALIKE: f64 = 1.15;
 /// disturbances apart.
 const FARTHER: f64 = 1.3;
 
-/// What contention says of siblings.
+/// Siblings by contention.
 pub(super) enum Siblings {
-    /// Nothing: too little of it was measured.
+    /// Unknown: too little was measured.
     Unknown,
-    /// There are none.
+    /// There are no siblings.
     None,
     /// These.
     Groups(Found),
@@ -47,7 +45,7 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
         return Siblings::Unknown;
     }
     let witness = Witness::new(&ratios, logs, step_ns);
-    // Evidence for being siblings is nearness: the tree merges the smallest.
+    // Evidence for siblings becomes nearness: the tree merges the smallest.
     let mut distances = Logs::new(rows.len());
     for i in 0..rows.len() {
         for j in 0..i {
@@ -71,9 +69,8 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
     })
 }
 
-/// Groups without those whom a single disturbed pair brought in: all cores of a
-/// machine with SMT have equally many threads, so that a group larger than the
-/// most common ones loses its weakest members.
+/// Drops members that a single disturbed pair added: all cores of a machine with SMT have equally
+/// many threads, so a group larger than the most common size loses its weakest members.
 fn trim_groups(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
     let sizes = groups.iter().map(Vec::len).filter(|size| *size > 1);
     let mut sizes: Vec<f64> = sizes.map(count).collect();
@@ -94,8 +91,8 @@ fn trim_groups(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>>
     groups
 }
 
-/// Two rows alone beside a pair that a disturbance joined: where each of them
-/// goes with one of the pair, two pairs explain more than one.
+/// Two single rows next to a pair that a disturbance joined: if each fits one of the pair, two
+/// pairs explain more than one.
 fn swap_partners(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
     let goes = |a: usize, b: usize| distances.at(a, b) < 0.0;
     while let Some((place, a, b)) = groups.iter().enumerate().find_map(|(place, pair)| {
@@ -116,8 +113,7 @@ fn swap_partners(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize
     groups
 }
 
-/// Groups, unless they look like disturbances: few, and of latencies that many
-/// pairs have.
+/// Drops groups that look like disturbances: few, and with common latencies.
 fn drop_disturbances(groups: Vec<Vec<usize>>, witness: &Witness) -> Vec<Vec<usize>> {
     let all: usize = groups.iter().map(Vec::len).sum();
     let alone = groups.iter().filter(|group| group.len() == 1).count();
@@ -190,7 +186,7 @@ impl Ratios {
         }
     }
 
-    /// In units of ln(odds); 0 of what was not measured.
+    /// In units of ln(odds); 0 if not measured.
     fn evidence(&self, i: usize, j: usize) -> f64 {
         let ratio = self.values[i * self.size + j];
         if ratio.is_nan() {
@@ -222,7 +218,7 @@ impl Ratios {
         (typical.0.is_finite() && typical.1.is_finite()).then_some(typical)
     }
 
-    /// Pairs that stand out for both sides.
+    /// Pairs that stand out for both members.
     fn mutual_best(&self) -> Vec<(usize, usize)> {
         let best: Vec<Option<usize>> = (0..self.size)
             .map(|i| {
@@ -241,13 +237,13 @@ impl Ratios {
     }
 }
 
-/// What latency says of siblings.
+/// Evidence from latency for siblings.
 struct Witness {
-    /// Their typical latency as logarithm; `None` where no pair stands out.
+    /// Their typical latency as logarithm; `None` if no pair stands out.
     typical: Option<f64>,
-    /// Of the clock.
+    /// Step of the clock, ns.
     step_ns: f64,
-    /// What a latency near the typical is worth.
+    /// The evidence of a latency near the typical one.
     near: f64,
     /// Every row's smallest latency.
     nearest: Vec<f64>,
@@ -267,7 +263,7 @@ impl Witness {
             let is_alike = |v: &&f64| are_alike(**v, typical, step_ns);
             all.iter().filter(is_alike).count()
         });
-        // The rarer such latencies are, the more one of them says.
+        // The rarer such latencies are, the more evidence one is.
         let share = count(alike.max(1)) / count(all.len().max(1));
         Self {
             typical,

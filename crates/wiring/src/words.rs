@@ -1,4 +1,4 @@
-//! The sentences that say why a level is one.
+//! The sentences that justify a level.
 
 use super::LevelKind;
 use super::figures::{Logs, median, quantile};
@@ -64,7 +64,7 @@ fn groups(level: &Found) -> String {
     format!("{number} {noun} of {size} CPUs{rest}")
 }
 
-/// That the clock is coarse.
+/// Notes that the clock is coarse.
 pub(super) fn coarse_clock(step_ns: f64) -> String {
     format!(
         "The figures are multiples of {}: the clock is coarse, and each may be off by that much.",
@@ -72,24 +72,24 @@ pub(super) fn coarse_clock(step_ns: f64) -> String {
     )
 }
 
-/// That the far package is inferred.
+/// Notes that the far package is inferred.
 pub(super) const HOME: &str = "The packages rest on a model: the line that was passed around \
     lives in one of them, so that caches of the other seem as far from each other as from the \
     first. That the other CPUs are one package cannot be seen in these figures.";
 
-/// That figures have no structure at all.
+/// Notes that figures have no structure at all.
 pub(super) const NOISE: &str = "The figures look like noise: no two CPUs see the others alike, \
     as where the system ignores to which CPU a thread is pinned.";
 
-/// Nearest rows unlike each other by this share of what any two are: on meshes
-/// and rings neighbours see the rest alike (below 0.4), in noise nobody does.
+/// Nearest rows differ by this share of what any two do: on meshes and rings neighbours see the
+/// rest alike (below 0.4), in noise no rows do.
 const UNLIKE: f64 = 0.45;
 /// Figures that hardly differ are flat, noise or not.
 const SPREAD: f64 = 0.1;
-/// Rows below which neighbours cannot be expected.
+/// With fewer rows, neighbours cannot be expected.
 const ENOUGH: usize = 8;
 
-/// Do figures without levels look like those of threads that ran anywhere?
+/// Do figures without levels look like those of unpinned threads?
 pub(super) fn is_noise(logs: &Logs) -> bool {
     let mut known = logs.distinct_values();
     if logs.len() < ENOUGH || known.is_empty() {

@@ -25,18 +25,16 @@ const MAX_POINTS: usize = 200;
 /// (factors of 1.5 to 1.6); the next cache takes 2.5 times or more.
 const MIN_STEP: f64 = 1.65;
 
-/// Costs, in units of a quarter octave that a climb takes. A plateau must
-/// spare a climb of some three quarters of an octave to be believed.
+/// Costs, in units of a quarter octave of climb. A plateau must save a climb of some three quarters
+/// of an octave.
 const PLATEAU: f64 = 3.0;
-/// A point of a plateau that lies one deviation off costs this share of one
-/// that is left to a climb …
+/// A plateau's point that is one deviation off costs this share of one left to a climb …
 const OFF: f64 = 0.3;
-/// … and an outlier this at most.
+/// … and an outlier at most this.
 const MAX_OUTLIER: f64 = 3.0;
 
-/// Noise is taken for no less, or plateaus that slope would be climbs (the last
-/// cache of a shared Zen 4 was seen to go from 12.7 to 16.3 ns in two octaves);
-/// and for no more, or climbs would be plateaus.
+/// Noise estimates are clamped: below, sloping plateaus would be climbs (the last cache of a shared
+/// Zen 4 was seen to go from 12.7 to 16.3 ns in two octaves); above, climbs would be plateaus.
 const MIN_NOISE: f64 = 0.05;
 const MAX_NOISE: f64 = 0.08;
 
@@ -47,7 +45,7 @@ struct Sample {
     x: f64,
     /// ln of the ns.
     y: f64,
-    /// Deviation of `y`, from its interval; 0 where it has none.
+    /// Deviation of `y`, from its interval; 0 without one.
     deviation: f64,
 }
 
@@ -69,7 +67,7 @@ pub(super) fn fit(points: &[Point]) -> Vec<Step> {
     steps
 }
 
-/// By size; of several of one size their median.
+/// By size; the median of several of one size.
 fn usable(points: &[Point]) -> Vec<Sample> {
     let mut samples: Vec<Sample> = points
         .iter()
@@ -84,7 +82,7 @@ fn usable(points: &[Point]) -> Vec<Sample> {
     collect_bins(&samples, 1e-9)
 }
 
-/// Of a 95 % interval, in `ln`.
+/// The deviation for a 95 % interval, in `ln`.
 fn deviation((low, high): (f64, f64)) -> f64 {
     let width = (high / low).ln() / 3.92;
     if low > 0.0 && width.is_finite() {
@@ -104,7 +102,7 @@ fn thin(samples: Vec<Sample>) -> Vec<Sample> {
     collect_bins(&samples, (last.x - first.x) / (MAX_POINTS - 1) as f64)
 }
 
-/// One sample, of medians, for all that lie within `width` of the first.
+/// Merges all samples within `width` of the first into one, by medians.
 fn collect_bins(samples: &[Sample], width: f64) -> Vec<Sample> {
     let mut bins = Vec::new();
     let mut rest = samples;
@@ -125,8 +123,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(&values.collect::<Vec<f64>>(), 0.5)
 }
 
-/// Deviation of a point, from what the neighbours of each say of it: on a
-/// plateau that is all noise, and most points are on one.
+/// Deviation of a point from its neighbours' prediction: on a plateau that is all noise, and most
+/// points are on one.
 fn noise(samples: &[Sample]) -> f64 {
     let bends = samples
         .windows(3)
@@ -139,8 +137,8 @@ fn noise(samples: &[Sample]) -> f64 {
     }
 }
 
-/// Makes latency climb with size, as it must: isotonic regression with
-/// medians (Robertson and Waltman 1968), which one outlier does not move.
+/// Makes latency monotonic in size: isotonic regression with medians (Robertson and Waltman 1968),
+/// which are robust to one outlier.
 fn climb(samples: &mut [Sample]) {
     let mut blocks: Vec<(usize, f64)> = Vec::new();
     for end in 1..=samples.len() {
@@ -161,18 +159,17 @@ fn climb(samples: &mut [Sample]) {
     }
 }
 
-/// Points `start..end` that lie at one level.
+/// Points `start..end` at one level.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     start: usize,
     end: usize,
 }
 
-/// A ladder brought in order: size and latency climb.
+/// A sorted ladder: size and latency increase.
 struct Samples {
     samples: Vec<Sample>,
-    /// How far each point reaches, in quarter octaves, so that fine and coarse
-    /// grids cost the same.
+    /// The extent of each point, in quarter octaves, so that fine and coarse grids cost the same.
     weights: Vec<f64>,
     /// Sums of the weights before each point, and of all.
     sums: Vec<f64>,
@@ -200,7 +197,7 @@ impl Samples {
         for end in 1..=n {
             let mut least = (best[end - 1].0 + self.weights[end - 1], None);
             for start in (0..end).rev() {
-                // One point is no plateau, but at the ends.
+                // A single point is a plateau only at the ends.
                 if start + 1 == end && start > 0 && end < n {
                     continue;
                 }
@@ -226,7 +223,7 @@ impl Samples {
         with_ends(ranges, n)
     }
 
-    /// What it costs to call these points a plateau.
+    /// The cost of calling these points a plateau.
     fn off(&self, noise: f64, start: usize, end: usize) -> f64 {
         let level = self.level(start, end);
         let cost = |index: usize| {
@@ -238,8 +235,8 @@ impl Samples {
         (start..end).map(cost).sum()
     }
 
-    /// Median of these points by their reach: sizes stand close near knees.
-    /// They climb, so that it is in the middle.
+    /// Median of these points weighted by their reach: sizes are dense near knees. The points
+    /// climb, so the median is in the middle.
     fn level(&self, start: usize, end: usize) -> f64 {
         let half = f64::midpoint(self.sums[start], self.sums[end]);
         let after = self.sums[start + 1..end].partition_point(|sum| *sum < half);
@@ -275,9 +272,9 @@ impl Samples {
         }
     }
 
-    /// log2 of the size at which half of the loads go further: latency is the
-    /// mean of all, so it is half-way between the levels on its two sides. The
-    /// geometric middle would come early where the next level is far slower.
+    /// log2 of the size at which half of the loads go further: latency is the mean of all, so it is
+    /// half-way between the levels on both sides. The geometric middle would be too early if the
+    /// next level is far slower.
     fn knee(&self, from: &Group, to: &Group) -> f64 {
         let middle = f64::midpoint(from.last.exp(), to.first.exp());
         let climb = &self.samples[from.range.end - 1..=to.range.start];
@@ -325,7 +322,7 @@ fn weights(samples: &[Sample]) -> Vec<f64> {
         .collect()
 }
 
-/// Plateaus with nothing but small rises between them.
+/// Plateaus with only small rises between them.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     /// Level of the whole, `ln(ns)`.

@@ -1,13 +1,12 @@
-//! Which working sets to load next, so that few of them are enough.
+//! Chooses the working sets to load next, so that few are enough.
 
 use super::Point;
 
-/// Neighbours nearer than this are not parted any further, in octaves: a knee
-/// is known to a factor of 1.1.
+/// Closer neighbours are not refined further, in octaves: a knee is known to a factor of 1.1.
 const NEAREST: f64 = 0.2;
 
-/// The first sizes are this far apart, in octaves: no cache is less than twice
-/// as large as the one before it.
+/// Spacing of the first sizes, in octaves: every cache is at least twice as large as the one
+/// before.
 const FIRST: f64 = 0.5;
 
 /// Up to `most` sizes from `smallest` to `largest` bytes, in ascending order:
@@ -51,7 +50,7 @@ fn grid(smallest: usize, largest: usize, most: usize) -> Vec<usize> {
     inside.chain(ends).take(most.max(1)).collect()
 }
 
-/// The climbs that are widest and highest first.
+/// The widest and highest climbs first.
 fn middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
     let mut climbs: Vec<(f64, f64)> = known
         .windows(2)
@@ -60,7 +59,7 @@ fn middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
             let rise = (pair[1].1 - pair[0].1).abs();
             (rise * width, f64::midpoint(pair[0].0, pair[1].0), width)
         })
-        // What noise makes is not followed: 15 % at half an octave.
+        // Noise is not followed: 15 % at half an octave.
         .filter(|(rise, _, width)| *width > NEAREST && *rise > 0.08)
         .map(|(rise, middle, _)| (rise, middle))
         .collect();
@@ -78,7 +77,7 @@ fn steps(count: f64) -> usize {
     count.ceil() as usize
 }
 
-/// Whole pages, but for sizes of few pages, which are whole lines.
+/// Whole pages, except for sizes of few pages, which are whole lines.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! Ladders of known caches are read as what they are.
+//! Ladders of known caches are recognised.
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -10,15 +10,14 @@ use pinwise_stats::normal::upper_quantile;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// How a cache gives way to a working set of `ratio` times its size: the share
-/// of loads that it does not serve.
+/// The misses of a cache at a working set of `ratio` times its size.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
-    /// Least recently used is thrown out: all is lost at once.
+    /// LRU replacement: everything misses at once.
     Sudden,
-    /// Replacement at random.
+    /// Random replacement.
     Gradual,
-    /// Pages that fall on the same sets: some is lost before it is full.
+    /// Page collisions: misses begin before it is full.
     Early,
 }
 
@@ -32,7 +31,7 @@ fn missed(shape: Shape, ratio: f64) -> f64 {
             1.0 - 1.0 / (1.0 + over.powi(3))
         }
         Shape::Early => {
-            // Lines in sets of eight ways that more than eight lines fall on.
+            // Lines in sets of eight ways that more than eight lines map to.
             let mean = 8.0 * ratio;
             let mut term = (-mean).exp();
             let mut few = 0.0;
@@ -106,8 +105,8 @@ fn point(bytes: f64, ns: f64) -> Point {
     }
 }
 
-/// Capacities and latencies as published: the vendors' optimisation manuals
-/// and software guides for cycles and sizes, common reviews for memory.
+/// Published capacities and latencies: the vendors' optimisation manuals and software guides for
+/// cycles and sizes, common reviews for memory.
 fn published() -> Vec<Known> {
     let known = |name, caches: &[(u64, f64)], memory_ns| Known {
         name,
@@ -195,8 +194,8 @@ fn fault(known: &Known, ladder: &Ladder, factor: f64) -> Option<String> {
         .then(|| format!("memory at {memory} ns instead of {}", known.memory_ns))
 }
 
-/// Every published ladder in every shape, on this grid and with this noise:
-/// this many of a hundred may be read wrongly.
+/// Every published ladder in every shape, on this grid and with this noise: this many of a hundred
+/// may be wrong.
 fn check(per_octave: u32, sd: f64, allowed_per_cent: usize) {
     let mut chance = ChaCha8Rng::seed_from_u64(7);
     let mut faults = Vec::new();
@@ -266,8 +265,8 @@ fn a_small_tlb_is_no_cache() {
             let mut points = known.points(Shape::Gradual, 6, sd, &mut chance);
             for point in &mut points {
                 let bytes = point.bytes as f64;
-                // Two steps, as 4 KiB pages make them: the first TLB ends at 64
-                // pages, the second at 2048, from where tables are walked.
+                // Two steps, as with 4 KiB pages: the first TLB ends at 64 pages, the second at
+                // 2048, then page walks begin.
                 point.ns += 2.0 * missed(Shape::Gradual, bytes / (256 * KIB) as f64);
                 point.ns += 6.5 * missed(Shape::Gradual, bytes / (8 * MIB) as f64);
             }
@@ -334,7 +333,7 @@ fn what_is_not_reported_is_numbered() {
             .filter(|p| p.reported_bytes.is_some());
         assert_eq!(claimed.count(), reported.len());
     }
-    // A knee between two levels in a row has no number.
+    // A knee between consecutive levels has no number.
     let reported = [all[0], ReportedCache { level: 2, ..all[2] }];
     let ladder = read(&points, &reported);
     assert_eq!(levels(&ladder), [Some(1), Some(2), None]);
@@ -445,10 +444,9 @@ fn many_points_are_thinned() {
     assert_eq!(fault(&known, &ladder, 1.3), None);
 }
 
-/// Medians that were measured, with huge pages and without: a virtual machine
-/// on a shared Zen 4 that reports 32 KiB, 1 MiB and 32 MiB and whose last cache
-/// slopes where it should be level. Four
-/// sizes an octave from 4 KiB on, ns.
+/// Measured medians, with huge pages and without: a virtual machine on a shared Zen 4 that reports
+/// 32 KiB, 1 MiB and 32 MiB and whose last cache slopes instead of being level. Four sizes an
+/// octave from 4 KiB on, ns.
 const WITH_HUGE_PAGES: [f64; 65] = [
     1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.08, 1.27, 3.82, 3.79, 3.79,
     3.80, 3.80, 3.80, 3.80, 3.80, 3.80, 3.80, 3.80, 3.80, 3.92, 4.25, 4.52, 4.78, 5.28, 5.89, 6.71,
