@@ -1,8 +1,8 @@
 //! Facts to topology: groups CPUs into disjoint units at every level.
 //!
-//! Facts come from files that contradict each other on real machines: sibling
-//! lists that overlap, NUMA nodes that all claim every CPU, hyper-threads with
-//! different core ids. The first consistent reading wins, the rest is reported.
+//! Facts come from files that contradict each other on real machines: sibling lists that overlap,
+//! NUMA nodes that all claim every CPU, hyper-threads with different core ids. The first consistent
+//! reading wins; contradictions are reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ use super::{
 /// the depth of the tree.
 pub(super) const MAX_NODES: usize = 1024;
 
-/// What is known of one CPU before units are formed.
+/// Facts about one CPU before units are formed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CpuFacts {
-    /// Is it switched on?
+    /// Is it online?
     pub online: bool,
-    /// CPUs said to be in the same core, itself included.
+    /// CPUs reported in the same core, including itself.
     pub core: Option<CpuSet>,
-    /// CPUs said to be in the same package, itself included.
+    /// CPUs reported in the same package, including itself.
     pub package: Option<CpuSet>,
     /// The system's id of the core, unique only within its package or cluster.
     pub core_id: Option<i64>,
@@ -30,7 +30,7 @@ pub struct CpuFacts {
     pub package_id: Option<i64>,
 }
 
-/// What is known of a NUMA node.
+/// Facts about a NUMA node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeFacts {
     /// The operating system's number.
@@ -39,11 +39,11 @@ pub struct NodeFacts {
     pub cpus: CpuSet,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// What it is like.
+    /// Its memory's properties.
     pub attributes: MemoryAttributes,
 }
 
-/// CPUs of one kind and how fast it is, in any unit that grows with speed.
+/// CPUs of one kind and their speed, in any unit that grows with speed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KindFacts {
     /// Its CPUs.
@@ -52,7 +52,7 @@ pub struct KindFacts {
     pub speed: u64,
 }
 
-/// Everything a reader found, before it is made consistent.
+/// Everything a reader found, before contradictions are resolved.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     /// Names and versions.
@@ -70,7 +70,7 @@ pub struct Facts {
     pub ranks: Vec<KindFacts>,
     /// What takes CPUs away.
     pub restrictions: Vec<Restriction>,
-    /// CPUs that the scheduler leaves alone.
+    /// CPUs that the scheduler avoids.
     pub isolated: CpuSet,
     /// CPUs without a timer tick while they run one thread.
     pub nohz_full: CpuSet,
@@ -78,7 +78,7 @@ pub struct Facts {
     pub allowed_nodes: Option<BTreeSet<usize>>,
     /// Limit on CPU time.
     pub quota: Option<Quota>,
-    /// Devices on the PCI bus, with what the system says of their place.
+    /// Devices on the PCI bus, with their reported places.
     pub devices: Vec<Device>,
 }
 
@@ -148,8 +148,8 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
     (topology, warnings)
 }
 
-/// The unit of each CPU, by number. Looking through all units for each took a
-/// large machine longer than reading half of its files.
+/// The unit of each CPU, by number. Searching all units for each took longer on a large machine
+/// than reading half of its files.
 fn unit_of_each_cpu(units: &[CpuSet]) -> Vec<Option<usize>> {
     let last = units.iter().filter_map(CpuSet::last).max();
     let mut homes = vec![None; last.map_or(0, |last| last + 1)];
@@ -299,7 +299,7 @@ fn disjoint_units(
 
 fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<Cache> {
     let mut kept: Vec<Cache> = Vec::new();
-    // Which of the kept a CPU has: large machines have too many to compare all.
+    // Maps a CPU to its kept cache: large machines have too many to compare all.
     let mut cache_of: BTreeMap<(u8, CacheType, usize), usize> = BTreeMap::new();
     for cache in caches {
         let mut cache = cache.clone();
@@ -417,12 +417,12 @@ fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
     None
 }
 
-/// From one kind to the next, capacities grow by more than this: those of favoured cores of
-/// one design by less (of a GB10's ten X925: 997, 1,017 and 1,024; of its A725: 718 and 731).
+/// Minimum ratio of capacities between kinds: those of favoured cores of one design differ by less
+/// (of a GB10's ten X925: 997, 1,017 and 1,024; of its A725: 718 and 731).
 pub(super) const CAPACITY_STEP: f64 = 1.1;
 
-/// The same of the highest frequencies, in which favoured cores of one design differ more;
-/// Zen 5 and Zen 5c of a Ryzen AI 9 HX 370 have 5.1 and 3.3 GHz.
+/// The same for the highest frequencies, in which favoured cores of one design differ more; Zen 5
+/// and Zen 5c of a Ryzen AI 9 HX 370 have 5.1 and 3.3 GHz.
 pub(super) const FREQUENCY_STEP: f64 = 1.25;
 
 /// Joins kinds that differ only in speed, by at most `step`, and whose cores have caches of the

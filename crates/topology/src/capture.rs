@@ -1,14 +1,13 @@
-//! A machine as captured files: what Linux says under `/sys` and `/proc`, by
-//! path, as bytes.
+//! A machine as captured files: the contents of `/sys` and `/proc`, by path, as bytes.
 //!
-//! The Edge fills a capture from a running system or from a directory; parsing
-//! it is pure. The text form is one line per file, so that a capture can be
-//! kept, mailed, diffed and fuzzed. It holds no file that pinwise does not read.
+//! The Edge fills a capture from a running system or from a directory; parsing it is pure. The text
+//! form is one line per file, so that a capture can be kept, mailed, diffed and fuzzed. It contains
+//! only files that pinwise reads.
 
 use std::collections::BTreeMap;
 
 const HEADER: &str = "pinwise-capture 1";
-/// The last line: without it a capture was cut off somewhere.
+/// The last line: without it a capture is incomplete.
 const END: &str = "end";
 
 /// Files by path without a leading slash, such as
@@ -30,7 +29,7 @@ pub enum CaptureError {
     /// The last line is missing.
     #[error("line {0}: the capture was cut off here (its last line must be '{END}')")]
     CutOff(usize),
-    /// A backslash is followed by something that is no escape.
+    /// A backslash is followed by an unknown escape.
     #[error("line {0}: a backslash must be followed by n, t, \\ or x and two hexadecimal digits")]
     BadEscape(usize),
 }
@@ -47,8 +46,8 @@ impl Capture {
         self.files.insert(path.into(), content.into());
     }
 
-    /// Content as text, without surrounding white space and NUL bytes (some
-    /// kernels pad sysfs files with them); `None` where missing or no UTF-8.
+    /// Content as text, without surrounding white space and NUL bytes (some kernels pad sysfs files
+    /// with them); `None` if missing or not UTF-8.
     #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
         let bytes = self.files.get(path)?;
@@ -56,7 +55,7 @@ impl Capture {
         Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'))
     }
 
-    /// True where the capture has this file.
+    /// Does the capture have this file?
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
         self.files.contains_key(path)
@@ -83,8 +82,8 @@ impl Capture {
             })
     }
 
-    /// Numbered children such as `cpu0`, `cpu12` of a folder, ascending; names
-    /// that Linux would not give (`cpu07`, `cpu+7`) are none.
+    /// Numbered children such as `cpu0`, `cpu12` of a folder, ascending; names that Linux would not
+    /// use (`cpu07`, `cpu+7`) do not count.
     #[must_use]
     pub fn numbered_children(&self, folder: &str, stem: &str) -> Vec<usize> {
         let number = |child: &str| -> Option<usize> {
@@ -104,7 +103,7 @@ impl Capture {
         self.files.len()
     }
 
-    /// True where there is no file.
+    /// Does it have no files?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()

@@ -1,16 +1,15 @@
-//! Which CPUs, memory nodes and how much CPU time the cgroups leave.
+//! The CPUs, memory nodes and CPU time that cgroups leave.
 //!
-//! Knows cgroup v2, v1 with and without `noprefix`, the old `cpuset` file
-//! system, and containers that see only their own subtree. The Edge asks
-//! [`wanted_files`] which files to capture once the mount table is there.
+//! Supports cgroup v2, v1 with and without `noprefix`, the old `cpuset` file system, and containers
+//! that see only their own subtree. The Edge asks [`wanted_files`] which files to capture once it
+//! has the mount table.
 
 use std::collections::BTreeSet;
 
 use super::{Capture, CpuSet, Quota, Restriction, Warning};
 
-/// Bounds for hostile captures, far above what systems have: cgroups within
-/// each other, bytes of a cgroup's path (the kernel's `PATH_MAX`), and mounts of
-/// cgroup file systems.
+/// Limits for malicious captures, far above real systems: nested cgroups, bytes of a cgroup's path
+/// (the kernel's `PATH_MAX`), and mounts of cgroup file systems.
 const DEEPEST: usize = 64;
 const LONGEST_PATH: usize = 4096;
 const MAX_MOUNTS: usize = 64;
@@ -49,8 +48,8 @@ pub(super) fn limits(capture: &Capture, warnings: &mut Vec<Warning>) -> Limits {
     }
 }
 
-/// The files under cgroup mounts that say something of CPUs and memory,
-/// for a capture that holds `/proc/mounts` and `/proc/self/{cgroup,cpuset}`.
+/// The files under cgroup mounts that concern CPUs and memory, for a capture that has
+/// `/proc/mounts` and `/proc/self/{cgroup,cpuset}`.
 #[must_use]
 pub fn wanted_files(capture: &Capture) -> Vec<String> {
     let mut files: Vec<String> = candidates(capture)
@@ -65,7 +64,7 @@ pub fn wanted_files(capture: &Capture) -> Vec<String> {
     files
 }
 
-/// A folder that may hold this process's cpuset, and what its files are called.
+/// A folder that may hold this process's cpuset, and the names of its files.
 struct Candidate {
     folders: Vec<String>,
     cpus: Vec<&'static str>,
@@ -80,8 +79,8 @@ impl Candidate {
     }
 }
 
-/// Version 1 shrinks `cpus` itself when a CPU goes offline; its `effective_*`
-/// files came later and are second choice.
+/// Version 1 shrinks `cpus` itself when a CPU goes offline; its later `effective_*` files are
+/// second choice.
 fn candidates(capture: &Capture) -> Vec<Candidate> {
     captured_mounts(capture)
         .filter_map(|mount| {
@@ -113,8 +112,8 @@ fn candidates(capture: &Capture) -> Vec<Candidate> {
         .collect()
 }
 
-/// This process's path for cpusets: `/proc/self/cpuset`, which needs no
-/// knowledge of the hierarchy, else the line of `/proc/self/cgroup`.
+/// This process's path for cpusets: `/proc/self/cpuset`, which works in any hierarchy, else the
+/// line of `/proc/self/cgroup`.
 fn own_path(capture: &Capture, controller: &str) -> Option<String> {
     capture
         .text("proc/self/cpuset")
@@ -190,11 +189,11 @@ fn quota_folders(capture: &Capture) -> Vec<String> {
 /// A mounted file system of cgroups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Where.
+    /// The mount point.
     pub point: String,
     /// `cgroup2`, `cgroup` (version 1) or `cpuset` (before there were cgroups).
     pub kind: String,
-    /// How; of version 1 also its controllers, or `name=…`.
+    /// Its options; for version 1 also its controllers, or `name=…`.
     pub options: Vec<String>,
 }
 
@@ -218,7 +217,7 @@ pub fn mounts(table: &str) -> impl Iterator<Item = Mount> {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
         matches!(kind, "cgroup2" | "cgroup" | "cpuset").then(|| Mount {
-            // proc_pid_mounts(5): blanks, and what begins such a code.
+            // proc_pid_mounts(5): escaped blanks and backslashes.
             point: point.replace("\\040", " ").replace("\\134", "\\"),
             kind: kind.to_owned(),
             options: options.split(',').map(str::to_owned).collect(),

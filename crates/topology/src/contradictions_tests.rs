@@ -1,5 +1,5 @@
-//! Files of a made machine that cannot all be right: each contradiction is reported, and
-//! the likelier reading taken.
+//! Files of a made-up machine that contradict each other: each contradiction is reported, and the
+//! likelier reading taken.
 
 use crate::{Capture, CpuSet, Level, Topology};
 
@@ -28,7 +28,7 @@ fn machine() -> Capture {
     capture
 }
 
-/// As most distributions' kernels print it, which could have such CPUs and have none.
+/// Printed by most distributions' kernels, which could have such CPUs but do not.
 #[test]
 fn a_mask_that_the_kernel_does_not_have_is_none() {
     let mut capture = machine();
@@ -67,7 +67,7 @@ fn files_that_agree_are_not_reported() {
     let (topology, warnings) = Topology::from_capture(&machine());
     assert_eq!(topology.counts().llcs, 2);
     assert_eq!(warnings, Vec::<String>::new());
-    // Ids may begin anew in each package.
+    // Ids may restart in each package.
     let (_, warnings) = Topology::from_capture(&altered("cache/index3/id", |_| "0".to_owned()));
     assert_eq!(warnings, Vec::<String>::new());
 }

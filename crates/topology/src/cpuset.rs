@@ -1,8 +1,7 @@
-//! Sets of logical CPUs, and the two ways Linux writes them down.
+//! Sets of logical CPUs, and Linux's two notations for them.
 //!
-//! A set grows with its largest member; nothing here assumes 64, 1,024 or any
-//! other number of CPUs. It refuses ids above [`CpuSet::MAX_CPU`], so that a
-//! damaged file cannot ask for gigabytes.
+//! A set grows with its largest member; nothing here assumes 64, 1,024 or any other number of CPUs.
+//! It refuses ids above [`CpuSet::MAX_CPU`], so that a damaged file cannot request gigabytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,7 +27,7 @@ pub enum CpuSetError {
     /// A CPU id above [`CpuSet::MAX_CPU`].
     #[error("CPU {0} is beyond the largest id supported, {max}", max = CpuSet::MAX_CPU)]
     TooLarge(u64),
-    /// A mask has a character that is no hexadecimal digit.
+    /// A mask has a character that is not a hexadecimal digit.
     #[error("'{0}' is not a hexadecimal CPU mask such as 0x55")]
     NotAMask(String),
 }
@@ -69,7 +68,7 @@ impl CpuSet {
         self.words[word] |= 1 << (cpu % WORD_BITS);
     }
 
-    /// Takes a CPU out.
+    /// Removes a CPU.
     pub fn remove(&mut self, cpu: usize) {
         if let Some(word) = self.words.get_mut(cpu / WORD_BITS) {
             *word &= !(1 << (cpu % WORD_BITS));
@@ -91,7 +90,7 @@ impl CpuSet {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// True where there is no member.
+    /// Is the set empty?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
@@ -174,11 +173,11 @@ impl CpuSet {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }
 
-    /// Reads a list as the kernel prints it: `0,2-4`, also with strides as in
-    /// `cpulist_parse` (`0-31:2/4`: two out of every four).
+    /// Parses a list in the kernel's format: `0,2-4`, also with strides as in `cpulist_parse`
+    /// (`0-31:2/4`: two out of every four).
     ///
     /// # Errors
-    /// [`CpuSetError`] names the piece that is no CPU.
+    /// [`CpuSetError`] names the invalid piece.
     pub fn parse_list(text: &str) -> Result<Self, CpuSetError> {
         let mut set = Self::new();
         if text.trim().is_empty() {
@@ -196,11 +195,11 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// Reads a mask: `0x55`, `ff`, or the kernel's comma-separated words of
-    /// one width (`00000000,0000000f`; 32 bits, 64 on some kernels).
+    /// Reads a mask: `0x55`, `ff`, or the kernel's comma-separated words of one width
+    /// (`00000000,0000000f`; 32 bits, 64 on some kernels).
     ///
     /// # Errors
-    /// [`CpuSetError::NotAMask`] where a character is no hexadecimal digit.
+    /// [`CpuSetError::NotAMask`] if a character is not a hexadecimal digit.
     pub fn parse_mask(text: &str) -> Result<Self, CpuSetError> {
         let digits = text
             .trim()
@@ -226,7 +225,7 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// The set as one hexadecimal number, `0x55`, as `taskset` takes it.
+    /// The set as one hexadecimal number, `0x55`, for `taskset`.
     #[must_use]
     pub fn to_mask(&self) -> String {
         let mut text = String::new();
@@ -243,14 +242,13 @@ impl CpuSet {
         format!("0x{text}")
     }
 
-    /// The set as little-endian 64-bit words, as `sched_setaffinity` takes it.
+    /// The set as little-endian 64-bit words, for `sched_setaffinity`.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// A set from little-endian 64-bit words; words beyond
-    /// [`CpuSet::MAX_CPU`] are cut off.
+    /// A set from little-endian 64-bit words; words beyond [`CpuSet::MAX_CPU`] are dropped.
     #[must_use]
     pub fn from_words(mut words: Vec<u64>) -> Self {
         words.truncate(Self::MAX_CPU / WORD_BITS + 1);

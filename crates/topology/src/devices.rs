@@ -1,10 +1,8 @@
-//! Devices on the PCI bus: what they are, what Linux calls them, and which CPUs
-//! are nearest.
+//! Devices on the PCI bus: their kind, their Linux names, and the nearest CPUs.
 //!
-//! Firmware says at which NUMA node a root complex is; the kernel passes it on
-//! as `numa_node` and `local_cpus` of every device below. Where firmware says
-//! nothing the kernel lists all CPUs, which on a machine of several nodes means
-//! that nobody knows: [`Device::cpus`] is `None` then, not all of them.
+//! Firmware reports the NUMA node of a root complex; the kernel passes it on as `numa_node` and
+//! `local_cpus` of every device below. Without that the kernel lists all CPUs, which on a machine
+//! of several nodes means unknown: [`Device::cpus`] is then `None`, not all of them.
 
 mod models;
 
@@ -18,9 +16,9 @@ pub(super) use models::name_models;
 use super::interrupts::{Interrupt, Queue};
 use super::{Capture, CpuSet, NumaNode, Topology, Warning};
 
-/// Where Linux lists PCI devices; each is a link to its folder.
+/// The folder of PCI devices; each is a link to its own folder.
 pub const PCI_DIR: &str = "sys/bus/pci/devices";
-/// Where NVIDIA's driver describes its GPUs, by PCI address.
+/// The folder of NVIDIA's driver with its GPUs, by PCI address.
 pub const NVIDIA_DIR: &str = "proc/driver/nvidia/gpus";
 
 /// Folders of links to devices of one class, by the names that users know.
@@ -34,22 +32,22 @@ pub const CLASS_DIRS: [&str; 7] = [
     "sys/class/ve",
 ];
 
-/// Vendors whose display controllers are GPUs; others draw a console.
+/// Vendors whose display controllers are GPUs; others only draw a console.
 pub(super) const NVIDIA: u16 = 0x10de;
 const AMD: u16 = 0x1002;
 const INTEL: u16 = 0x8086;
 /// AMD's chips that draw a server's console, by device id: Rage XL, ES1000.
 const CONSOLES: [u16; 3] = [0x4752, 0x515e, 0x5969];
 
-/// A warning names at most this many devices.
+/// Limits the devices named in a warning.
 const MAX_NAMED: usize = 4;
 
-/// What a device is for.
+/// The purpose of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeviceKind {
     /// A graphics processor that computes.
     Gpu,
-    /// A display controller that is none, such as a server's console.
+    /// A display controller that is not a GPU, such as a server's console.
     Display,
     /// Ethernet, InfiniBand and other networks.
     Network,
@@ -60,9 +58,9 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// The kind by PCI class (base class and subclass, `0x0302`), as the PCI Code
-    /// and ID Assignment Specification lists them, and by vendor and device id;
-    /// `None` for bridges and others that threads are not placed by.
+    /// The kind by PCI class (base class and subclass, `0x0302`), as the PCI Code and ID Assignment
+    /// Specification lists them, and by vendor and device id; `None` for bridges and others that do
+    /// not matter for placement.
     #[must_use]
     pub fn from_class(class: u16, vendor: Option<u16>, device: Option<u16>) -> Option<Self> {
         let is_console = vendor == Some(AMD) && device.is_some_and(|id| CONSOLES.contains(&id));
@@ -97,39 +95,37 @@ impl DeviceKind {
 pub struct Device {
     /// Its PCI address as Linux writes it: `0000:41:00.0`.
     pub address: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: DeviceKind,
     /// PCI base class and subclass: `0x0302` is a 3D controller.
     pub class: u16,
-    /// PCI vendor; `None` where unknown.
+    /// PCI vendor; `None` if unknown.
     pub vendor: Option<u16>,
-    /// PCI device id of that vendor; `None` where unknown.
+    /// PCI device id of that vendor; `None` if unknown.
     pub device: Option<u16>,
     /// Its product name; `None` if unknown.
     pub model: Option<String>,
     /// Names of users and drivers: `gpu0` (GPUs counted by address, as
     /// `nvidia-smi` does), then `card0`, `eth0`, `mlx5_0`, `nvme0n1` …
     pub names: Vec<String>,
-    /// The NUMA node it is at: as the system reports it, else the one that has all
-    /// CPUs near it.
+    /// Its NUMA node: as reported by the system, else the one with all CPUs near it.
     pub numa_node: Option<usize>,
-    /// The online CPUs that are nearest; `None` where the system does not say.
+    /// The nearest online CPUs; `None` if not reported.
     pub cpus: Option<CpuSet>,
     /// The root complex as Linux names its folder, `pci0000:40`.
     pub root: Option<String>,
     /// Addresses of the bridges and switches between the root complex and the
     /// device, outermost first.
     pub bridges: Vec<String>,
-    /// Its interrupts, by number; empty where they were not read.
+    /// Its interrupts, by number; empty if not read.
     pub interrupts: Vec<Interrupt>,
-    /// Queues of a network card whose CPUs can be set, with those CPUs, empty where
-    /// none are set; empty where they were not read.
+    /// The queues of a network card with configurable CPUs, and those CPUs, empty if none are set;
+    /// empty if not read.
     pub queues: BTreeMap<Queue, CpuSet>,
 }
 
 impl Device {
-    /// A device of which only the address, the class and the ids of vendor and
-    /// device are known; `None` for classes that are passed over.
+    /// A device with only its address, class, vendor and device id; `None` for ignored classes.
     #[must_use]
     pub fn new(
         address: &str,
@@ -155,14 +151,14 @@ impl Device {
         })
     }
 
-    /// What to call it: its first name, or its address.
+    /// Its first name, or its address.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().unwrap_or(&self.address)
     }
 
-    /// Is it meant by this name: one of its names, or its address with or
-    /// without `pci:` before it and the domain 0000?
+    /// Does this name mean it: one of its names, or its address with or without `pci:` and the
+    /// domain 0000?
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         let address = name.strip_prefix("pci:").unwrap_or(name);
@@ -190,8 +186,7 @@ pub(super) fn parse_address(text: &str) -> Option<(u32, u8, u8, u8)> {
     ))
 }
 
-/// The files of a PCI device, beside its `class`, that are read where the device
-/// [`is_wanted`].
+/// The files of a PCI device, besides its `class`, that are read if the device [`is_wanted`].
 pub const DEVICE_FILES: [&str; 5] = [
     "vendor",
     "device",
@@ -200,8 +195,8 @@ pub const DEVICE_FILES: [&str; 5] = [
     "local_cpulist",
 ];
 
-/// Does a device's class, which the capture has, make the rest of its files worth
-/// reading? A server has hundreds of bridges and controllers that it does not.
+/// Does a device's captured class make the rest of its files worth reading? A server has hundreds
+/// of irrelevant bridges and controllers.
 #[must_use]
 pub fn is_wanted(capture: &Capture, address: &str) -> bool {
     class(capture, address).is_some_and(|class| DeviceKind::from_class(class, None, None).is_some())
@@ -218,13 +213,12 @@ fn hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// The devices of a machine, by address. A server has hundreds, whose files take
-/// long to read: those of a running system are read when they are first looked
-/// at, which is noticed by nobody but who waits.
+/// The devices of a machine, by address. A server has hundreds, whose files take long to read: a
+/// running system's are read on first use, so that only their users wait.
 #[derive(Clone)]
 pub struct Devices(Arc<LazyLock<Found, Box<dyn FnOnce() -> Found + Send>>>);
 
-/// Devices, and what is odd about them.
+/// Devices, and warnings about them.
 #[derive(Debug, Clone, Default)]
 struct Found {
     devices: Vec<Device>,
@@ -232,7 +226,7 @@ struct Found {
 }
 
 impl Devices {
-    /// The devices of this machine, as `capture` will have them.
+    /// The devices of this machine, read by `capture` on first use.
     pub fn read_later(
         topology: &Topology,
         capture: impl FnOnce() -> Capture + Send + 'static,
@@ -245,13 +239,13 @@ impl Devices {
         })
     }
 
-    /// What was odd about devices that were read later than their machine.
+    /// Warnings about devices that were read later than their machine.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.0.warnings
     }
 
-    /// Changes what is known of them.
+    /// Changes the list.
     pub fn update(&mut self, change: impl FnOnce(&mut Vec<Device>)) {
         let mut found = Found::clone(&self.0);
         change(&mut found.devices);
@@ -311,7 +305,7 @@ impl fmt::Debug for Devices {
     }
 }
 
-/// Devices as a capture has them.
+/// The devices of a capture.
 pub(super) fn read(capture: &Capture) -> Vec<Device> {
     let mut devices: Vec<Device> = capture
         .children(PCI_DIR)
@@ -332,8 +326,8 @@ pub(super) fn read(capture: &Capture) -> Vec<Device> {
     devices
 }
 
-/// With multipath a disk `nvme0n1` stands below no device; the controller of its
-/// number is the one where there is a single path.
+/// With multipath a disk `nvme0n1` is not below a device; with a single path the controller of its
+/// number is the owner.
 fn namespace_owner(name: &str) -> String {
     let digits = name.strip_prefix("nvme").unwrap_or_default();
     let controller = digits.split('n').next().unwrap_or_default();
@@ -373,8 +367,8 @@ fn device(capture: &Capture, address: &str) -> Option<Device> {
     Some(device)
 }
 
-/// Makes what was read of devices consistent with the CPUs and nodes that there
-/// are, sorts them by address and counts the GPUs.
+/// Makes the devices consistent with the existing CPUs and nodes, sorts them by address and counts
+/// the GPUs.
 pub(super) fn complete(
     mut devices: Vec<Device>,
     online: &CpuSet,
@@ -432,7 +426,7 @@ fn locate(
     device.numa_node = node.map(|node| node.node);
     let near = device.cpus.take().unwrap_or_default().intersection(online);
     device.cpus = match node.map(|node| &node.cpus).filter(|cpus| !cpus.is_empty()) {
-        // A list of all CPUs says nothing where a node is named.
+        // If a node is given, a list of all CPUs adds nothing.
         Some(cpus) if near.is_empty() || near == *online => Some(cpus.clone()),
         Some(cpus) if !near.intersects(cpus) => {
             warnings.push(format!(
@@ -455,7 +449,7 @@ fn locate(
 mod tests {
     use super::*;
 
-    /// Two nodes of two CPUs, with what a device's files say.
+    /// Two nodes of two CPUs, with these files of a device.
     fn machine(files: &[(&str, &str)]) -> (Topology, Vec<Warning>) {
         let mut capture = Capture::new();
         capture.insert("sys/devices/system/cpu/online", "0-3");

@@ -1,7 +1,6 @@
 //! Names and versions from `/proc/cpuinfo`, DMI and what the Edge adds.
 //!
-//! It claims nothing that the system does not say: a field that is missing
-//! stays `None`.
+//! A missing field stays `None`.
 
 use super::{Capture, CpuSet, Identity};
 
@@ -37,7 +36,7 @@ pub(super) fn read(capture: &Capture) -> Identity {
     }
 }
 
-/// CPUs that `/proc/cpuinfo` lists, for systems that hide `/sys`.
+/// CPUs listed in `/proc/cpuinfo`, for systems that hide `/sys`.
 pub(super) fn processors(capture: &Capture) -> Option<CpuSet> {
     let text = capture.text("proc/cpuinfo")?;
     let cpus: CpuSet = text

@@ -1,4 +1,4 @@
-//! Interrupts of devices: which CPUs take them, and how many there were.
+//! Interrupts of devices: their CPUs and counts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ pub struct Interrupt {
     pub cpus: CpuSet,
     /// How often it was raised since boot; `None` if unknown.
     pub count: Option<u64>,
-    /// Does the kernel choose its CPUs and refuse to move it?
+    /// Does the kernel choose its CPUs and refuse changes?
     pub is_managed: bool,
 }
 
@@ -23,8 +23,8 @@ pub struct Interrupt {
 pub struct Queue {
     /// The interface, as in `/sys/class/net`.
     pub interface: String,
-    /// Does it send? Then its CPUs are those that send on it (XPS); of one that
-    /// receives those that process its packets (RPS).
+    /// Is it a transmit queue? Its CPUs are then those that send on it (XPS); otherwise those that
+    /// process its packets (RPS).
     pub is_sending: bool,
     /// Counted from 0, separately for each direction.
     pub number: u32,
@@ -70,8 +70,8 @@ impl fmt::Display for Queue {
     }
 }
 
-/// Totals of `/proc/interrupts` by number. Its first line names the CPUs, each other
-/// line has a count for each of them after the number.
+/// Totals of `/proc/interrupts` by number. The first line names the CPUs; every other line has a
+/// count for each of them after the number.
 #[must_use]
 pub fn totals(text: &str) -> BTreeMap<u32, u64> {
     let mut lines = text.lines();
@@ -98,7 +98,7 @@ pub struct Line {
     pub label: String,
     /// Its requester, or the meaning of its letters; empty if neither is given.
     pub name: String,
-    /// How often it came, by CPU.
+    /// Its count, by CPU.
     pub counts: BTreeMap<usize, u64>,
 }
 
@@ -162,7 +162,7 @@ impl Device {
         queues.fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus))
     }
 
-    /// Are its interrupts taken by CPUs that are all far from it?
+    /// Are all CPUs of its interrupts far from it?
     #[must_use]
     pub fn is_interrupted_far(&self) -> bool {
         let cpus = self.interrupted();

@@ -6,12 +6,11 @@
 //!                  (levels are sets of CPUs; they need not nest this way)
 //! ```
 //!
-//! A [`Topology`] is built from [`Facts`], which come from one of three
-//! readers: `sysfs` (a [`Capture`] of a Linux system), `xml` (hwloc 2) and
-//! `synthetic` (a description such as `package:2 l3:2 core:4 pu:2`). This
-//! module opens no file and asks no operating system: a captured machine and
-//! the one at hand are read by the same code. It also refuses to believe:
-//! contradictions among the facts become warnings, never a panic.
+//! A [`Topology`] is built from [`Facts`], which come from one of three readers: `sysfs` (a
+//! [`Capture`] of a Linux system), `xml` (hwloc 2) and `synthetic` (a description such as
+//! `package:2 l3:2 core:4 pu:2`). This module opens no file and asks no operating system: a
+//! captured machine and this one are read by the same code. The facts are not trusted:
+//! contradictions become warnings, never a panic.
 //!
 //! ```
 //! use pinwise_topology::{Level, Topology};
@@ -53,8 +52,8 @@ pub use tree::{Node, NodeKind, fnv1a};
 pub use units::Files;
 pub use xml::XmlError;
 
-/// Isolated CPUs: those of the kernel's command line, and of the isolated partitions of
-/// cpusets. `read` gives the list in a file, whose path is relative to the root.
+/// Isolated CPUs: from the kernel's command line, and from isolated cpuset partitions. `read`
+/// returns the list in a file, whose path is relative to the root.
 #[must_use]
 pub fn read_isolated(read: impl FnMut(&'static str) -> Option<CpuSet>) -> CpuSet {
     let files = [
@@ -97,8 +96,7 @@ impl Level {
     }
 }
 
-/// What a machine is called and made of. Anything the system does not report is
-/// `None`, never an empty or made-up value.
+/// A machine's name and hardware. Unreported values are `None`, never empty or invented.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Network name of the host.
@@ -131,17 +129,17 @@ pub struct Cpu {
     pub id: usize,
     /// Index into [`Topology::cores`].
     pub core: Option<usize>,
-    /// Index into [`Topology::llcs`]; `None` where no cache is reported.
+    /// Index into [`Topology::llcs`]; `None` if no cache is reported.
     pub llc: Option<usize>,
     /// Index into [`Topology::numa_nodes`].
     pub numa_node: Option<usize>,
     /// Index into [`Topology::packages`].
     pub package: Option<usize>,
-    /// Index into [`Topology::kinds`]; `None` where all CPUs are alike.
+    /// Index into [`Topology::kinds`]; `None` if all CPUs are alike.
     pub kind: Option<usize>,
     /// Position among the CPUs of its core: 0 for the first hyper-thread.
     pub smt_rank: usize,
-    /// Is the CPU switched on?
+    /// Is the CPU online?
     pub online: bool,
     /// May this process run on it (affinity and cpuset and online)?
     pub allowed: bool,
@@ -165,7 +163,7 @@ pub struct Cache {
     pub level: u8,
     /// What it holds.
     pub kind: CacheType,
-    /// Capacity in bytes; `None` where unknown.
+    /// Capacity in bytes; `None` if unknown.
     pub size_bytes: Option<u64>,
     /// The CPUs that share it.
     pub cpus: CpuSet,
@@ -178,11 +176,11 @@ pub struct NumaNode {
     pub node: usize,
     /// CPUs that are local to it.
     pub cpus: CpuSet,
-    /// Memory in bytes; `None` where unknown.
+    /// Memory in bytes; `None` if unknown.
     pub memory_bytes: Option<u64>,
     /// May this process allocate there?
     pub allowed: bool,
-    /// What its memory is like. [`Topology::from_files`] does not read it.
+    /// Its memory's properties. [`Topology::from_files`] does not read them.
     pub attributes: MemoryAttributes,
 }
 
@@ -200,18 +198,18 @@ pub struct CpuKind {
 pub struct Quota {
     /// CPUs' worth of time per period: 2.5 means 250 ms every 100 ms.
     pub cpus: f64,
-    /// The file that says so.
+    /// The file with the limit.
     pub source: String,
 }
 
-/// Who takes CPUs away from this process, and which it leaves.
+/// Something that takes CPUs away from this process, and what it leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restriction {
     /// `affinity mask` or `cpuset PATH`.
     pub by: String,
     /// CPUs that it leaves.
     pub leaves: CpuSet,
-    /// Is it a mask, which a process may leave, and no cpuset, which binds it?
+    /// Is it a mask, which a process may leave, instead of a cpuset, which binds it?
     pub is_mask: bool,
 }
 
@@ -254,13 +252,13 @@ pub struct Topology {
     pub numa_nodes: Vec<NumaNode>,
     /// All caches of all levels.
     pub caches: Vec<Cache>,
-    /// Kinds of CPU, slowest first; empty where all are alike.
+    /// Kinds of CPU, slowest first; empty if all are alike.
     pub kinds: Vec<CpuKind>,
-    /// CPUs that the firmware calls equally fast, fastest first (favoured cores are the
-    /// first); empty where it prefers none. [`Topology::from_files`] leaves them to
+    /// CPUs that the firmware calls equally fast, fastest first (favoured cores are the first);
+    /// empty without a preference. [`Topology::from_files`] leaves them to
     /// [`Topology::read_ranks`].
     pub ranks: Vec<CpuSet>,
-    /// CPUs that are switched on.
+    /// Online CPUs.
     pub online: CpuSet,
     /// CPUs that this process may use.
     pub allowed: CpuSet,
@@ -268,20 +266,19 @@ pub struct Topology {
     pub quota: Option<Quota>,
     /// Why `allowed` is smaller than `online`.
     pub restrictions: Vec<Restriction>,
-    /// CPUs that the scheduler was told to leave alone (`isolcpus`, and isolated cpuset
-    /// partitions): only who asks for them runs there.
+    /// CPUs that the scheduler avoids (`isolcpus`, and isolated cpuset partitions): a thread runs
+    /// there only on request.
     pub isolated: CpuSet,
     /// CPUs without a timer tick while they run one thread. [`Topology::from_files`] does
     /// not read them.
     pub nohz_full: CpuSet,
-    /// Devices on the PCI bus by address; empty where nothing says them.
+    /// Devices on the PCI bus by address; empty if not reported.
     pub devices: Devices,
-    /// Links between devices beside the bus; empty where they were not read.
+    /// Links between devices other than the bus; empty if not read.
     pub links: Vec<links::Link>,
 }
 
-/// Something in the facts that cannot be right or could not be read, as a
-/// full sentence.
+/// An impossible or unreadable fact, as a full sentence.
 pub type Warning = String;
 
 /// How many units this process may use at each level.
@@ -291,7 +288,7 @@ pub struct Counts {
     pub cpus: usize,
     /// Physical cores.
     pub cores: usize,
-    /// Last-level-cache domains; 0 where caches are not reported.
+    /// Last-level-cache domains; 0 if caches are not reported.
     pub llcs: usize,
     /// NUMA nodes with memory that may be used.
     pub numa_nodes: usize,
@@ -316,9 +313,8 @@ impl Topology {
         (topology, at_most(warnings, MAX_WARNINGS))
     }
 
-    /// Reads the units of a Linux system and what this process may use of them,
-    /// from as few files as suffice: without names, inner caches that no other core
-    /// shares, and sizes of memory.
+    /// Reads the units of a Linux system and the part that this process may use, from as few files
+    /// as possible: without names, inner caches that no other core shares, and sizes of memory.
     #[must_use]
     pub fn from_files(files: &mut impl Files) -> (Self, Vec<Warning>) {
         let (facts, mut warnings) = units::read(files);
@@ -327,16 +323,16 @@ impl Topology {
         (topology, at_most(warnings, MAX_WARNINGS))
     }
 
-    /// Reads which CPUs the firmware calls the fastest, from a file of each CPU or several:
+    /// Reads the firmware's ranking of CPUs, from one or several files per CPU:
     /// [`Topology::from_files`] leaves that out.
     pub fn read_ranks(&mut self, files: &mut impl Files) {
         self.ranks = build::ranks(units::ranks(files, &self.online), &self.online);
     }
 
-    /// Reads a synthetic description such as `package:2 l3:2 core:4 pu:2`.
+    /// Parses a synthetic description such as `package:2 l3:2 core:4 pu:2`.
     ///
     /// # Errors
-    /// [`SyntheticError`] names the word that is not understood.
+    /// [`SyntheticError`] names the invalid word.
     pub fn from_synthetic(description: &str) -> Result<Self, SyntheticError> {
         synthetic::parse(description).map(|facts| Self::from_facts(facts).0)
     }
@@ -344,7 +340,7 @@ impl Topology {
     /// Reads an hwloc version 2 XML export.
     ///
     /// # Errors
-    /// [`XmlError`] where it is not XML, not hwloc's, or has no CPU.
+    /// [`XmlError`] if it is not XML, not hwloc's, or has no CPU.
     pub fn from_hwloc_xml(text: &str) -> Result<(Self, Vec<Warning>), XmlError> {
         let (facts, mut warnings) = xml::read(text)?;
         let (topology, more) = Self::from_facts(facts);
@@ -367,11 +363,11 @@ impl Topology {
         self.devices.iter().find(|device| device.is_called(name))
     }
 
-    /// Names the models of devices that have none, from `pci.ids`
-    /// (<https://pci-ids.ucw.cz>); those that it lacks stay without.
+    /// Names the models of unnamed devices, from `pci.ids` (<https://pci-ids.ucw.cz>), as far as
+    /// listed there.
     ///
     /// # Errors
-    /// Where it cannot be read; some may have got their names.
+    /// If it cannot be read; some devices may have been named already.
     pub fn name_models<R: Read + Seek>(&mut self, ids: R) -> io::Result<()> {
         let mut result = Ok(());
         self.devices
@@ -391,8 +387,8 @@ impl Topology {
         }
     }
 
-    /// The units of a level, each cut down to the CPUs that this process may
-    /// use; units with none left are dropped.
+    /// The units of a level, each limited to the CPUs that this process may use; units without any
+    /// are dropped.
     #[must_use]
     pub fn allowed_units(&self, level: Level) -> Vec<CpuSet> {
         let mut units = self.units(level);
@@ -403,9 +399,9 @@ impl Topology {
         units
     }
 
-    /// The online CPUs that this process can have when it asks for them: those outside of
-    /// its own mask, too, which is a default (`isolcpus`, `CPUAffinity=` and `taskset` set
-    /// one), and none outside of its cpuset.
+    /// The online CPUs that this process can get on request: also those outside its own mask, which
+    /// is a default (`isolcpus`, `CPUAffinity=` and `taskset` set one), but none outside its
+    /// cpuset.
     #[must_use]
     pub fn reachable(&self) -> CpuSet {
         let limits = self.restrictions.iter().filter(|r| !r.is_mask);
@@ -436,13 +432,13 @@ impl Topology {
             .count()
     }
 
-    /// Has any core more than one CPU that this process may use?
+    /// Does any core have more than one CPU that this process may use?
     #[must_use]
     pub fn has_smt(&self) -> bool {
         self.allowed_units(Level::Core).iter().any(|c| c.len() > 1)
     }
 
-    /// Cores of which this process may use some CPUs, while others have the rest.
+    /// Cores of which this process may use only some CPUs.
     #[must_use]
     pub fn split_cores(&self) -> usize {
         let cores = self.cores.iter();
@@ -474,16 +470,15 @@ impl Topology {
         tree::build(self, &self.allowed)
     }
 
-    /// A number that is the same for machines of the same shape, whatever
-    /// their CPUs are numbered (sizes of caches and memory are left out).
+    /// A number that is the same for machines of the same shape, whatever their CPU numbers (sizes
+    /// of caches and memory are left out).
     #[must_use]
     pub fn shape_hash(&self) -> u64 {
         self.tree().hash()
     }
 }
 
-/// A damaged report of a large machine is inconsistent at every CPU: what is reported must
-/// still be read by somebody.
+/// A damaged report of a large machine is inconsistent at every CPU: warnings must stay readable.
 const MAX_WARNINGS: usize = 40;
 
 fn at_most(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {

@@ -1,4 +1,4 @@
-//! How devices reach each other: over links of their own, or over which bridges.
+//! The paths between devices: direct links, or bridges.
 //!
 //! GPUs may have links that `/sys/bus/pci` does not show. NVIDIA's are in what
 //! `nvidia-smi topo -m` prints; those of AMD in the topology of the kernel's driver
@@ -8,9 +8,9 @@
 use super::devices::{NVIDIA, parse_address};
 use super::{Capture, Device, DeviceKind, Topology, Warning};
 
-/// Where a capture keeps what `nvidia-smi topo -m` printed.
+/// The key of `nvidia-smi topo -m`'s output in a capture.
 pub const NVIDIA_MATRIX: &str = "pinwise/nvidia-smi-topo-m";
-/// Where AMD's driver lists processors with their links.
+/// The folder of AMD's driver with processors and their links.
 pub const KFD_DIR: &str = "sys/class/kfd/kfd/topology/nodes";
 /// `KFD_IOLINKTYPE` of XGMI: Infinity Fabric between GPUs.
 const XGMI: &str = "11";
@@ -18,7 +18,7 @@ const XGMI: &str = "11";
 /// A link between two GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkKind {
-    /// So many bonded NVLinks.
+    /// Bonded NVLinks, this many.
     Nvlink(u32),
     /// Infinity Fabric (XGMI).
     Xgmi,
@@ -27,35 +27,34 @@ pub enum LinkKind {
 /// A link from one device to another, by PCI addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Whose link it is.
+    /// The device at one end.
     pub from: String,
-    /// Where it leads.
+    /// Its other end.
     pub to: String,
-    /// What links them.
+    /// Its kind.
     pub kind: LinkKind,
 }
 
-/// What lies between two devices, nearest first, in the classes of
-/// `nvidia-smi topo -m`.
+/// The path between two devices, nearest first, in the classes of `nvidia-smi topo -m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DevicePath {
-    /// A link of their own.
+    /// A direct link.
     Link(LinkKind),
-    /// One PCIe switch at most (PIX).
+    /// At most one PCIe switch (PIX).
     Switch,
     /// Several PCIe switches, but no host bridge (PXB).
     Switches,
     /// A PCIe host bridge (PHB).
     HostBridge,
-    /// The way between host bridges of one NUMA node (NODE).
+    /// The path between host bridges of one NUMA node (NODE).
     Node,
-    /// The way between NUMA nodes (SYS).
+    /// The path between NUMA nodes (SYS).
     System,
 }
 
 impl Topology {
-    /// The nearest way between two devices; `None` where the system does not say
-    /// enough: an unknown root complex, or an unknown NUMA node.
+    /// The shortest path between two devices; `None` if an unknown root complex or NUMA node leaves
+    /// it open.
     #[must_use]
     pub fn path(&self, a: &Device, b: &Device) -> Option<DevicePath> {
         let joins = |link: &&Link| link.from == a.address && link.to == b.address;
@@ -68,7 +67,7 @@ impl Topology {
         let is_one_root = a.root.as_ref()? == b.root.as_ref()?;
         Some(match (is_one_root, shared) {
             (true, 0) => DevicePath::HostBridge,
-            // Below the switch that they share each has a port of its own.
+            // Below the shared switch each has its own port.
             (true, _) if below <= 1 => DevicePath::Switch,
             (true, _) => DevicePath::Switches,
             (false, _) if a.numa_node? == b.numa_node? => DevicePath::Node,
@@ -76,8 +75,8 @@ impl Topology {
         })
     }
 
-    /// Fills in the links of devices, which a capture may have beside the rest.
-    /// Warnings are for what of it cannot be understood.
+    /// Adds the links of devices, if the capture has any. Warnings report what could not be
+    /// understood.
     pub fn read_links(&mut self, capture: &Capture) -> Vec<Warning> {
         self.links = xgmi(capture, &self.devices);
         let matrix = capture.text(NVIDIA_MATRIX);
@@ -89,8 +88,8 @@ impl Topology {
     }
 }
 
-/// The NVLinks in what `nvidia-smi topo -m` prints: a row for each GPU, with cells
-/// in the order of the columns. It counts GPUs by PCI address.
+/// The NVLinks in the output of `nvidia-smi topo -m`: a row for each GPU, with cells in the order
+/// of the columns. It counts GPUs by PCI address.
 fn nvlinks(text: &str, devices: &[Device]) -> Result<Vec<Link>, String> {
     let is_gpu = |d: &&Device| d.kind == DeviceKind::Gpu && d.vendor == Some(NVIDIA);
     let gpus: Vec<&Device> = devices.iter().filter(is_gpu).collect();
@@ -127,7 +126,7 @@ fn nvlinks(text: &str, devices: &[Device]) -> Result<Vec<Link>, String> {
     Ok(found)
 }
 
-/// Without the sequences that underline a heading.
+/// Removes the sequences that underline a heading.
 fn without_escapes(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -147,7 +146,7 @@ fn xgmi(capture: &Capture, devices: &[Device]) -> Vec<Link> {
             .find(|(name, _)| *name == key)
             .map(|(_, value)| value.trim().to_owned())
     };
-    // Of a processor's PCI location the low byte is device and function.
+    // The low byte of a processor's PCI location is device and function.
     let of_node = |node: &str| {
         let number = |key| {
             property(&format!("{KFD_DIR}/{node}"), key)?
@@ -270,7 +269,7 @@ mod tests {
         assert_eq!(paths(&topology)[4], None);
     }
 
-    /// As `nvidia-smi` of driver 580 prints it, with its underlined heading.
+    /// Printed by `nvidia-smi` of driver 580, with its underlined heading.
     const FOUR: &str = "\t\u{1b}[4mGPU0\tGPU1\tGPU2\tGPU3\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\u{1b}[0m\n\
         GPU0\t X \tNV12\tNV12\tSYS\tSYS\t32-63,96-127\t1\t\tN/A\n\
         GPU1\tNV12\t X \tNV12\tNV12\tSYS\t32-63,96-127\t1\t\tN/A\n\

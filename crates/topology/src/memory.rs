@@ -1,14 +1,14 @@
-//! What the memory of NUMA nodes is like, as far as the firmware says it: memory of
-//! several kinds stands beside the same CPUs (DRAM and HBM), or behind a link (CXL).
+//! The properties of NUMA nodes' memory, as far as the firmware reports them: CPUs may have several
+//! kinds of memory (DRAM and HBM), or memory behind a link (CXL).
 
 use super::{CpuSet, Topology};
 
-/// What a NUMA node's memory is like. What nobody says is unknown.
+/// The properties of a NUMA node's memory; `None` if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryAttributes {
-    /// What it is made of, in hwloc's words: `DRAM`, `HBM`, `NVM`, `MCDRAM`.
+    /// Its technology, in hwloc's terms: `DRAM`, `HBM`, `NVM`, `MCDRAM`.
     pub kind: Option<String>,
-    /// The CPUs nearest to a node that has none of its own.
+    /// The CPUs nearest to a node without CPUs.
     pub near: CpuSet,
     /// Bandwidth from the nearest CPUs, MB/s.
     pub bandwidth_mb_per_s: Option<u64>,
@@ -16,20 +16,20 @@ pub struct MemoryAttributes {
     pub latency_ns: Option<u64>,
 }
 
-/// Nodes whose memory is alike.
+/// Nodes with equal memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryTier {
     /// Their numbers.
     pub nodes: CpuSet,
-    /// Memory of all of them; `None` where one does not say.
+    /// Memory of all of them; `None` if one is unknown.
     pub bytes: Option<u64>,
-    /// What it is like; nobody is nearest to all.
+    /// Its properties, without nearest CPUs.
     pub attributes: MemoryAttributes,
 }
 
 impl Topology {
-    /// Nodes with memory by what it is like, fastest first; none where all are alike or
-    /// nothing is known.
+    /// Nodes with memory grouped by its properties, fastest first; empty if all are alike or
+    /// unknown.
     #[must_use]
     pub fn memory_tiers(&self) -> Vec<MemoryTier> {
         let mut tiers: Vec<MemoryTier> = Vec::new();

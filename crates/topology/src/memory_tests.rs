@@ -3,8 +3,7 @@
 use super::*;
 use crate::Capture;
 
-/// Two CPUs with DRAM and HBM (hwloc gives both the CPUs near them), and memory behind
-/// CXL, near both.
+/// Two CPUs with DRAM and HBM (hwloc gives both the CPUs near them), and CXL memory near both.
 const XML: &str = r#"<topology version="2.0"><object type="Machine" cpuset="0x3">
  <object type="NUMANode" os_index="4" cpuset="0x3" gp_index="9" subtype="CXL" local_memory="8589934592"/>
  <object type="Core" cpuset="0x1">
@@ -99,7 +98,7 @@ fn the_kernel_says_what_the_firmware_says_of_memory() {
         capture.insert(format!("{initiators}/read_latency"), "0");
         capture.insert(format!("{initiators}/node0"), "../../../node0");
     }
-    // Devices are near, too, in class 0.
+    // Class 0 includes nearby devices.
     capture.insert(
         format!("{nodes}/node1/access0/initiators/read_bandwidth"),
         "7",

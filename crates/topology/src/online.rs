@@ -1,14 +1,13 @@
-//! Which CPUs are online, where the list of them is not the kernel's.
+//! Which CPUs are online, if the list is not the kernel's.
 //!
-//! A container may show a file of its own (lxcfs lists the first ones of as many CPUs as
-//! the container may use), while masks are the kernel's: a process can only be allowed
-//! CPUs that are online.
+//! A container may show a file of its own (lxcfs lists the first ones of as many CPUs as the
+//! container may use), while masks are the kernel's: a process can only be allowed online CPUs.
 
 use super::{CpuSet, Restriction, Warning};
 
-/// The CPUs that are online: the listed ones, unless this process may use others. Then
-/// the list is not the kernel's, and `described` gives the CPUs whose folder
-/// `topology` is there, which the kernel takes from a CPU that it switches off.
+/// The online CPUs: the listed ones, unless this process may use others. Then the list is not the
+/// kernel's, and `described` gives the CPUs that have a `topology` folder, which the kernel removes
+/// from offline CPUs.
 #[must_use]
 pub fn online_cpus(listed: CpuSet, allowed: &CpuSet, described: impl FnOnce() -> CpuSet) -> CpuSet {
     match allowed.is_subset(&listed) {
@@ -17,7 +16,7 @@ pub fn online_cpus(listed: CpuSet, allowed: &CpuSet, described: impl FnOnce() ->
     }
 }
 
-/// The same by what is known of this process, with a warning where the list is wrong.
+/// The same with the known restrictions of this process, and a warning if the list is wrong.
 pub(super) fn check_list(
     listed: CpuSet,
     restrictions: &[Restriction],

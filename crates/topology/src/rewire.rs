@@ -1,11 +1,10 @@
-//! A machine as it was measured: the reported one with other units.
+//! A measured machine: the reported one with other units.
 
 use super::{Cpu, CpuSet, Level, Topology};
 
 impl Topology {
-    /// The same machine with these groups as the units of a level; CPUs in
-    /// none of them are units of their own. NUMA nodes and CPUs themselves are
-    /// the kernel's and stay.
+    /// The same machine with these groups as the units of a level; CPUs in none of them become
+    /// units of their own. NUMA nodes and CPUs themselves stay as the kernel has them.
     #[must_use]
     pub fn rewired(&self, level: Level, groups: &[CpuSet]) -> Self {
         let mut machine = self.clone();

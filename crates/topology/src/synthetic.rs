@@ -1,11 +1,10 @@
 //! Machines from a description in hwloc's synthetic syntax:
 //! `package:2 l3:2(size=32MB) core:4 pu:2`.
 //!
-//! Each word is a level and how many of it every unit of the level before has;
-//! `[numa]` puts a NUMA node on every unit of the level before it. Attributes:
-//! `size` of caches, `memory` of NUMA nodes, `indexes` of `pu` (a list of
-//! operating-system numbers in the order of the tree). hwloc's other
-//! attributes and unnamed levels are refused rather than guessed.
+//! Each word is a level and its number of units in every unit of the level before; `[numa]` puts a
+//! NUMA node on every unit of the level before it. Attributes: `size` of caches, `memory` of NUMA
+//! nodes, `indexes` of `pu` (a list of operating-system numbers in the order of the tree). hwloc's
+//! other attributes and unnamed levels are refused rather than guessed.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +23,7 @@ pub enum SyntheticError {
     /// A level's name is unknown.
     #[error("'{0}' is not a level (known: package, die, numa, group, l1 to l5, core, pu)")]
     UnknownLevel(String),
-    /// A count is zero or no number.
+    /// A count is zero or not a number.
     #[error("'{0}' needs a count of at least 1")]
     BadCount(String),
     /// A level comes after `pu`, or twice.
@@ -48,7 +47,7 @@ pub enum SyntheticError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Machine, die, group: shapes the count but is no level of ours.
+    /// Machine, die, group: affects the count but is not one of our levels.
     Other,
     Package,
     Numa,
@@ -66,11 +65,10 @@ struct LevelSpec {
 }
 
 impl Facts {
-    /// Reads a synthetic description, for facts to be changed before they are
-    /// made a machine.
+    /// Parses a synthetic description into facts that can still be changed.
     ///
     /// # Errors
-    /// [`SyntheticError`] names the word that is not understood.
+    /// [`SyntheticError`] names the invalid word.
     pub fn from_synthetic(description: &str) -> Result<Self, SyntheticError> {
         parse(description)
     }

@@ -1,8 +1,8 @@
 //! Reads a [`Capture`] of a Linux system into [`Facts`].
 //!
-//! Every file may be missing, empty, padded or wrong; what cannot be read is a
-//! warning and the machine is described without it. Old and new names of the
-//! same file are both known (`thread_siblings` became `core_cpus` in Linux 5.3).
+//! Every file may be missing, empty, padded or wrong; an unreadable one gives a warning and is left
+//! out. Old and new names of the same file are both supported (`thread_siblings` became `core_cpus`
+//! in Linux 5.3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
     (facts, reader.warnings)
 }
 
-/// Kinds of CPU as the files of a capture have them, which holds no caches.
+/// Kinds of CPU from the files of a capture without caches.
 pub(super) fn kinds(
     capture: &Capture,
     online: &CpuSet,
@@ -71,7 +71,7 @@ pub(super) fn kinds(
     kinds
 }
 
-/// CPUs by how fast the firmware says that they can be, as the files of a capture have it.
+/// The firmware's ranking of CPUs from the files of a capture.
 pub(super) fn ranks(capture: &Capture, online: &CpuSet) -> Vec<KindFacts> {
     let reader = Reader {
         capture,
@@ -80,7 +80,7 @@ pub(super) fn ranks(capture: &Capture, online: &CpuSet) -> Vec<KindFacts> {
     reader.ranks(online)
 }
 
-/// Nodes that are memory of a GPU.
+/// Nodes that are a GPU's memory.
 pub(super) fn gpu_nodes(capture: &Capture) -> BTreeSet<usize> {
     let reader = Reader {
         capture,
@@ -89,7 +89,7 @@ pub(super) fn gpu_nodes(capture: &Capture) -> BTreeSet<usize> {
     reader.gpu_nodes()
 }
 
-/// Characters of a damaged file that a warning repeats.
+/// Characters of a damaged file quoted in a warning.
 const LONGEST_SHOWN: usize = 40;
 
 type SetParser = fn(&str) -> Result<CpuSet, super::CpuSetError>;
@@ -127,8 +127,7 @@ impl<'a> Reader<'a> {
         fallback
     }
 
-    /// The kernel lets a process run on CPUs that are there: others are missing
-    /// from the report, not from the machine.
+    /// A process may only run on existing CPUs: if the report lacks some, it is incomplete.
     fn check_for_unseen(&mut self, present: &CpuSet, restrictions: &[Restriction]) {
         for restriction in restrictions.iter().filter(|r| r.is_mask) {
             let unseen = restriction.leaves.difference(present);
@@ -196,14 +195,14 @@ impl<'a> Reader<'a> {
                 ],
             ),
             core_id: self.integer(&format!("{dir}/core_id")),
-            // Where it is not known it is -1.
+            // -1 means unknown.
             package_id: self
                 .integer(&format!("{dir}/physical_package_id"))
                 .filter(|&id| id >= 0),
         }
     }
 
-    /// What is missing and matters: units that are assumed, or left out.
+    /// Reports important missing facts: units that are assumed, or left out.
     fn report_missing(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
         let without = |has: fn(&CpuFacts) -> bool| -> CpuSet {
             let online = cpus.iter().filter(|(_, cpu)| cpu.online && !has(cpu));
@@ -212,7 +211,7 @@ impl<'a> Reader<'a> {
         let claims = cpus.values().filter_map(|cpu| cpu.core.as_ref());
         let claimed: CpuSet = claims.flat_map(CpuSet::iter).collect();
         let coreless = without(|cpu| cpu.core.is_some()).difference(&claimed);
-        // Where there is no folder of any CPU, that was reported.
+        // If no CPU has a folder, that was reported.
         let is_listed = !self.capture.numbered_children(CPU_DIR, "cpu").is_empty();
         if is_listed && !coreless.is_empty() {
             self.warnings.push(format!(
@@ -259,7 +258,7 @@ impl<'a> Reader<'a> {
         caches
     }
 
-    /// A cache of a CPU; where nothing says who shares it, the CPUs of its core do.
+    /// A cache of a CPU; if its sharers are not reported, they are the CPUs of its core.
     fn cache(&mut self, dir: &str, cpu: usize, core: Option<&CpuSet>) -> Option<Cache> {
         let level = self.integer(&format!("{dir}/level"))?;
         let kind = self.text(&format!("{dir}/type"))?;
@@ -310,8 +309,8 @@ impl<'a> Reader<'a> {
         nodes
     }
 
-    /// NVIDIA GPUs on POWER9 and Grace show their memory as NUMA nodes; a
-    /// program's threads and pages do not belong there.
+    /// NVIDIA GPUs on POWER9 and Grace show their memory as NUMA nodes, which are not for a
+    /// program's threads and pages.
     fn gpu_nodes(&self) -> BTreeSet<usize> {
         let gpus = "proc/driver/nvidia/gpus";
         self.capture
@@ -324,7 +323,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// Content of a file; `None` where it is missing, empty or no text.
+    /// Content of a file; `None` if it is missing, empty or not text.
     fn text(&mut self, path: &str) -> Option<&'a str> {
         let text = self.capture.text(path);
         if text.is_none() && self.capture.contains(path) {
@@ -342,8 +341,7 @@ impl<'a> Reader<'a> {
     }
 
     fn set(&mut self, path: &str, parse: SetParser) -> Option<CpuSet> {
-        // A kernel that could have CPUs without a tick, and was not asked for any, prints
-        // this of their mask.
+        // Printed as the mask by a kernel that supports tickless CPUs but has none.
         let text = self.text(path).filter(|text| *text != "(null)")?;
         match parse(text) {
             Ok(set) => Some(set),
@@ -354,13 +352,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A set of CPUs that must hold the one whose file it is.
+    /// A set of CPUs that must contain the file's own CPU.
     fn own(&mut self, path: &str, parse: SetParser, cpu: usize) -> Option<CpuSet> {
         let set = self.set(path, parse)?;
         if set.contains(cpu) {
             return Some(set);
         }
-        // Of a CPU that is switched off, the kernel leaves an empty one.
+        // An offline CPU has an empty one.
         if !set.is_empty() {
             self.warnings.push(format!(
                 "/{path}: CPUs {set} are without CPU {cpu} itself; ignored."

@@ -87,7 +87,7 @@ fn a_cpuset_restricts_and_a_quota_limits() {
 
 #[test]
 fn a_system_without_sys_still_has_cpus() {
-    // More CPUs than a fixed set of the C library holds, and more than there can be.
+    // More CPUs than a fixed set of the C library holds, and more than possible.
     for (mask, cpus, warning) in [
         ("3,5", 2, "has no /sys"),
         ("0-1535", 1536, "has no /sys"),
@@ -118,7 +118,7 @@ fn xml_is_imported() {
     assert_eq!(topology.identity.cpu_model.as_deref(), Some("Test CPU"));
 }
 
-/// The parser would compare each with each, for many seconds.
+/// The parser would compare all pairs, for many seconds.
 #[test]
 fn xml_with_very_many_attributes_is_refused() {
     let many: String = (0..100_000).map(|i| format!(" a{i}=\"\"")).collect();
@@ -144,8 +144,8 @@ fn foreign_xml_is_refused() {
     assert!(error(bad).starts_with("line 2:"));
 }
 
-/// Machines far larger than any are read in a moment or refused; the tree and
-/// every set of CPUs used to take time and memory with the square of their size.
+/// Machines far larger than real ones are read in a moment or refused; the tree and every set of
+/// CPUs once took time and memory with the square of their size.
 #[test]
 fn machines_of_any_size_are_read_or_refused_soon() {
     let error = |text: &str| Topology::from_synthetic(text).unwrap_err().to_string();
@@ -370,7 +370,7 @@ fn several_memories_of_the_same_cpus_are_nodes() {
     assert_eq!(warnings, Vec::<String>::new());
 }
 
-/// Ten X925 and ten A725 with the capacities of a GB10, as hwloc writes them.
+/// Ten X925 and ten A725 with the capacities of a GB10, in hwloc's format.
 #[test]
 fn favoured_cores_are_no_kind_of_their_own() {
     let pu = |number: usize| {
@@ -410,8 +410,8 @@ fn favoured_cores_are_no_kind_of_their_own() {
     );
 }
 
-/// A processor whose dense cores have the caches of the fast ones, as files and as hwloc's
-/// XML; and one with favoured cores only.
+/// A processor whose dense cores have the caches of the fast ones, as files and as hwloc's XML; and
+/// one with favoured cores only.
 #[test]
 fn dense_cores_are_a_kind_favoured_cores_are_not() {
     let by_files = |mhz: [u64; 4]| {

@@ -19,8 +19,8 @@ pub enum NodeKind {
     Unit(Level),
 }
 
-/// A unit with the units inside it. Output that shows more than the levels
-/// (every cache, measured groups) has a kind of its own.
+/// A unit with the units inside it. Output that shows more than the levels (every cache, measured
+/// groups) has its own kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node<K = NodeKind> {
     /// What it is.
@@ -70,17 +70,15 @@ impl<K> Node<K> {
         }
     }
 
-    /// Nests sets of CPUs below a root that holds all of `within`: a set stands
-    /// below the smallest that holds it, of equal ones the later below the
-    /// earlier. A set that overlaps another without lying inside it, that is
-    /// empty, or that reaches beyond `within` is left out.
+    /// Nests sets of CPUs below a root that holds all of `within`: a set goes below the smallest
+    /// that holds it, of equal ones the later below the earlier. A set is left out if it overlaps
+    /// another without nesting, is empty, or reaches beyond `within`.
     #[must_use]
     pub fn nest(root: K, within: CpuSet, mut units: Vec<(K, CpuSet)>) -> Self {
         units.retain(|(_, set)| !set.is_empty() && set.is_subset(&within));
         units.sort_by_key(|(_, set)| Reverse(set.len()));
-        // The smallest unit so far that holds each CPU, 0 for the root.
-        // Comparing each unit with its siblings instead took seconds for 8,000
-        // CPUs.
+        // The smallest unit so far that holds each CPU, 0 for the root. Comparing each unit with
+        // its siblings instead took seconds for 8,000 CPUs.
         let mut smallest = vec![0; within.last().map_or(0, |last| last + 1)];
         let mut placed: Vec<(usize, Self)> = Vec::new();
         for (kind, cpus) in units {
@@ -105,7 +103,7 @@ impl<K> Node<K> {
     }
 }
 
-/// The tree of the units of `topology`, each cut to the CPUs in `within`.
+/// The tree of the units of `topology`, each limited to the CPUs in `within`.
 pub(super) fn build(topology: &Topology, within: &CpuSet) -> Node {
     let cut = |level: Level| {
         let sets = topology.units(level);
@@ -120,8 +118,8 @@ pub(super) fn build(topology: &Topology, within: &CpuSet) -> Node {
     Node::nest(NodeKind::Machine, within.clone(), units.collect())
 }
 
-/// Puts every unit into its home: 0 is the root, `n` the n-th of `placed`,
-/// which stands before all that belong into it.
+/// Puts every unit into its home: 0 is the root, `n` the n-th of `placed`, which precedes all its
+/// contents.
 fn assemble<K>(mut root: Node<K>, mut placed: Vec<(usize, Node<K>)>) -> Node<K> {
     while let Some((home, mut node)) = placed.pop() {
         node.children.sort_by_key(|child| child.cpus.first());

@@ -1,12 +1,11 @@
-//! The units of a machine from as few files as suffice.
+//! The units of a machine from as few files as possible.
 //!
-//! A program that places its own threads starts faster than a few thousand
-//! files can be read: of a CPU whose core, package or last-level cache another
-//! CPU has listed already, nothing is read. That is what the whole report
-//! comes to as well, where it does not contradict itself; there the first CPU
-//! is believed, here as there. Of caches between core and last-level cache one CPU of
-//! each kind is asked, and all only where it shares one with other cores. Not read are
-//! names and versions, other inner caches, and sizes of memory.
+//! A program that places its own threads should start faster than a few thousand files can be read:
+//! nothing is read of a CPU whose core, package or last-level cache another CPU has listed already.
+//! The full report gives the same result unless it contradicts itself, and then the first CPU is
+//! believed in both. For caches between core and last-level cache one CPU of each kind is read, and
+//! all only if it shares one with other cores. Names, versions, other inner caches and memory sizes
+//! are not read.
 
 mod caches;
 
@@ -21,8 +20,8 @@ use super::{
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
 
-/// The shape of a file of CPUs, and what it is called; the list is the shorter
-/// form, and the names without `core_cpus` are those before Linux 5.3.
+/// The format of a CPU set file, and its name; the list is the shorter format, and the names
+/// without `core_cpus` are those before Linux 5.3.
 type Named = (&'static str, Form);
 
 const CORE: [Named; 4] = [
@@ -45,14 +44,13 @@ enum Form {
     Mask,
 }
 
-/// Files by path without a leading slash, read one at a time. The path
-/// `pinwise/affinity` is the affinity mask, as a list.
+/// Files by path without a leading slash, read one at a time. The path `pinwise/affinity` is the
+/// affinity mask, as a list.
 pub trait Files {
-    /// Content without surrounding white space and NUL bytes; `None` where
-    /// missing or no text.
+    /// Content without surrounding white space and NUL bytes; `None` if missing or not text.
     fn text(&mut self, path: &str) -> Option<&str>;
 
-    /// Names in a folder; none where it cannot be listed.
+    /// Names in a folder; empty if it cannot be listed.
     fn children(&mut self, folder: &str) -> Vec<String>;
 }
 
@@ -66,7 +64,7 @@ impl Files for &Capture {
     }
 }
 
-/// Which CPUs are faster than others, from a file of each of them.
+/// Groups CPUs by speed, from a file of each of them.
 pub(super) fn ranks(files: &mut impl Files, online: &CpuSet) -> Vec<KindFacts> {
     let mut reader = Reader::new(files);
     let ranks = sysfs::RANK_FILES.into_iter().map(|file| {
@@ -104,7 +102,7 @@ pub(super) fn read(files: &mut impl Files) -> (Facts, Vec<Warning>) {
 struct Reader<'a, F> {
     files: &'a mut F,
     warnings: Vec<Warning>,
-    /// Kept, so that a path takes no allocation.
+    /// Kept to avoid allocating paths.
     path: String,
 }
 
@@ -117,14 +115,14 @@ impl<'a, F: Files> Reader<'a, F> {
         }
     }
 
-    /// The files that say what this process may use.
+    /// The files that limit this process.
     fn limits(&mut self) -> Capture {
         let mut capture = Capture::new();
         for path in ["pinwise/affinity", "proc/self/cgroup", "proc/self/cpuset"] {
             self.keep(&mut capture, path);
         }
-        // A table of mounts is long where containers run. Where version 2 stands
-        // alone it is mounted here.
+        // On container hosts a mount table is long. If only version 2 is in use, it is mounted
+        // here.
         let own = capture.text("proc/self/cgroup").unwrap_or_default();
         let only_v2 = own.starts_with("0::") && own.lines().count() == 1;
         if only_v2 && self.read("sys/fs/cgroup/cgroup.controllers").is_some() {
@@ -148,7 +146,7 @@ impl<'a, F: Files> Reader<'a, F> {
         self.files.text(path).filter(|text| !text.is_empty())
     }
 
-    /// Reads a file of a CPU, cache or node; the path is put together in place.
+    /// Reads a file of a CPU, cache or node; the path is built in place.
     fn set(&mut self, folder: &str, (file, form): Named) -> Option<CpuSet> {
         self.path.clear();
         self.path.push_str(folder);
@@ -167,8 +165,8 @@ impl<'a, F: Files> Reader<'a, F> {
             .ok()
     }
 
-    /// The first of several files that holds CPUs, the one whose folder it is
-    /// among them. The one that was there last time is tried first.
+    /// The first of several files whose CPUs include its own. The file that was found last time is
+    /// tried first.
     fn own(&mut self, folder: &str, names: &mut [Named], cpu: usize) -> Option<CpuSet> {
         let found = names.iter().enumerate().find_map(|(index, &name)| {
             let set = self.set(folder, name).filter(|set| set.contains(cpu))?;
@@ -257,7 +255,7 @@ impl<'a, F: Files> Reader<'a, F> {
         cpus
     }
 
-    /// Asks one CPU of each unit who is in it.
+    /// Reads the members of each unit from one of its CPUs.
     fn units(&mut self, online: &CpuSet, names: &mut [Named]) -> Vec<(usize, CpuSet)> {
         let mut known = CpuSet::new();
         let mut units = Vec::new();
@@ -273,8 +271,8 @@ impl<'a, F: Files> Reader<'a, F> {
         units
     }
 
-    /// Only AMD's family 15h (Bulldozer) calls two cores siblings, and gives
-    /// them two core ids. Where the processor is not named, all are read.
+    /// Only AMD's family 15h (Bulldozer) calls two cores siblings, and gives them two core ids. If
+    /// the processor is unknown, all ids are read.
     fn may_have_modules(&mut self) -> bool {
         let modalias = self.read(&format!("{CPU_DIR}/modalias"));
         modalias.is_none_or(|name| name.contains("ven0002fam0015"))
@@ -317,8 +315,8 @@ impl<'a, F: Files> Reader<'a, F> {
         })
     }
 
-    /// The files that give kinds of CPU, fewest first; each way only where the
-    /// one before gave nothing.
+    /// The files that give kinds of CPU, fewest first; each source is used only if the one before
+    /// gave nothing.
     fn kinds(&mut self, online: &CpuSet) -> Vec<KindFacts> {
         let mut capture = Capture::new();
         for pmu in ["cpu_core", "cpu_atom", "cpu_lowpower"] {

@@ -1,12 +1,12 @@
-//! The few files beside the whole report, and damaged ones.
+//! Compares the few files with the full report, and reads damaged ones.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::{Cache, Level, Topology};
 
-/// What both readers report: units by level and caches that cores share, online and
-/// allowed CPUs, kinds.
+/// The result of both readers: units by level and caches that cores share, online and allowed CPUs,
+/// kinds.
 type Units = (Vec<Vec<CpuSet>>, CpuSet, CpuSet, Vec<(String, CpuSet)>);
 
 fn shared_caches(topology: &Topology) -> Vec<CpuSet> {
@@ -40,8 +40,8 @@ fn check(capture: &Capture) {
     assert_eq!(warnings, Vec::<String>::new());
 }
 
-/// A machine as a capture: packages × LLCs × cores × SMT, siblings far apart
-/// in number where `interleaved`.
+/// A captured machine: packages × LLCs × cores × SMT, siblings far apart in number if
+/// `interleaved`.
 fn machine(counts: [usize; 4], interleaved: bool) -> Capture {
     let [packages, llcs, cores, smt] = counts;
     let all_cores = packages * llcs * cores;
@@ -268,7 +268,7 @@ proptest! {
         let all = CpuSet::first_n(counts.iter().product());
         let online = all.difference(&off.into_iter().collect());
         prop_assume!(!online.is_empty());
-        // The kernel takes CPUs that are off out of every list.
+        // The kernel removes offline CPUs from every list.
         for line in machine(counts, interleaved).to_text().lines().filter(|l| l.contains('\t')) {
             let (path, content) = line.split_once('\t').unwrap();
             if path.ends_with("_list") || path.ends_with("online") {

@@ -1,8 +1,7 @@
 //! Reads hwloc's XML of versions 2 and 3 (`lstopo machine.xml`).
 //!
-//! Only what pinwise reasons about is taken: CPUs, cores, caches, NUMA nodes,
-//! packages, kinds of CPU, devices on the PCI bus, bandwidth and latency of memory,
-//! and the machine's names. Distances are passed over.
+//! Only what pinwise uses is read: CPUs, cores, caches, NUMA nodes, packages, kinds of CPU, devices
+//! on the PCI bus, bandwidth and latency of memory, and the machine's names. Distances are ignored.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +15,7 @@ use super::{Cache, CacheType, CpuSet, Device, Identity, MemoryAttributes, Restri
 /// Largest number of XML nodes read; a 384-CPU export has about 10,000.
 const NODES_LIMIT: u32 = 1_000_000;
 
-/// Attributes of an element that are read; hwloc writes some thirty. The parser
-/// compares each with each.
+/// Limit on the attributes of an element; hwloc writes some thirty. The parser compares all pairs.
 const ATTRIBUTES_LIMIT: usize = 1_000;
 
 /// Why an XML file was refused.
@@ -26,7 +24,7 @@ pub enum XmlError {
     /// Not well-formed.
     #[error("not well-formed XML: {0}")]
     Syntax(roxmltree::Error),
-    /// It would take long to read.
+    /// It would take too long to read.
     #[error("line {line}: an element has more than {ATTRIBUTES_LIMIT} attributes")]
     Attributes {
         /// Line in the file, from 1.
@@ -99,9 +97,9 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
 struct Import {
     facts: Facts,
     warnings: Vec<Warning>,
-    /// Are kinds of CPU told apart by their highest frequency?
+    /// Are kinds of CPU distinguished by their highest frequency?
     has_frequencies: bool,
-    /// The places of NUMA nodes among the facts, by the index of their object.
+    /// The indices of NUMA nodes among the facts, by the index of their object.
     node_of: BTreeMap<u64, usize>,
 }
 
@@ -128,7 +126,7 @@ impl Import {
     fn device(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
         let kind = object.attribute("pci_type").unwrap_or_default();
         let hex = |digits: Option<&str>| u16::from_str_radix(digits?, 16).ok();
-        // Ids of zero are nobody's: they stand for unknown ones.
+        // An id of zero means unknown.
         let id = |digits: Option<&str>| hex(digits).filter(|&id| id != 0);
         // As in "0302 [10de:20b0] [10de:144e] a1".
         let mut words = kind.split([' ', ':', '[', ']']).filter(|w| !w.is_empty());
@@ -141,7 +139,7 @@ impl Import {
         for info in object.children().filter(|part| part.has_tag_name("info")) {
             match (info.attribute("name"), info.attribute("value")) {
                 (Some("PCIDevice"), Some(model)) => device.model = Some(model.to_owned()),
-                // pinwise's own: CPUs that nest with no object.
+                // pinwise's own: CPUs that no object contains.
                 (Some("PinwiseNearCPUs"), Some(list)) => device.cpus = list.parse().ok(),
                 _ => {}
             }
@@ -198,12 +196,11 @@ impl Import {
         }
     }
 
-    /// Names stand as `<info>` of the machine or its packages; of several the
-    /// first counts.
+    /// Names are `<info>` elements of the machine or its packages; the first one counts.
     fn identity(&mut self, root: Node<'_, '_>) {
         let mut infos: BTreeMap<&str, &str> = BTreeMap::new();
         for info in root.descendants().filter(|n| n.has_tag_name("info")) {
-            // Version 3 has the machine's beside its objects.
+            // Version 3 has the machine's next to its objects.
             let owner = info.parent().map(|parent| match parent == root {
                 true => "Machine",
                 false => parent.attribute("type").unwrap_or_default(),
@@ -222,7 +219,7 @@ impl Import {
             vendor: text("CPUVendor"),
             arch: text("Architecture"),
             kernel: text("OSRelease"),
-            // hwloc has neither of these; pinwise does, in its own exports.
+            // hwloc has neither of these; pinwise's own exports do.
             hypervisor: text("Hypervisor"),
             family: numeric("CPUFamilyNumber"),
             model: numeric("CPUModelNumber"),
@@ -250,8 +247,8 @@ impl Import {
         }
     }
 
-    /// Bandwidth or latency of nodes. There is a value for each group of CPUs: the best
-    /// is of the nearest.
+    /// Bandwidth or latency of nodes. There is a value for each group of CPUs: the best is the
+    /// nearest group's.
     fn memory_attribute(&mut self, element: Node<'_, '_>) {
         type Best = fn(u64, u64) -> u64;
         type Figure = fn(&mut MemoryAttributes) -> &mut Option<u64>;
@@ -294,7 +291,7 @@ impl Import {
 
     fn kind(&mut self, element: Node<'_, '_>) -> Result<(), XmlError> {
         if let Some(cpus) = bitmap(element, "cpuset")? {
-            // Ranks that are no measure of speed stand so far apart that none are joined.
+            // Ranks that do not measure speed are so far apart that none are joined.
             let rank = 1 << self.facts.kinds.len().min(60);
             let info = |name: &str| {
                 let infos = element.children();
@@ -318,9 +315,9 @@ impl Import {
     }
 }
 
-/// To the kernel, each CPU belongs to one node. hwloc gives each memory the CPUs near it,
-/// so that several have the same (DRAM and HBM), or one those of others (memory behind
-/// CXL): those that leave a node no CPU of its own are smaller, or have a lower number.
+/// For the kernel, each CPU belongs to one node. hwloc gives each memory the CPUs near it, so
+/// several may have the same (DRAM and HBM), or one those of others (memory behind CXL): a node
+/// whose CPUs all belong to smaller or lower-numbered nodes has none of its own.
 fn with_own_cpus(mut nodes: Vec<NodeFacts>) -> Vec<NodeFacts> {
     nodes.sort_by_key(|node| (node.cpus.len(), node.node));
     let mut taken = CpuSet::new();
@@ -333,8 +330,8 @@ fn with_own_cpus(mut nodes: Vec<NodeFacts>) -> Vec<NodeFacts> {
     nodes
 }
 
-/// Refuses elements with too many attributes before they are parsed: each has a
-/// `=` and follows the element's `<` without another one between.
+/// Refuses elements with too many attributes before they are parsed: each has a `=` and follows the
+/// element's `<` without another one between.
 fn check_attributes(text: &str) -> Result<(), XmlError> {
     let mut before = 0;
     for piece in text.split('<') {

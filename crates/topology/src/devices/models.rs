@@ -6,19 +6,18 @@
 //! \t\t10de 144e  a board with it
 //! ```
 //!
-//! Vendors stand in the order of their numbers in it, and it has 1.4 MB: they are
-//! looked up by halves, and only what stands below them is read.
+//! It is sorted by vendor and has 1.4 MB: vendors are found by binary search, and only the lines
+//! below them are read.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use super::Device;
 
-/// Bytes of the list that are read from end to end.
+/// Size below which the list is read linearly, bytes.
 const SMALL: u64 = 8 << 10;
 
-/// Gives devices without a model its name; those that the list lacks stay
-/// without.
+/// Gives devices without a model its name, if listed.
 pub(in super::super) fn name_models<R: Read + Seek>(
     devices: &mut [Device],
     ids: R,
@@ -56,19 +55,19 @@ struct List<R> {
 }
 
 impl<R: Read + Seek> List<R> {
-    /// Goes to the line after a vendor's own; whether there is one.
+    /// Goes to the line after a vendor's own; false if there is none.
     fn go_below(&mut self, vendor: u16) -> io::Result<bool> {
         let (mut low, mut high) = (0, self.reader.seek(SeekFrom::End(0))?);
         while high - low > SMALL {
             let middle = low + (high - low) / 2;
             match self.first_vendor(middle, high)? {
-                // What stands there or further down.
+                // The vendor is here or further down.
                 Some((at, found)) if found <= vendor => low = at,
                 _ => high = middle,
             }
         }
         self.reader.seek(SeekFrom::Start(low))?;
-        // From here on it is the first vendor, or a following one.
+        // From here on the first vendor, or a later one, follows.
         while self.next_line()? {
             match self.vendor() {
                 Some(found) if found == vendor => return Ok(true),
@@ -79,11 +78,11 @@ impl<R: Read + Seek> List<R> {
         Ok(false)
     }
 
-    /// The first vendor whose line begins after `from` and before `until`, and
-    /// where that line begins.
+    /// The first vendor whose line begins after `from` and before `until`, and the start of that
+    /// line.
     fn first_vendor(&mut self, from: u64, until: u64) -> io::Result<Option<(u64, u16)>> {
         self.reader.seek(SeekFrom::Start(from))?;
-        // The middle of a line.
+        // Skips the rest of a partial line.
         self.next_line()?;
         let mut at = from + self.line.len() as u64;
         while at < until && self.next_line()? {
@@ -105,7 +104,7 @@ impl<R: Read + Seek> List<R> {
         Ok(!self.line.is_empty())
     }
 
-    /// Neither below a heading nor a comment.
+    /// Is it neither indented nor a comment?
     fn is_heading(&self) -> bool {
         let first = self.line.first();
         first.is_some_and(|first| !first.is_ascii_whitespace() && *first != b'#')
@@ -157,7 +156,7 @@ mod tests {
         assert_eq!(named("", 0x10de, 0x20b0), None);
     }
 
-    /// Some vendors have more lines than are read at once, most have none.
+    /// Some vendors have more lines than one read covers, most have none.
     #[test]
     fn every_vendor_of_a_long_list_is_found() {
         let mut list = String::from("# a list\n");

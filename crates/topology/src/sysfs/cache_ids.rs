@@ -1,22 +1,22 @@
-//! Lists of the CPUs that share a cache, beside the caches' ids.
+//! Lists of the CPUs that share a cache, compared with the caches' ids.
 //!
-//! Both come from the firmware, on different ways: of a virtual machine that describes
-//! its caches badly, CPUs with one L3 id have lists that do not overlap, or the CPUs of
-//! one list have several ids. The scheduler goes by the lists, and so does pinwise.
+//! Both come from the firmware in different ways: in a virtual machine that describes its caches
+//! badly, CPUs with one L3 id have lists that do not overlap, or the CPUs of one list have several
+//! ids. The scheduler uses the lists, and so does pinwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cache, CacheType, CpuSet, Warning};
 
-/// Caches of one level and type of a package, whose ids need not differ from those of others.
+/// Caches of one level and type of a package; ids may repeat in other groups.
 type Group<'a> = (Option<&'a str>, u8, CacheType);
 
-/// The ids of caches, and the lists that stand beside them.
+/// The ids of caches, and their lists.
 #[derive(Debug, Default)]
 pub(super) struct CacheIds<'a>(BTreeMap<Group<'a>, BTreeSet<(i64, CpuSet)>>);
 
 impl<'a> CacheIds<'a> {
-    /// A CPU of this package lists this cache, and calls it this.
+    /// A CPU of this package lists this cache under this id.
     pub(super) fn insert(&mut self, package: Option<&'a str>, cache: &Cache, id: i64) {
         let group = (package, cache.level, cache.kind);
         self.0
@@ -25,7 +25,7 @@ impl<'a> CacheIds<'a> {
             .insert((id, cache.cpus.clone()));
     }
 
-    /// What cannot be right.
+    /// Contradictions.
     pub(super) fn contradictions(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for ((_, level, _), pairs) in &self.0 {
@@ -59,7 +59,7 @@ impl<'a> CacheIds<'a> {
     }
 }
 
-/// Items as text; of many, the first few.
+/// Joins items; shows only the first few of many.
 fn join(items: &[impl ToString]) -> String {
     const MAX_SHOWN: usize = 4;
     let shown: Vec<String> = items

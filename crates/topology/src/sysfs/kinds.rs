@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::build::{CAPACITY_STEP, FREQUENCY_STEP, KindFacts, join_alike};
 use super::{CPU_DIR, Cache, CpuSet, Reader, parse_hex};
 
-/// Files of a CPU that say how fast it can be, the best first.
+/// Files with a CPU's speed, the best first.
 pub(crate) const RANK_FILES: [&str; 4] = [
     "cpufreq/amd_pstate_prefcore_ranking",
     "acpi_cppc/highest_perf",
@@ -14,9 +14,9 @@ pub(crate) const RANK_FILES: [&str; 4] = [
 ];
 
 impl Reader<'_> {
-    /// Kinds by the kernel's own lists (x86 hybrids), else by processor design (arm64:
-    /// MIDR, or part number), else by capacity and sizes of caches, else by highest
-    /// frequencies that lie too far apart for favoured cores of one design.
+    /// Kinds by the kernel's own lists (x86 hybrids), else by processor design (arm64: MIDR, or
+    /// part number), else by capacity and sizes of caches, else by highest frequencies that differ
+    /// too much for favoured cores of one design.
     pub(super) fn kinds(&mut self, online: &CpuSet, caches: &[Cache]) -> Vec<KindFacts> {
         let by_pmu = self.kinds_by_pmu();
         if by_pmu.len() > 1 {
@@ -43,8 +43,7 @@ impl Reader<'_> {
         join_alike(by_frequency, caches, FREQUENCY_STEP)
     }
 
-    /// By the designs that an arm64 kernel prints (`CPU part`), where their registers are
-    /// not to be read.
+    /// By the designs that an arm64 kernel prints (`CPU part`), if their registers are unreadable.
     fn kinds_by_part(&mut self, online: &CpuSet) -> Vec<KindFacts> {
         let text = self.capture.text("proc/cpuinfo").unwrap_or_default();
         let mut designs: BTreeMap<String, CpuSet> = BTreeMap::new();
@@ -124,10 +123,10 @@ impl Reader<'_> {
         kinds.collect()
     }
 
-    /// CPUs by how fast the firmware says that they can be: favoured cores of one design
-    /// differ in it. The first source in which they differ counts, because some firmware
-    /// gives all CPUs the highest performance that fits into the field. A source that
-    /// lacks one of the CPUs says nothing.
+    /// CPUs by the speed that the firmware reports: favoured cores of one design differ in it. The
+    /// first source that shows a difference counts, because some firmware gives all CPUs the
+    /// highest performance that fits into the field. A source that lacks one of the CPUs is
+    /// skipped.
     pub(super) fn ranks(&self, online: &CpuSet) -> Vec<KindFacts> {
         let parse = |text: &str| text.parse().ok();
         let mut groups = RANK_FILES.map(|file| self.groups_by_file(online, file, parse));
@@ -135,7 +134,7 @@ impl Reader<'_> {
         first.map(std::mem::take).unwrap_or_default()
     }
 
-    /// CPUs with the same number in a file of each; none where a CPU has no such file.
+    /// CPUs with the same number in a file; empty if a CPU lacks the file.
     fn groups_by_file(
         &self,
         online: &CpuSet,

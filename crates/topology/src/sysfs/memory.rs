@@ -1,13 +1,13 @@
-//! What the memory of a node is like, from the tables of the firmware (HMAT).
+//! The properties of a node's memory, from the firmware's tables (HMAT).
 
 use super::{CpuSet, NODE_DIR, Reader};
 use crate::MemoryAttributes;
 
-/// Of the nearest CPUs; of the nearest devices and CPUs.
+/// Nearest CPUs; nearest devices and CPUs.
 const ACCESS_CLASSES: [&str; 2] = ["access1", "access0"];
 
 impl Reader<'_> {
-    /// What the memory of this node is like; `cpus` are its own.
+    /// The properties of this node's memory; `cpus` are its own.
     pub(super) fn memory_attributes(&mut self, node: usize, cpus: &CpuSet) -> MemoryAttributes {
         let folders =
             ACCESS_CLASSES.map(|class| format!("{NODE_DIR}/node{node}/{class}/initiators"));
@@ -23,7 +23,7 @@ impl Reader<'_> {
         }
         let mut figure = |name: &str| {
             let value = self.integer(&format!("{folder}/{name}"))?;
-            // The tables have no entry for it where it is 0.
+            // 0 means that the tables have no entry.
             u64::try_from(value).ok().filter(|&value| value > 0)
         };
         MemoryAttributes {

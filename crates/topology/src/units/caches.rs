@@ -1,6 +1,6 @@
 //! The last-level caches, and those within them that several cores share.
 //!
-//! An L2 of each core is not asked for: placements do not go by it.
+//! Private L2 caches are not read: placements do not use them.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ const SHARED: [Named; 2] = [
     ("shared_cpu_map", Form::Mask),
 ];
 
-/// From this level on there are no caches of instructions alone.
+/// From this level on there are no instruction-only caches.
 const UNIFIED_FROM: u8 = 3;
 
 impl<F: Files> Reader<'_, F> {
-    /// One CPU of each last-level cache lists who shares it. Where the number
-    /// of the outermost cache so far has the same level, it is the outermost
-    /// again; of a CPU where it has not, all are read.
+    /// One CPU of each last-level cache lists its sharers. If the cache with the index of the
+    /// outermost one so far has the same level, it is the outermost again; otherwise all caches of
+    /// the CPU are read.
     pub(super) fn last_level_caches(
         &mut self,
         units: &BTreeMap<usize, CpuFacts>,
@@ -82,7 +82,7 @@ impl<F: Files> Reader<'_, F> {
             let own = self.inner_caches(first, last);
             let core = core_of(cpus, first);
             let id = |cpu: usize| cpus.get(&cpu).and_then(|facts| facts.core_id);
-            // Of a Bulldozer module, which has two cores, the ids differ.
+            // The two cores of a Bulldozer module have different ids.
             let is_beside = |cpu: usize| {
                 let is_sibling = core.is_some_and(|core| core.contains(cpu));
                 cpu != first && !(is_sibling && id(cpu) == id(first))
@@ -131,7 +131,7 @@ impl<F: Files> Reader<'_, F> {
         text.parse().ok().filter(|&level| level > 0)
     }
 
-    /// Number and level of the outermost cache that holds data.
+    /// Number and level of the outermost data cache.
     fn outermost(&mut self, folder: &str) -> Option<(usize, u8)> {
         let mut found: Option<(usize, u8)> = None;
         for index in self.list_numbered(folder, "index") {
