@@ -7,12 +7,11 @@
 //! tree:2cP.1t+3cE            2 P cores with 1 CPU each, 3 whole E cores
 //! ```
 //!
-//! `.` goes into a unit, `+` begins anew; dots at a beginning stand for the
-//! units that are already open. Levels are `p`ackage, `n`ode of memory, `l`ast-
-//! level cache, `c`ore and `t`, a CPU (hardware thread). A unit with nothing
-//! inside is used whole. Capitals after a level distinguish units that are not
-//! equal: a kind of core, or `A` for the largest, `B` and so on. Which units
-//! these are is decided on a machine; no character needs quoting in a shell.
+//! `.` goes into a unit, `+` starts the next one; leading dots stand for the units that are already
+//! open. Levels are `p`ackage, `n`ode of memory, `l`ast- level cache, `c`ore and `t`, a CPU
+//! (hardware thread). A unit with nothing inside is used whole. Capitals after a level distinguish
+//! unequal units: a kind of core, or `A` for the largest, `B` and so on. A machine decides which
+//! units these are; no character needs quoting in a shell.
 
 use std::fmt;
 
@@ -25,27 +24,26 @@ pub struct Branch {
     pub units: usize,
     /// Their level.
     pub level: Level,
-    /// Which of the classes of that level, where there are several.
+    /// The class of that level, if there are several.
     pub class: Option<String>,
-    /// What is used in each; nothing: all of it.
+    /// What is used in each; empty: all of it.
     pub below: Vec<Self>,
 }
 
-/// A placement in the words of the tree: what is used of the machine.
+/// A placement as a tree of used units.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Branches(pub Vec<Branch>);
 
-/// Deeper trees are nobody's: NUMA nodes may stand within each other, of which
-/// Linux has no more than 1,024.
+/// No machine has deeper trees: NUMA nodes may nest, and Linux has at most 1,024.
 const DEEPEST: usize = 1030;
-/// More units than CPUs can be numbered are no machine's.
+/// No machine has more units than CPUs can be numbered.
 const MAX_UNITS: usize = 1_000_000;
 
 impl Branches {
-    /// Reads the text after `tree:`.
+    /// Parses the text after `tree:`.
     ///
     /// # Errors
-    /// A sentence that names the part which is not understood.
+    /// A sentence that names the invalid part.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut branches = Self::default();
         for path in text.split('+') {

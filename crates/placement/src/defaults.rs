@@ -1,12 +1,11 @@
-//! The placements that `compare` tries when none is named: few, and each the
-//! answer to a question that the machine's shape raises.
+//! The placements that `compare` tries by default: few, each the answer to a question that the
+//! machine's shape raises.
 
 use super::{Placement, Wish};
 use pinwise_topology::{Level, Topology};
 
-/// Placements worth trying for a program of this many threads (`None`: unknown)
-/// on this machine, `os-default` first. Some may stand for the same CPUs; they
-/// are merged once realised.
+/// Placements worth trying for a program of this many threads (`None`: unknown) on this machine,
+/// `os-default` first. Some may use the same CPUs; they are merged once realised.
 #[must_use]
 pub fn defaults(topology: &Topology, threads: Option<usize>) -> Vec<Placement> {
     let cpus = topology.allowed.len();
@@ -25,7 +24,7 @@ fn single_thread(topology: &Topology) -> Vec<Placement> {
     let cores = topology.allowed_units(Level::Core).len();
     let mut arms = vec![Placement::new(Wish::One(Level::Core, 0))];
     if cores > 1 {
-        // The first core usually serves most interrupts; the last one does not.
+        // The first core usually handles most interrupts; the last one does not.
         arms.push(Placement::new(Wish::One(Level::Core, cores - 1)));
     }
     arms.extend(smaller_units(topology, 1));
@@ -46,7 +45,7 @@ fn several_threads(topology: &Topology, threads: usize) -> Vec<Placement> {
     arms.extend(kinds(topology, threads));
     arms.extend(uneven(topology, threads));
     if arms_are_all_the_machine(topology, &arms) {
-        // Every CPU is wanted: the only question left is what fewer cost.
+        // Every CPU is needed: the only question left is the cost of fewer.
         arms.push(Placement::new(Wish::One(Level::Core, 0)));
     }
     arms
@@ -75,7 +74,7 @@ fn kinds(topology: &Topology, threads: usize) -> Vec<Placement> {
         .collect()
 }
 
-/// Where caches or cores of one kind differ: does the program want cache or clock?
+/// If caches or cores of one kind differ: does the program want cache or clock?
 fn uneven(topology: &Topology, threads: usize) -> Vec<Placement> {
     let arms = [
         Placement::new(Wish::LargestLlc),

@@ -1,11 +1,11 @@
-//! What a placement means, and what common tools call it.
+//! The meaning of a placement, and its equivalents in common tools.
 
 use super::emit::{Context, Emission, Target, Tool, emit};
 use super::parse::Plain;
 use super::{Locality, Placement, Realised, Wish};
 use pinwise_topology::Topology;
 
-/// What a placement asks for, as a sentence.
+/// What a placement requests, as a sentence.
 #[must_use]
 pub fn meaning(placement: &Placement) -> String {
     let text = match &placement.wish {
@@ -47,7 +47,7 @@ fn place(locality: &Locality) -> String {
     }
 }
 
-/// The tools that an explanation shows, of those that [`emit`] knows.
+/// The tools shown in an explanation, of those that [`emit`] supports.
 const SHOWN: [Tool; 5] = [
     Tool::Taskset,
     Tool::Numactl,
@@ -56,8 +56,7 @@ const SHOWN: [Tool; 5] = [
     Tool::Slurm,
 ];
 
-/// The placement in the words of a few common tools; `COMMAND` stands for the
-/// program.
+/// The placement in the syntax of a few common tools; `COMMAND` stands for the program.
 #[must_use]
 pub fn equivalents(realised: &Realised, topology: &Topology) -> Vec<Emission> {
     let context = Context::default();

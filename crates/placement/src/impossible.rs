@@ -10,7 +10,7 @@ pub enum RealiseError {
     Absent {
         /// The placement.
         placement: String,
-        /// CPUs asked for that are not there.
+        /// Requested CPUs that do not exist.
         cpus: CpuSet,
         /// CPUs that exist.
         present: CpuSet,
@@ -21,12 +21,12 @@ pub enum RealiseError {
         /// The placement.
         placement: String,
     },
-    /// CPUs that are switched off.
+    /// CPUs that are offline.
     #[error("{placement}: CPU {cpus} is offline")]
     Offline {
         /// The placement.
         placement: String,
-        /// CPUs asked for that are off.
+        /// Requested CPUs that are offline.
         cpus: CpuSet,
     },
     /// CPUs that this process may not use.
@@ -34,9 +34,9 @@ pub enum RealiseError {
     Forbidden {
         /// The placement.
         placement: String,
-        /// CPUs asked for that are forbidden.
+        /// Requested CPUs that are forbidden.
         cpus: CpuSet,
-        /// Who forbids them.
+        /// What forbids them.
         by: String,
         /// What is left.
         leaves: CpuSet,
@@ -46,7 +46,7 @@ pub enum RealiseError {
     NoMemory {
         /// The placement.
         placement: String,
-        /// Nodes asked for.
+        /// Requested nodes.
         nodes: CpuSet,
         /// Nodes whose memory may be used.
         usable: CpuSet,
@@ -58,21 +58,21 @@ pub enum RealiseError {
         placement: String,
         /// What is counted.
         noun: String,
-        /// How many are asked for.
+        /// Requested number.
         wanted: usize,
-        /// How many there are.
+        /// Available number.
         available: usize,
     },
-    /// A unit by a number that none has.
+    /// A unit with a number that does not exist.
     #[error("{placement}: this process may use no {noun} {index} (only {known})")]
     NoSuchUnit {
         /// The placement.
         placement: String,
         /// The kind of unit.
         noun: &'static str,
-        /// The number asked for, from 0.
+        /// The requested number, from 0.
         index: usize,
-        /// Numbers that there are.
+        /// Existing numbers.
         known: CpuSet,
     },
     /// A level that the system does not report.
@@ -88,9 +88,9 @@ pub enum RealiseError {
     NoDevice {
         /// The placement.
         placement: String,
-        /// The device asked for.
+        /// The requested device.
         device: String,
-        /// What there is instead, as it follows the rest of the sentence.
+        /// The existing devices, to follow the rest of the sentence.
         hint: String,
     },
     /// A device whose location is unknown.
@@ -98,7 +98,7 @@ pub enum RealiseError {
     NotLocated {
         /// The placement.
         placement: String,
-        /// The device asked for.
+        /// The requested device.
         device: String,
     },
     /// None of the CPUs near a device may be used.
@@ -106,9 +106,9 @@ pub enum RealiseError {
     NoneNear {
         /// The placement.
         placement: String,
-        /// The device asked for.
+        /// The requested device.
         device: String,
-        /// What may be used.
+        /// The allowed CPUs.
         allowed: CpuSet,
         /// CPUs near the device.
         near: CpuSet,
@@ -118,19 +118,19 @@ pub enum RealiseError {
     NoneFar {
         /// The placement.
         placement: String,
-        /// The device asked for.
+        /// The requested device.
         device: String,
-        /// What may be used.
+        /// The allowed CPUs.
         allowed: CpuSet,
     },
-    /// A shape whose numbers do not fit each other.
+    /// A shape whose numbers are inconsistent.
     #[error("{placement}: cannot take {wanted} from {from}")]
     Impossible {
         /// The placement.
         placement: String,
         /// The units that are missing.
         wanted: String,
-        /// The units they would have to come from.
+        /// The units that should contain them.
         from: String,
     },
 }

@@ -8,14 +8,14 @@ use super::{Locality, Placement, RealiseError, Wish};
 use pinwise_topology::interrupts::{Interrupt, Queue};
 use pinwise_topology::{CpuSet, Device, Topology};
 
-/// A device's interrupts and where they should be taken: `eth0=local`.
+/// Where a device's interrupts should be handled: `eth0=local`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptWish {
-    /// A device by a name that the topology knows.
+    /// A device name of the topology.
     pub device: String,
-    /// By which CPUs.
+    /// The CPUs.
     pub place: InterruptPlace,
-    /// Should these CPUs send on its queues, too (`+xps`)?
+    /// Should these CPUs also send on its queues (`+xps`)?
     pub with_xps: bool,
 }
 
@@ -29,14 +29,15 @@ pub struct InterruptCpus {
 }
 
 impl InterruptCpus {
-    /// Does everything stay where it is?
+    /// Does everything stay in place?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.interrupts.is_empty() && self.queues.is_empty()
     }
 
-    /// Takes the interrupts that these CPUs take to all others that are online. Says
-    /// which ones the kernel lets nobody move. The topology must know the interrupts.
+    /// Moves the interrupts of these CPUs to all other online CPUs. Also returns the CPUs of
+    /// interrupts that the kernel does not let anyone move. The topology must contain the
+    /// interrupts.
     #[must_use]
     pub fn away_from(cpus: &CpuSet, topology: &Topology) -> (Self, CpuSet) {
         let others = topology.online.difference(cpus);
@@ -50,7 +51,7 @@ impl InterruptCpus {
         (moved, managed.iter().map(|i| i.number as usize).collect())
     }
 
-    /// Adds others; of what both have theirs count.
+    /// Adds others, which replace entries of the same interrupt or queue.
     pub fn extend(&mut self, others: Self) {
         self.interrupts.extend(others.interrupts);
         self.queues.extend(others.queues);
@@ -93,7 +94,7 @@ pub enum InterruptPlace {
     AsIs,
     /// Those near the device.
     Local,
-    /// All others: the control that shows what nearness is worth.
+    /// All others: the control that shows the gain from nearness.
     Far,
     /// Those that the program does not use.
     Away,
@@ -103,10 +104,10 @@ pub enum InterruptPlace {
     Cpus(CpuSet),
 }
 
-/// Why interrupts cannot be placed so.
+/// Why interrupts cannot be placed this way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InterruptError {
-    /// It is not a device and a place.
+    /// It is not of the form DEVICE=PLACE.
     #[error(
         "'{0}' is not DEVICE=PLACE; a place is local, far, away, spread or a list of CPUs, each also with +xps, or as-is"
     )]
@@ -119,7 +120,7 @@ pub enum InterruptError {
     NoneFree {
         /// The wish.
         wish: String,
-        /// All CPUs but one.
+        /// All CPUs except one.
         spare: CpuSet,
     },
     /// A CPU that does not exist or is offline.
@@ -130,15 +131,15 @@ pub enum InterruptError {
         /// These.
         cpus: CpuSet,
     },
-    /// No queue of the device lets itself be bound to the CPUs that send.
+    /// No transmit queue of the device can be assigned to CPUs.
     #[error(
         "{0}: it has no transmit queues that can be assigned to CPUs (XPS needs a network card with several); leave out +xps"
     )]
     NoQueues(String),
-    /// The device has none.
+    /// The device has no interrupts.
     #[error("{0} has no interrupts of its own")]
     NoInterrupts(String),
-    /// All that matter stay where the kernel put them.
+    /// The kernel placed all relevant ones itself.
     #[error(
         "the kernel manages the interrupts of {device}, so they cannot be moved (managed interrupts {numbers})"
     )]
@@ -199,20 +200,19 @@ impl fmt::Display for InterruptWish {
 }
 
 impl InterruptWish {
-    /// One CPU for each interrupt of the device, dealt out over its CPUs, every
-    /// core once before any a second time; empty for `as-is`. Interrupts that were
-    /// raised come first, so that those that never are do not crowd them; those that
-    /// the kernel lets nobody move are left out. Queues that hand their packets to
-    /// CPUs of their own (RPS) get all of the wish's CPUs: otherwise these would go on
-    /// with what the interrupts bring. With `+xps` the CPUs are dealt out over the
-    /// queues that send, too.
+    /// One CPU for each interrupt of the device, dealt out over its CPUs, every core once before
+    /// any a second time; empty for `as-is`. Interrupts that were raised come first, so that unused
+    /// ones do not crowd them; those that the kernel does not let anyone move are left out. Queues
+    /// that hand their packets to other CPUs (RPS) get all of the wish's CPUs: otherwise the old
+    /// CPUs would continue to process the packets. With `+xps` the CPUs are also dealt out over the
+    /// sending queues.
     ///
-    /// `program`: the CPUs that the program may use. The topology must know the
-    /// device's interrupts.
+    /// `program`: the CPUs that the program may use. The topology must contain the device's
+    /// interrupts.
     ///
     /// # Errors
-    /// [`InterruptError`] where there is no such device, it has no interrupts, or no
-    /// CPU is left for them.
+    /// [`InterruptError`] if there is no such device, it has no interrupts, or no CPU is left for
+    /// them.
     pub fn realise(
         &self,
         topology: &Topology,
@@ -230,7 +230,7 @@ impl InterruptWish {
         let (managed, mut interrupts): (Vec<_>, Vec<_>) = interrupts
             .into_iter()
             .partition(|interrupt| interrupt.is_managed);
-        // Cards have one for their settings beside those that do the work.
+        // Cards have a configuration interrupt besides those that do the work.
         let raised = |some: &[&Interrupt]| -> u64 {
             let counts = some.iter().map(|interrupt| interrupt.count.unwrap_or(1));
             counts.fold(0, u64::saturating_add)
@@ -276,10 +276,10 @@ impl InterruptWish {
         Ok(found)
     }
 
-    /// The CPUs in the order in which they get interrupts.
+    /// The CPUs in the order of assignment.
     fn order(&self, topology: &Topology, program: &CpuSet) -> Result<Vec<usize>, InterruptError> {
-        // Interrupts know no cpuset: any CPU that is on can take them. Asking for
-        // those near it also says that there is such a device.
+        // Interrupts ignore cpusets: any online CPU can take them. Asking for the near CPUs also
+        // checks that the device exists.
         let near = |is_near| Placement {
             locality: Some(Locality {
                 is_near,
@@ -320,7 +320,7 @@ impl InterruptWish {
             }
         };
         if topology.device(&self.device).is_none() {
-            // Its error names the devices that there are.
+            // Its error names the existing devices.
             let near = Placement {
                 wish: Wish::Compact,
                 ..near(true)
@@ -398,7 +398,7 @@ mod tests {
             found.interrupts.clear();
             found.to_string()
         };
-        // Where packets are not handed on, they stay with the interrupt.
+        // Without RPS, packets stay with the interrupt.
         assert_eq!(placed("eth0=local"), "RPS of eth0 queue 0 on CPU 4-7");
         assert_eq!(
             placed("eth0=local+xps"),
@@ -444,7 +444,7 @@ mod tests {
             .devices
             .update(|all| all[0].interrupts[2].is_managed = true);
         assert_eq!(interrupts(&topology).unwrap(), [30, 31, 33]);
-        // What is left was raised once, the others five times.
+        // The remaining one was raised once, the others five times.
         topology
             .devices
             .update(|all| all[0].interrupts[3].is_managed = true);

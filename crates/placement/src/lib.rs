@@ -1,5 +1,4 @@
-//! Which CPUs a program's threads may use: names for it, and the CPUs that a
-//! name stands for on a given machine.
+//! Names for the CPUs that a program's threads may use, and their CPUs on a given machine.
 //!
 //! ```text
 //! NAME[:ARGUMENT][*N][/near:DEVICE|/far:DEVICE][/bound][/mem=POLICY[:NODES]]
@@ -8,12 +7,10 @@
 //! one-numa/mem=bind     os-default/mem=weighted     one-numa:1/mem=preferred:0
 //! ```
 //!
-//! A [`Placement`] is a wish and knows no machine; [`Placement::realise`]
-//! turns it into CPUs of one machine as late as possible, never outside the
-//! CPUs that the process is allowed. A placement is *confined*, one mask for
-//! all threads of the program, unless it says `/bound`: one CPU for each
-//! thread, in the placement's order of CPUs. Which of them is fast is not known
-//! here: that is measured.
+//! A [`Placement`] is a wish independent of a machine; [`Placement::realise`] turns it into CPUs of
+//! one machine as late as possible, never outside the CPUs that the process may use. A placement is
+//! *confined*, one mask for all threads of the program, unless it says `/bound`: one CPU for each
+//! thread, in the placement's order of CPUs. Which placement is fast must be measured.
 //!
 //! ```
 //! use pinwise_placement::Placement;
@@ -61,8 +58,8 @@ pub use ranks::{Rank, RanksError, per_device};
 pub use realise::{MemoryBinding, Realised, merge_equivalent};
 pub use used::UsedUnits;
 
-/// How many units are used at each level. Levels left out are used as evenly
-/// and as far as the others allow.
+/// The number of units used at each level. Omitted levels are used as evenly and as widely as the
+/// others allow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Packages in all.
@@ -79,7 +76,7 @@ pub struct Shape {
     pub cpus_per_core: Option<usize>,
 }
 
-/// What a placement asks for, before any machine is looked at.
+/// A placement's wish, independent of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Wish {
     /// All allowed CPUs, left to the scheduler.
@@ -119,14 +116,14 @@ pub enum Wish {
     Tree(Branches),
 }
 
-/// A named placement: a wish, perhaps cut to N CPUs, with a memory policy.
+/// A named placement: a wish, optionally cut to N CPUs, with a memory policy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Placement {
     /// What is asked for.
     pub wish: Wish,
-    /// Use this many CPUs of it.
+    /// Use only this many CPUs.
     pub count: Option<usize>,
-    /// What of the CPUs a thread may use.
+    /// Which of the CPUs a thread may use.
     pub kind: Kind,
     /// Only CPUs near or far from a device; `None` for any.
     pub locality: Option<Locality>,
@@ -134,14 +131,13 @@ pub struct Placement {
     pub memory: Option<MemoryWish>,
 }
 
-/// What of a placement's CPUs a thread may use.
+/// Which of a placement's CPUs a thread may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Kind {
     /// All of them: one mask for all threads.
     #[default]
     Confined,
-    /// One: threads are bound to CPUs in turn, in the order in which they
-    /// begin.
+    /// One: threads are bound to CPUs in turn, in creation order.
     Bound,
 }
 

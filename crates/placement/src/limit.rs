@@ -1,11 +1,11 @@
-//! A limit on CPU time, as cgroups have it.
+//! A limit on CPU time, as in cgroups.
 
 use std::fmt;
 use std::time::Duration;
 
 use pinwise_format::trimmed;
 
-/// What the kernel takes, µs.
+/// The kernel's minimum, µs.
 const MIN_QUOTA_US: u64 = 1000;
 const PERIODS_US: std::ops::RangeInclusive<u64> = 1000..=1_000_000;
 /// More CPUs' worth than any machine has.
@@ -18,16 +18,16 @@ pub struct CpuLimit {
     period_us: u64,
 }
 
-/// Why there can be no such limit.
+/// Why a limit is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LimitError {
     /// Not a number of CPUs.
     #[error("write a number of CPUs above 0, such as 2 or 0.5")]
     Cpus,
-    /// The kernel takes no such period.
+    /// The kernel does not accept the period.
     #[error("the period must lie between 1ms and 1s")]
     Period,
-    /// Less than the kernel can share out.
+    /// Less than the kernel supports.
     #[error(
         "that is less than 1 ms of CPU time in each period; write more CPUs or a longer period"
     )]
@@ -35,13 +35,13 @@ pub enum LimitError {
 }
 
 impl CpuLimit {
-    /// The period where none is given, as the kernel, Docker and Kubernetes have it.
+    /// The default period, as in the kernel, Docker and Kubernetes.
     pub const PERIOD: Duration = Duration::from_millis(100);
 
     /// A limit of this many CPUs' worth of time.
     ///
     /// # Errors
-    /// [`LimitError`] where the kernel would not take it.
+    /// [`LimitError`] if the kernel would not accept it.
     pub fn new(cpus: f64, period: Duration) -> Result<Self, LimitError> {
         if !(cpus > 0.0 && cpus <= MAX_CPUS) {
             return Err(LimitError::Cpus);
@@ -91,7 +91,7 @@ impl CpuLimit {
         self.quota_us as f64 / self.period_us as f64
     }
 
-    /// As systemd has it: `50%`.
+    /// As in systemd: `50%`.
     #[must_use]
     pub fn percent(self) -> String {
         format!("{}%", trimmed(self.cpus() * 100.0))
@@ -142,7 +142,7 @@ impl fmt::Display for CpuLimit {
     }
 }
 
-/// A time as systemd and Kubernetes take it: `20ms`.
+/// A time in the syntax of systemd and Kubernetes: `20ms`.
 pub(crate) fn systemd_time(time: Duration) -> String {
     match time.subsec_nanos() % 1_000_000 {
         0 => format!("{}ms", time.as_millis()),

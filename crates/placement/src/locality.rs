@@ -1,18 +1,16 @@
-//! Placements by a device: the CPUs near it, or all others.
+//! Placements relative to a device: the CPUs near it, or all others.
 
 use std::fmt;
 
 use super::{Placement, RealiseError};
 use pinwise_topology::Topology;
 
-/// The CPUs near a device, or all others: the control that shows what nearness is
-/// worth.
+/// The CPUs near a device, or all others: the control that shows the gain from nearness.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Locality {
     /// Near, or far?
     pub is_near: bool,
-    /// The device by a name that the topology knows: `gpu0`, `eth0`,
-    /// `pci:0000:41:00.0`.
+    /// A device name of the topology: `gpu0`, `eth0`, `pci:0000:41:00.0`.
     pub device: String,
 }
 
@@ -69,7 +67,7 @@ impl Locality {
     }
 }
 
-/// What to write instead of a device that does not exist.
+/// Suggests alternatives to a device that does not exist.
 fn hint(topology: &Topology, wanted: &str) -> String {
     const MAX_LISTED: usize = 8;
     let named = topology

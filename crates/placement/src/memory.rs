@@ -1,4 +1,4 @@
-//! Where memory is to come from, and how it is written: `bind`, `preferred:1`.
+//! Memory policies and their syntax: `bind`, `preferred:1`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::ParseError;
 use pinwise_topology::CpuSet;
 
-/// Where memory is to come from.
+/// The nodes that memory comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryPolicy {
     /// The node of the CPU that touches it first, strictly by policy
@@ -19,8 +19,8 @@ pub enum MemoryPolicy {
     /// Over these nodes by weight, from their bandwidth or as the administrator
     /// set it (`MPOL_WEIGHTED_INTERLEAVE`, Linux 6.9).
     Weighted,
-    /// These nodes, and others where they are full (`MPOL_PREFERRED`, of several
-    /// nodes `MPOL_PREFERRED_MANY`).
+    /// These nodes, and others if they are full (`MPOL_PREFERRED`, of several nodes
+    /// `MPOL_PREFERRED_MANY`).
     Preferred,
 }
 
@@ -47,7 +47,7 @@ impl MemoryPolicy {
     }
 }
 
-/// A memory policy as it is asked for: `POLICY[:NODES]`.
+/// A requested memory policy: `POLICY[:NODES]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MemoryWish {
     /// The policy.

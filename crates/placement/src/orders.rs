@@ -1,11 +1,11 @@
-//! The allowed CPUs in the orders that placements take them in.
+//! The allowed CPUs in the orders used by placements.
 
 use pinwise_topology::{Cache, CpuSet, Level, Node, Topology};
 
 /// Levels of a path, outermost first: those of the machine, and between last-level cache
 /// and core the caches that some cores share (the L2 of four E-cores).
 const DEPTH: usize = Level::ALL.len() + 1;
-/// Of such a cache.
+/// Index of such a cache.
 const CLUSTER: usize = Level::Core as usize;
 
 /// Indices of units in their parents, by level.
@@ -30,7 +30,7 @@ impl Orders {
         units.sort_by_key(|(slot, _)| *slot);
         let tree = Node::nest(DEPTH, topology.allowed.clone(), units);
         collect_paths(&tree, [0; DEPTH], &mut paths);
-        // A core without such a cache stands beside those of others, as one to itself.
+        // A core without such a cache counts as having one of its own.
         for (cpu, path) in &mut paths {
             if !in_clusters.contains(*cpu) {
                 path[CLUSTER] = std::mem::take(&mut path[CLUSTER + 1]);

@@ -1,7 +1,7 @@
-//! Reads placement names.
+//! Parses placement names.
 //!
-//! It checks words, not machines: `one-llc:9` is a fine name that may stand
-//! for nothing on the machine at hand.
+//! It checks syntax, not machines: `one-llc:9` is a valid name that may match nothing on this
+//! machine.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use pinwise_topology::{CpuSet, CpuSetError, Level};
 pub(super) struct Plain {
     pub(super) name: &'static str,
     wish: Wish,
-    /// What it asks for, in words.
+    /// Its meaning, in words.
     pub(super) meaning: &'static str,
 }
 
@@ -25,7 +25,7 @@ impl Plain {
         }
     }
 
-    /// That of a wish; `None` where its name takes an argument.
+    /// The entry of a wish; `None` if its name takes an argument.
     pub(super) fn from_wish(wish: &Wish) -> Option<&'static Self> {
         PLAIN.iter().find(|plain| plain.wish == *wish)
     }
@@ -94,7 +94,7 @@ const ONE: [(&str, Level); 4] = [
     ("one-package", Level::Package),
 ];
 
-/// What other tools call them.
+/// Names in other tools.
 const OTHER_NAMES: [(&[&str], &str); 4] = [
     (&["core"], "one-core"),
     (&["llc", "l3", "l3cache", "cache"], "one-llc"),
@@ -102,7 +102,7 @@ const OTHER_NAMES: [(&[&str], &str); 4] = [
     (&["package", "socket"], "one-package"),
 ];
 
-/// Why a placement could not be read.
+/// Why a placement could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The text is empty.
@@ -111,9 +111,9 @@ pub enum ParseError {
     /// No placement has this name.
     #[error("'{name}' is not a placement{}", suggest(nearest))]
     Unknown {
-        /// What was written.
+        /// The given name.
         name: String,
-        /// A known name that looks like it.
+        /// A similar known name.
         nearest: Option<String>,
     },
     /// A placement takes no argument, or another one.
@@ -141,7 +141,7 @@ fn suggest(nearest: &Option<String>) -> String {
     }
 }
 
-/// The names of placements, with their form where they take an argument.
+/// The names of placements, with the form of their arguments.
 #[must_use]
 pub fn known_names() -> Vec<&'static str> {
     let plain = PLAIN.iter().map(|plain| plain.name);
@@ -190,7 +190,7 @@ impl FromStr for Placement {
             true => Wish::Compact,
             false => parse_wish(text, head)?,
         };
-        // All CPUs near a device are a mask, not what the scheduler does by default.
+        // All CPUs near a device are a mask, not the scheduler's default.
         let wish = match (&locality, wish) {
             (Some(_), Wish::OsDefault) => Wish::Compact,
             (_, wish) => wish,
@@ -279,7 +279,7 @@ fn parse_wish(text: &str, head: &str) -> Result<Wish, ParseError> {
         reason,
     };
     match (name, value) {
-        // As taskset and numactl take them.
+        // As in taskset and numactl.
         (list, None) if list.starts_with(|c: char| c.is_ascii_digit()) => {
             non_empty(text, CpuSet::parse_list(list).map_err(cpus)?).map(Wish::Cpus)
         }

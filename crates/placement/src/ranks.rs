@@ -1,5 +1,4 @@
-//! One rank per device: which device each of several processes gets, and which
-//! CPUs near it are its own.
+//! One rank per device: the device of each of several processes, and its own CPUs near it.
 
 use pinwise_topology::{CpuSet, DeviceKind, Level, Topology};
 
@@ -25,18 +24,17 @@ pub enum RanksError {
         device: String,
         /// CPUs near it.
         near: CpuSet,
-        /// What may be used.
+        /// The allowed CPUs.
         allowed: CpuSet,
     },
 }
 
-/// Gives `count` ranks the devices of a kind in turn, by address, or those of them
-/// that `only` lists, by their number among the kind. Ranks near the same CPUs
-/// share them out by whole cores, neighbours together; a device of which nobody
-/// knows the place is near all.
+/// Deals the devices of a kind to `count` ranks in turn, by address, or only those with numbers in
+/// `only`. Ranks near the same CPUs share them by whole cores, neighbours together; a device of
+/// unknown place is near all.
 ///
 /// # Errors
-/// [`RanksError`] where there is no device, or no CPU near one may be used.
+/// [`RanksError`] if there is no device, or no usable CPU near one.
 pub fn per_device(
     topology: &Topology,
     kind: DeviceKind,
@@ -75,7 +73,7 @@ pub fn per_device(
     Ok(ranks)
 }
 
-/// Splits the cores of each set of CPUs among the ranks that have it.
+/// Splits the cores of each set of CPUs among its ranks.
 fn share_out(topology: &Topology, ranks: &mut [Rank]) {
     let cores = topology.allowed_units(Level::Core);
     let sets: Vec<CpuSet> = ranks.iter().map(|rank| rank.cpus.clone()).collect();

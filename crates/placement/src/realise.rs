@@ -1,10 +1,9 @@
 //! From a wish to the CPUs of one machine.
 //!
-//! Two orders of the allowed CPUs carry everything: *compact* walks the tree
-//! depth first, *spread* alternates between the outermost units first. The
-//! result never leaves the allowed CPUs, unless CPUs outside of the process's own
-//! mask are named; a wish for one that is offline or outside of its cpuset is an
-//! error that says so, because the kernel would silently drop it from the mask.
+//! Two orders of the allowed CPUs carry everything: *compact* walks the tree depth first, *spread*
+//! alternates between the outermost units first. The result stays within the allowed CPUs, except
+//! for explicit CPUs outside the process's own mask; one that is offline or outside its cpuset is
+//! an error, because the kernel would silently drop it from the mask.
 
 use super::orders::Orders;
 use super::space::{Lacking, Space};
@@ -18,11 +17,11 @@ pub struct Realised {
     pub placement: Placement,
     /// The mask that all threads share, or are bound within.
     pub cpus: CpuSet,
-    /// The same CPUs in the placement's order: where bound threads go.
+    /// The same CPUs in the placement's order, for bound threads.
     pub order: Vec<usize>,
     /// Memory policy with its nodes.
     pub memory: Option<MemoryBinding>,
-    /// What of the machine the CPUs make use of.
+    /// The units that the CPUs use.
     pub used: UsedUnits,
 }
 
@@ -39,8 +38,7 @@ impl Placement {
     /// The CPUs of this placement on a machine.
     ///
     /// # Errors
-    /// [`RealiseError`] where the machine lacks what is asked for or this
-    /// process may not use it.
+    /// [`RealiseError`] if the machine lacks what is requested or this process may not use it.
     pub fn realise(&self, topology: &Topology) -> Result<Realised, RealiseError> {
         if topology.allowed.is_empty() && !self.may_leave_mask() {
             return Err(RealiseError::NothingAllowed {
@@ -83,8 +81,8 @@ impl Placement {
         })
     }
 
-    /// A process's own mask is a default: CPUs that are named may lie outside of it, as
-    /// for `taskset`. Shapes stay within.
+    /// A process's own mask is a default: explicit CPUs may lie outside it, as for `taskset`.
+    /// Shapes stay within.
     const fn may_leave_mask(&self) -> bool {
         matches!(self.wish, Wish::Cpus(_) | Wish::Mask(_) | Wish::Isolated)
     }
@@ -215,7 +213,7 @@ impl Placement {
         Ok(orders.only(unit))
     }
 
-    /// Named nodes whose memory this process may use.
+    /// Explicit nodes whose memory this process may use.
     fn named_nodes(&self, topology: &Topology, nodes: &CpuSet) -> Result<Vec<usize>, RealiseError> {
         let usable = topology.usable_memory_nodes().into_iter();
         let usable: CpuSet = usable.map(|node| node.node).collect();
@@ -230,8 +228,8 @@ impl Placement {
         }
     }
 
-    /// The nodes of these CPUs, of which one at least must have memory: but for `local`, the
-    /// kernel refuses a policy that names none.
+    /// The nodes of these CPUs, at least one of which must have memory: the kernel refuses any
+    /// policy but `local` without a node.
     fn near_memory(
         &self,
         topology: &Topology,
@@ -319,8 +317,8 @@ impl Placement {
         Ok(found.map_err(lacking)?.iter().collect())
     }
 
-    /// Narrows the machine level by level, outermost first: each step keeps
-    /// the asked number of units, spread over what the steps before kept.
+    /// Narrows the machine level by level, outermost first: each step keeps the requested number of
+    /// units, spread over what the steps before kept.
     fn shape(
         &self,
         topology: &Topology,
@@ -414,7 +412,7 @@ impl Placement {
     }
 }
 
-/// Bytes of the last-level cache of these CPUs, or of others beside them.
+/// Bytes of the last-level cache of these CPUs, which others may share.
 fn llc_bytes(topology: &Topology, cpus: &CpuSet) -> Option<u64> {
     let caches = topology
         .caches
@@ -424,7 +422,7 @@ fn llc_bytes(topology: &Topology, cpus: &CpuSet) -> Option<u64> {
 }
 
 impl Realised {
-    /// What it means on its machine, as a noun.
+    /// Its meaning on the machine, as a noun.
     #[must_use]
     pub const fn stands_for(&self) -> &'static str {
         match self.memory {
@@ -434,8 +432,8 @@ impl Realised {
     }
 }
 
-/// Joins placements that stand for the same CPUs and memory on this machine:
-/// the first of each group, with the names of the others.
+/// Merges placements with the same CPUs and memory on this machine: the first of each group, with
+/// the names of the others.
 #[must_use]
 pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<(Realised, Vec<String>)> {
     let mut merged: Vec<(Realised, Vec<String>)> = Vec::new();

@@ -1,11 +1,11 @@
-//! Placements on machines nobody owns.
+//! Placements on machines that nobody owns.
 
 use super::*;
 use pinwise_topology::{Capture, Device, Topology};
 use proptest::prelude::*;
 
 const TWO_SOCKETS: &str = "package:2 l3:2 core:2 pu:2";
-/// As most servers number them: siblings are N/2 apart.
+/// The numbering of most servers: siblings are N/2 apart.
 const INTERLEAVED: &str = "package:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)";
 
 #[track_caller]
@@ -264,7 +264,7 @@ fn default_arms_are_few_and_fit_the_machine() {
     );
 }
 
-/// As on processors with stacked cache on one die of two, whose other die clocks higher.
+/// As on processors with two dies, one with stacked cache and one with a higher clock.
 #[test]
 fn the_largest_cache_and_the_fastest_cores_are_arms() {
     let mut machine = Topology::from_synthetic("l3:2 core:4 pu:2").unwrap();
@@ -401,8 +401,8 @@ proptest! {
     }
 }
 
-/// Two packages of two cores with two CPUs each; a GPU at the second, a network
-/// card that nobody knows.
+/// Two packages of two cores with two CPUs each; a GPU at the second, a network card in an unknown
+/// place.
 fn with_devices() -> Topology {
     let mut topology = Topology::from_synthetic("package:2 core:2 pu:2").unwrap();
     let device = |address: &str, class, name: &str, cpus: Option<&str>| {
@@ -435,7 +435,7 @@ fn near_and_far_name_the_cpus_of_a_device() {
     ] {
         let placement: Placement = name.parse().unwrap();
         assert_eq!(placement.to_string(), name);
-        // It is a mask of its own, whatever it leaves to the scheduler.
+        // It is a mask of its own, however much it leaves to the scheduler.
         assert_ne!(placement.wish, Wish::OsDefault);
         assert_eq!(
             placement.realise(&topology).unwrap().cpus.to_string(),

@@ -9,7 +9,7 @@ pub struct UsedUnits {
     pub packages: usize,
     /// NUMA nodes.
     pub numa_nodes: usize,
-    /// Last-level-cache domains; 0 where caches are not reported.
+    /// Last-level-cache domains; 0 if caches are not reported.
     pub llcs: usize,
     /// Cores.
     pub cores: usize,

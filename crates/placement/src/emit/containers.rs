@@ -30,7 +30,7 @@ fn container(asked: &Asked<'_>, tool: &str) -> Emission {
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let mut words = vec![tool, "run"];
     if !asked.context.command.is_empty() {
-        // A program that ends, and may read what it is given.
+        // A program that ends, and may read input.
         words.extend(["--rm", "-i"]);
     }
     words.extend(&options);
@@ -136,13 +136,13 @@ fn pod_command(asked: &Asked<'_>) -> String {
     if asked.context.command.is_empty() {
         return String::new();
     }
-    // JSON's strings and lists are YAML's.
+    // JSON's strings and lists are valid YAML.
     let command = asked.command();
     let words = command.iter().map(|word| Tool::Kubernetes.given(word));
     format!("command: {}\n", serde_json::Value::from_iter(words))
 }
 
-/// Whole CPUs, requests equal to limits: only such pods get CPUs of their own.
+/// Whole CPUs, requests equal to limits: only such pods get exclusive CPUs.
 fn pod(asked: &Asked<'_>) -> String {
     let cpus = asked.realised.cpus.len();
     let command = pod_command(asked);
@@ -186,7 +186,7 @@ fn kubelet(asked: &Asked<'_>) -> String {
     text
 }
 
-/// Nodes that memory is bound to on which the placement has no CPU.
+/// Nodes that memory is bound to but that have no CPU of the placement.
 fn nodes_elsewhere(asked: &Asked<'_>) -> Option<String> {
     let memory = asked.realised.memory.as_ref()?;
     let has_cpus = |node: &usize| {
@@ -198,10 +198,10 @@ fn nodes_elsewhere(asked: &Asked<'_>) -> Option<String> {
     (memory.policy == MemoryPolicy::Bind && !elsewhere.is_empty()).then(|| node_list(&elsewhere))
 }
 
-/// The kubelet takes it beside none of the others.
+/// The kubelet accepts it with none of the others.
 const ACROSS_CORES: &str = "distribute-cpus-across-cores";
 
-/// Does it use one CPU of each core of several CPUs?
+/// Does it use one CPU of each core that has several?
 fn asks_for_cores_apart(asked: &Asked<'_>) -> bool {
     let used = &asked.realised.used;
     used.cores == used.cpus && asked.topology.has_smt()

@@ -1,19 +1,19 @@
-//! What tools say of a device themselves, without numbers of CPUs.
+//! Devices in the tools' own syntax, without CPU numbers.
 //!
-//! Sources: numactl(8) of numactl 2.0, hwloc(7) of hwloc 2, srun(1) of Slurm 22,
-//! and "Control Topology Management Policies on a node" of Kubernetes.
+//! Sources: numactl(8) of numactl 2.0, hwloc(7) of hwloc 2, srun(1) of Slurm 22, and "Control
+//! Topology Management Policies on a node" of Kubernetes.
 
 use super::{Asked, Tool};
 use crate::Wish;
 use pinwise_format::shell;
 use pinwise_topology::{Device, DeviceKind};
 
-/// Of a placement near a device: how the tool finds the place by itself.
+/// For a placement near a device: how the tool finds the place by itself.
 pub(super) fn note(tool: Tool, asked: &Asked<'_>) -> Option<String> {
     let placement = &asked.realised.placement;
     let locality = placement.locality.as_ref().filter(|one| one.is_near)?;
     let device = asked.topology.device(&locality.device)?;
-    // Only all CPUs near it are what a tool means by the device.
+    // Tools mean all CPUs near a device.
     let is_whole = placement.wish == Wish::Compact && placement.count.is_none();
     let name = &locality.device;
     match tool {
@@ -44,7 +44,7 @@ pub(super) fn note(tool: Tool, asked: &Asked<'_>) -> Option<String> {
     }
 }
 
-/// The node of a network card or a disk as numactl takes it.
+/// The node of a network card or a disk in numactl's syntax.
 fn numactl_node(device: &Device) -> Option<String> {
     device.numa_node?;
     let name = device.names.first()?;

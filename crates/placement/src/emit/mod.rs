@@ -1,8 +1,8 @@
-//! A placement in the words of other tools: what to write, what the tool
-//! cannot express, and a command that verifies.
+//! A placement in the syntax of other tools: what to write, what the tool cannot express, and a
+//! command that verifies.
 //!
-//! Pure text: nothing is run and no file is written here. Each emitter returns
-//! the nearest that its tool has, and says in full sentences what is missing.
+//! Pure text: nothing is run and no file is written here. Each emitter returns the closest
+//! equivalent of its tool, and says in full sentences what is missing.
 
 mod containers;
 mod devices;
@@ -20,12 +20,12 @@ use system::numactl_options;
 
 pub use tool::{Target, Tool, UnknownTool};
 
-/// What an emission is about, beside the placement.
+/// The context of an emission, besides the placement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
     /// The program with its arguments; empty: `COMMAND` stands for it.
     pub command: Vec<String>,
-    /// Added environment of the program.
+    /// Variables added to the program's environment.
     pub environment: Vec<(String, String)>,
     /// Threads that the program starts; `None`: one for each CPU.
     pub threads: Option<usize>,
@@ -33,16 +33,16 @@ pub struct Context {
     pub limit: Option<CpuLimit>,
 }
 
-/// A placement in the words of one tool.
+/// A placement in the syntax of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Emission {
     /// The tool.
     pub tool: Tool,
     /// What to write, in order.
     pub pieces: Vec<Piece>,
-    /// What of the placement the tool cannot express, as sentences.
+    /// What the tool cannot express of the placement, as sentences.
     pub cannot: Vec<String>,
-    /// What else is worth knowing, as sentences.
+    /// Notes worth knowing, as sentences.
     pub notes: Vec<String>,
     /// A shell line that shows whether it took effect.
     pub verify: String,
@@ -57,12 +57,12 @@ pub enum Piece {
     Variable {
         /// Its name.
         name: &'static str,
-        /// Its value, not quoted.
+        /// Its value, unquoted.
         value: String,
     },
     /// A file, or a part of one.
     File {
-        /// Where it belongs.
+        /// Its path.
         path: String,
         /// Its content.
         text: String,
@@ -70,9 +70,8 @@ pub enum Piece {
 }
 
 impl Emission {
-    /// What is to be written as one text for a shell or an editor: variables
-    /// as `export`, files below a comment with their path and, where something
-    /// follows, above another.
+    /// The whole as one text for a shell or an editor: variables as `export`, files below a comment
+    /// with their path and, if something follows, above another.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -96,7 +95,7 @@ impl Emission {
         text
     }
 
-    /// The variables and the command in one line; of several commands the first.
+    /// The variables and the command on one line; of several commands the first.
     #[must_use]
     pub fn line(&self) -> String {
         let mut line = String::new();
@@ -113,7 +112,7 @@ impl Emission {
     }
 }
 
-/// Says a placement in the words of a tool.
+/// Expresses a placement in the syntax of a tool.
 #[must_use]
 pub fn emit(
     target: &Target,
@@ -160,7 +159,7 @@ pub fn emit(
     emission
 }
 
-/// What an emitter is asked for.
+/// The request to an emitter.
 struct Asked<'a> {
     realised: &'a Realised,
     topology: &'a Topology,
@@ -176,7 +175,7 @@ impl Asked<'_> {
         self.realised.cpus.to_mask()
     }
 
-    /// Are CPUs named? Not where a limit on all of them is what is asked for.
+    /// Does it name CPUs? Not if only a limit on all of them is requested.
     fn names_cpus(&self) -> bool {
         self.context.limit.is_none() || self.realised.placement.wish != Wish::OsDefault
     }
@@ -203,13 +202,13 @@ impl Asked<'_> {
         words
     }
 
-    /// The program behind the words of a tool, quoted for a shell.
+    /// The program after the words of a tool, quoted for a shell.
     fn line(&self, words: &[&str]) -> String {
         let own = words.iter().map(|word| (*word).to_owned());
         shell::line(own.chain(self.command()))
     }
 
-    /// NUMA nodes that memory may come from, where the placement limits them.
+    /// NUMA nodes for memory, if the placement limits them.
     fn bound_nodes(&self) -> Option<String> {
         let memory = self.realised.memory.as_ref()?;
         (memory.policy == MemoryPolicy::Bind).then(|| node_list(&memory.nodes))
@@ -225,7 +224,7 @@ impl Asked<'_> {
         memory.is_some_and(|memory| memory.policy == policy)
     }
 
-    /// Are several nodes preferred, although some tools take only the first?
+    /// Are several nodes preferred? Some tools take only the first.
     fn prefers_several(&self) -> bool {
         let memory = self.realised.memory.as_ref();
         memory.is_some_and(|memory| {
@@ -233,7 +232,7 @@ impl Asked<'_> {
         })
     }
 
-    /// For tools that know other policies.
+    /// For tools with other policies.
     fn without_weights(&self) -> Option<String> {
         self.has_policy(MemoryPolicy::Weighted).then(|| {
             "It does not support weighted interleaving; numactl --weighted-interleave does."
@@ -263,7 +262,7 @@ impl Asked<'_> {
         }
     }
 
-    /// For tools that know no memory policy at all.
+    /// For tools without memory policies.
     fn without_memory(&self, mut emission: Emission) -> Emission {
         if let Some((policy, _)) = self.policy() {
             emission.cannot.push(format!(
@@ -274,7 +273,7 @@ impl Asked<'_> {
         emission
     }
 
-    /// For tools that can limit nodes and know no policy.
+    /// For tools that can limit nodes but have no policies.
     fn with_nodes_only(&self, mut emission: Emission) -> Emission {
         if let Some((policy, _)) = self.policy()
             && policy != MemoryPolicy::Bind
@@ -287,8 +286,8 @@ impl Asked<'_> {
         emission
     }
 
-    /// What shows the mask of the process that runs it, and the nodes that its
-    /// cgroup leaves it where the placement limits them; or its limit, in a container.
+    /// A command that shows the mask of its own process, and the nodes of its cgroup if the
+    /// placement limits them; or its limit, in a container.
     fn allowed(&self) -> &'static str {
         match self.bound_nodes() {
             None if !self.names_cpus() => "cat /sys/fs/cgroup/cpu.max",
@@ -297,8 +296,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What shows mask and memory policy of a process that [`Self::placed_line`]
-    /// started.
+    /// A command that shows mask and memory policy of a process that [`Self::placed_line`] started.
     fn placed_of_pid(&self) -> String {
         match self.realised.memory {
             Some(_) => format!("{ALLOWED_OF_PID}; head -n 1 /proc/PID/numa_maps"),
@@ -316,15 +314,15 @@ impl Asked<'_> {
     }
 }
 
-/// `0,2-3`, as all tools here take nodes.
+/// `0,2-3`, the syntax of all tools here for nodes.
 fn node_list(nodes: &[usize]) -> String {
     let set: pinwise_topology::CpuSet = nodes.iter().copied().collect();
     set.to_string()
 }
 
-/// What shows the mask of the process that runs it.
+/// Shows the mask of its own process.
 const ALLOWED: &str = "grep Cpus_allowed_list /proc/self/status";
-/// What shows the mask of a process that runs.
+/// Shows the mask of a running process.
 const ALLOWED_OF_PID: &str = "grep Cpus_allowed_list /proc/PID/task/*/status";
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn memory_binding(asked: &Asked<'_>) -> Option<String> {
     }
 }
 
-/// The nearest without numbers of CPUs, for other nodes.
+/// The closest equivalent without CPU numbers, for other nodes.
 fn by_hint(asked: &Asked<'_>) -> Option<String> {
     let used = &asked.realised.used;
     if !asked.topology.has_smt() {
@@ -205,7 +205,7 @@ fn one_place(cpus: &CpuSet) -> String {
     format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
 }
 
-/// A list in even steps: first, how many, step. Short ones stay one by one.
+/// A list in even steps: first, count, step. Short ones stay individual.
 fn runs(order: &[usize]) -> Vec<(usize, usize, usize)> {
     let mut found = Vec::new();
     let mut rest = order;
@@ -226,7 +226,7 @@ fn runs(order: &[usize]) -> Vec<(usize, usize, usize)> {
     found
 }
 
-/// Fewer places in even steps are clearer one by one.
+/// Fewer places in even steps are clearer individually.
 const SHORTEST_RUN: usize = 4;
 
 pub(super) fn kmp(asked: &Asked<'_>) -> Emission {
@@ -249,7 +249,7 @@ pub(super) fn kmp(asked: &Asked<'_>) -> Emission {
     openmp_only(emission)
 }
 
-/// The placement as the first this many units of each level, where it is that.
+/// The placement as the first this many units of each level, if it has that form.
 fn hw_subset(asked: &Asked<'_>) -> Option<String> {
     let used = &asked.realised.used;
     let per_package = used.cores.checked_div(used.packages)?;

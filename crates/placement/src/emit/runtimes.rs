@@ -1,7 +1,7 @@
 //! Runtimes that choose a number of threads themselves, and llama.cpp.
 //!
-//! None of the former names CPUs: the mask comes from the process, and the
-//! number of threads must be set so that it fits.
+//! None of the former names CPUs: the mask comes from the process, and the number of threads must
+//! be set to fit it.
 
 use super::{ALLOWED_OF_PID, Asked, Emission, Piece};
 use pinwise_format::shell;

@@ -1,4 +1,4 @@
-//! What comes with a Linux system: taskset, numactl, hwloc, systemd, cgroups.
+//! Standard tools of a Linux system: taskset, numactl, hwloc, systemd, cgroups.
 
 use super::{ALLOWED, Asked, Emission, Piece, Tool, node_list};
 use crate::limit::systemd_time;
@@ -172,7 +172,7 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
     lines
 }
 
-/// What `NUMAPolicy=` cannot say.
+/// What `NUMAPolicy=` cannot express.
 fn numa_policy_lacks(asked: &Asked<'_>) -> Option<String> {
     let first =
         "NUMAPolicy=preferred takes one node, here the first; numactl --preferred-many takes all.";
@@ -204,7 +204,7 @@ pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
     emission
 }
 
-/// What shows mask and memory policy inside a service.
+/// A command that shows mask and memory policy inside a service.
 fn shown_inside(asked: &Asked<'_>) -> String {
     match asked.policy() {
         // systemd takes $$ for a dollar sign.
@@ -232,7 +232,7 @@ pub(super) fn cgroup_v1(asked: &Asked<'_>) -> Emission {
         return asked.emission(pieces, verify);
     }
     let folder = "/sys/fs/cgroup/cpuset/pinwise";
-    // A v1 cpuset takes no process before it has both.
+    // A v1 cpuset accepts no process before it has both.
     let nodes = match asked.bound_nodes() {
         Some(nodes) => format!("echo {nodes} > {folder}/cpuset.mems"),
         None => format!("cat /sys/fs/cgroup/cpuset/cpuset.mems > {folder}/cpuset.mems"),
@@ -286,7 +286,7 @@ pub(super) fn cgroup_v2(asked: &Asked<'_>) -> Emission {
     asked.with_nodes_only(emission)
 }
 
-/// Starts the program inside a cgroup: a shell enters it and becomes it.
+/// Starts the program inside a cgroup: a shell joins it and executes the program.
 fn inside(asked: &Asked<'_>, file: &str) -> String {
     let enter = format!("echo $$ > {file} && exec \"$@\"");
     asked.line(&["sh", "-c", &enter, "sh"])

@@ -73,7 +73,7 @@ fn on_a_server_with_smt_and_numa() {
     );
 }
 
-/// What tools make of the policies that the goldens above do not have.
+/// How tools handle the policies that are missing in the goldens above.
 #[test]
 fn policies_of_memory_are_kept_or_reported() {
     let server = machine(SERVER);
@@ -147,7 +147,7 @@ fn policies_of_memory_are_kept_or_reported() {
     check(weighted, libvirt, "<vcpu", Some("/mem=weighted is left"));
 }
 
-/// bash would make assignments of `{0,1}` one after the other.
+/// bash would expand `{0,1}` into several assignments.
 #[test]
 fn braces_are_quoted() {
     let text = shown(&machine(SERVER), "cpu:0,1,5", &["./prog"]);
@@ -207,8 +207,8 @@ fn a_limit_on_cpu_time_is_kept_or_reported() {
     }
 }
 
-/// Of these options the kubelet takes the first beside none of the others
-/// (kubernetes, `pkg/kubelet/cm/cpumanager/policy_options.go`).
+/// Of these options the kubelet accepts the first with none of the others (kubernetes,
+/// `pkg/kubelet/cm/cpumanager/policy_options.go`).
 #[test]
 fn the_kubelet_gets_options_that_go_together() {
     let server = machine(SERVER);
@@ -310,7 +310,7 @@ fn value(emission: &Emission, wanted: &str) -> String {
     values.next().unwrap()
 }
 
-/// What each tool would understand of its own words: CPUs, place by place.
+/// Each tool's interpretation of the emitted text: CPUs, place by place.
 fn understood(emission: &Emission, topology: &Topology) -> Option<Vec<CpuSet>> {
     let text = emission.text();
     let one = |set: Result<CpuSet, read::ReadError>| Some(vec![set.unwrap()]);

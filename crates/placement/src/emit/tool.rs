@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// A tool or a runtime that can be configured where threads run.
+/// A tool or a runtime that controls where threads run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     /// util-linux' taskset.
@@ -15,9 +15,9 @@ pub enum Tool {
     Systemd,
     /// A transient systemd service.
     SystemdRun,
-    /// A container of Docker's.
+    /// A Docker container.
     Docker,
-    /// A container of Podman's.
+    /// A Podman container.
     Podman,
     /// The cpuset controller of cgroup v1.
     CgroupV1,
@@ -50,9 +50,8 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// A word of the program as the tool has to be given it: arguments of systemd's
-    /// services and of Kubernetes' containers are searched for variables, and `$$`
-    /// is a dollar.
+    /// Escapes a word of the program for the tool: arguments of systemd's services and of
+    /// Kubernetes' containers are searched for variables, and `$$` is a dollar.
     #[must_use]
     pub fn given(self, word: &str) -> String {
         match self {
@@ -61,8 +60,8 @@ impl Tool {
         }
     }
 
-    /// Does it start the program in a cgroup, with a limit on CPU time and a
-    /// cpuset, which a program cannot leave as it can leave a mask?
+    /// Does it start the program in a cgroup with a limit on CPU time and a cpuset, which unlike a
+    /// mask a program cannot leave?
     #[must_use]
     pub const fn uses_cgroup(self) -> bool {
         matches!(
@@ -131,30 +130,30 @@ impl Tool {
     }
 }
 
-/// A tool, and the process it is about.
+/// A tool, and the process it applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The tool.
     pub tool: Tool,
-    /// The systemd unit, of `systemd:UNIT`.
+    /// The systemd unit of `systemd:UNIT`.
     pub unit: Option<String>,
 }
 
-/// A name that is of no tool.
+/// A name that is not a tool's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownTool {
     /// No tool has this name.
     #[error("'{name}' is not a tool{}; known are {}", suggestion(*nearest), list_names())]
     Unknown {
-        /// What was written.
+        /// The given name.
         name: String,
-        /// A known name that looks like it.
+        /// A similar known name.
         nearest: Option<&'static str>,
     },
-    /// Only systemd takes something behind a colon.
+    /// Only systemd takes an argument after a colon.
     #[error("'{0}': only systemd takes a name after the colon (systemd:redis.service)")]
     Argument(String),
-    /// A unit that systemd would not take.
+    /// An invalid systemd unit.
     #[error(
         "'{0}' is not a systemd unit: write a name such as redis.service (letters, digits and :_.\\@-)"
     )]
@@ -171,7 +170,7 @@ fn list_names() -> String {
 }
 
 impl Target {
-    /// A tool about nobody in particular.
+    /// A tool without a target.
     #[must_use]
     pub const fn new(tool: Tool) -> Self {
         Self { tool, unit: None }
@@ -230,7 +229,7 @@ impl FromStr for Target {
     }
 }
 
-/// Other names that people write.
+/// Other common names.
 fn alias(name: &str) -> &str {
     match name {
         "hwloc" => "hwloc-bind",
@@ -248,7 +247,7 @@ fn alias(name: &str) -> &str {
 /// Types of unit whose processes can be placed.
 const UNIT_TYPES: [&str; 6] = ["service", "scope", "slice", "socket", "mount", "swap"];
 
-/// A unit's full name. Characters as in systemd.unit(5); at most 255 bytes.
+/// A unit's full name. Characters as in systemd.unit(5); up to 255 bytes.
 fn unit_name(unit: &str) -> Result<String, UnknownTool> {
     let bad = || UnknownTool::Unit(unit.to_owned());
     let has_type = unit

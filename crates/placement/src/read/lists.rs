@@ -3,7 +3,7 @@
 use super::{MAX_PLACES, ReadError, number, wrong};
 use pinwise_topology::{CpuSet, Level, Topology};
 
-/// `3`, `0-7`, and where strides are known `0-30:2`.
+/// `3`, `0-7`, and with strides `0-30:2`.
 fn range(piece: &str, knows_strides: bool) -> Result<Vec<usize>, ReadError> {
     let (range, stride) = match piece.split_once(':') {
         Some((range, stride)) if knows_strides => (range, number(stride, piece)?),
@@ -29,7 +29,7 @@ fn pieces<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a
         .filter(|piece| !piece.is_empty())
 }
 
-/// What `taskset -c` takes: `0,5,8-11,0-30:2`.
+/// The syntax of `taskset -c`: `0,5,8-11,0-30:2`.
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
@@ -43,8 +43,8 @@ pub(crate) fn taskset_list(text: &str) -> Result<CpuSet, ReadError> {
     Ok(set)
 }
 
-/// What `numactl -C` takes: `0-3,8`, `all`, `!0-3` (all but these). `all` is
-/// what the process may use. It takes nodes in the same way.
+/// The syntax of `numactl -C`: `0-3,8`, `all`, `!0-3` (all but these). `all` is what the process
+/// may use. Nodes have the same syntax.
 ///
 /// # Errors
 /// [`ReadError`] names the piece; `+0-3`, relative to a cpuset, is refused.
@@ -76,8 +76,8 @@ pub(crate) fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError
     })
 }
 
-/// What systemd takes: numbers and ranges apart by commas or blanks. Containers
-/// take the same with commas.
+/// The syntax of systemd: numbers and ranges separated by commas or blanks. Containers use the same
+/// with commas.
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
@@ -91,7 +91,7 @@ pub(crate) fn systemd_list(text: &str) -> Result<CpuSet, ReadError> {
     Ok(set)
 }
 
-/// What libvirt takes: `0-7,^3`; exclusions count from where they stand on.
+/// libvirt's syntax: `0-7,^3`; an exclusion applies to what precedes it.
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
@@ -109,7 +109,7 @@ pub(crate) fn libvirt_cpuset(text: &str) -> Result<CpuSet, ReadError> {
     Ok(set)
 }
 
-/// What `GOMP_CPU_AFFINITY` takes: `0 3 1-2 4-15:2`, in the order of threads.
+/// The syntax of `GOMP_CPU_AFFINITY`: `0 3 1-2 4-15:2`, in the order of threads.
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
@@ -124,8 +124,8 @@ pub(crate) fn gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
     Ok(order)
 }
 
-/// The list behind `KMP_AFFINITY`'s `proclist=`: `[7,4-6:2,{3,2}]`; in braces a
-/// set that a thread may use.
+/// The list after `KMP_AFFINITY`'s `proclist=`: `[7,4-6:2,{3,2}]`; in braces a set that a thread
+/// may use.
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
@@ -160,8 +160,8 @@ pub(crate) fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
     Ok(places)
 }
 
-/// What Slurm's `--cpu-bind` and `--mem-bind` take: `map_cpu:0,2`,
-/// `mask_cpu:0x3,0xc`, `mask_mem:0x1`; for each task its CPUs or nodes.
+/// The syntax of Slurm's `--cpu-bind` and `--mem-bind`: `map_cpu:0,2`, `mask_cpu:0x3,0xc`,
+/// `mask_mem:0x1`; for each task its CPUs or nodes.
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
@@ -180,8 +180,8 @@ fn mask(piece: &str) -> Result<CpuSet, ReadError> {
     CpuSet::parse_mask(piece).map_err(|_| wrong(piece, "a hexadecimal mask such as 0x55 is needed"))
 }
 
-/// A place as `hwloc-bind` takes it: a mask, or `pu:0-3`, `core:2`, `numa:0`,
-/// `l3:1`, `package:0` by hwloc's numbers, which count along the machine's tree.
+/// A location in `hwloc-bind`'s syntax: a mask, or `pu:0-3`, `core:2`, `numa:0`, `l3:1`,
+/// `package:0` by hwloc's numbers, which count along the machine's tree.
 ///
 /// # Errors
 /// [`ReadError`] names the piece.

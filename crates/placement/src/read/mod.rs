@@ -1,8 +1,7 @@
-//! Settings of other tools, read back by the tests of what writes them.
+//! Settings of other tools, read back by the tests of their emitters.
 //!
-//! The syntaxes are those that [`super::emit`] writes, as far as the tools
-//! document them. Words only: no machine is asked, but for names that stand for
-//! units of one. What a tool counts relative to something else is refused.
+//! The syntaxes are those that [`super::emit`] writes, as far as the tools document them. A machine
+//! is needed only for names of its units. Relative numbers are refused.
 
 mod lists;
 mod openmp;
@@ -13,11 +12,11 @@ pub(crate) use lists::{
 };
 pub(crate) use openmp::omp_places;
 
-/// Why a tool's words could not be read: the piece, and what is wrong.
+/// Why a tool's setting could not be read: the piece, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{piece}': {reason}")]
 pub(crate) struct ReadError {
-    /// What was written.
+    /// The invalid piece.
     pub(crate) piece: String,
     /// What is wrong with it.
     pub(crate) reason: &'static str,
@@ -39,7 +38,7 @@ fn number(text: &str, piece: &str) -> Result<usize, ReadError> {
         .ok_or_else(|| wrong(piece, "a number of a CPU or a range such as 0-3 is needed"))
 }
 
-/// Most places that a text may denote.
+/// Limits the places in a text.
 const MAX_PLACES: usize = pinwise_topology::CpuSet::MAX_CPU + 1;
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::{MAX_PLACES, ReadError, number, wrong};
 use pinwise_topology::{CpuSet, Level, Topology};
 
-/// Reads places: `{0,1}:4:2,{9}`, `!{3}` (but this one), or a name with a
-/// number, `cores(4)`, that stands for units of the machine.
+/// Reads places: `{0,1}:4:2,{9}`, `!{3}` (without this one), or a name with a number, `cores(4)`,
+/// for units of the machine.
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
@@ -118,7 +118,7 @@ fn interval(piece: &str) -> Result<Vec<CpuSet>, ReadError> {
     Ok(places)
 }
 
-/// `first`, or with `:COUNT[:STRIDE]` this many.
+/// `first`, or this many with `:COUNT[:STRIDE]`.
 fn progression<'a>(
     first: usize,
     words: &mut impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! Readers on their own: the examples of the tools' manuals, and any text.
+//! Readers on their own: the examples of the tools' manuals, and arbitrary text.
 
 use proptest::prelude::*;
 

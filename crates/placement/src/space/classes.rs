@@ -1,28 +1,27 @@
 //! Units of a machine and their classes.
 //!
-//! Two units are of one class exactly when the trees below them are equal up
-//! to the order of children, kinds of cores included: the canonical form of
-//! Aho, Hopcroft and Ullman (1974, section 3.2) with the kinds at the leaves.
-//! A unit whose only child has the same CPUs is one with it and stands for the
-//! levels of both.
+//! Two units are of one class exactly when the trees below them are equal up to the order of
+//! children, kinds of cores included: the canonical form of Aho, Hopcroft and Ullman (1974, section
+//! 3.2) with the kinds at the leaves. A unit whose only child has the same CPUs is merged with it
+//! and has the levels of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::branches::letter;
 use pinwise_topology::{Level, Node, NodeKind, Topology};
 
-/// What equal units have in common.
+/// The common properties of equal units.
 #[derive(Debug, Clone)]
 pub(super) struct Class {
-    /// Levels that a unit of this class is a unit of, outermost first.
+    /// Levels of a unit of this class, outermost first.
     pub(super) levels: Vec<Level>,
-    /// What is in it, in the order of classes; nothing in a CPU.
+    /// Its children, in the order of classes; empty for a CPU.
     pub(super) groups: Vec<Group>,
     /// Its CPUs.
     pub(super) cpus: usize,
     /// Kinds of its CPUs as indices into [`Classes::kinds`].
     pub(super) kinds: BTreeSet<usize>,
-    /// Itself and every class of a unit inside it.
+    /// Itself and every class inside it.
     pub(super) within: BTreeSet<usize>,
     /// The canonical form.
     text: String,
@@ -39,7 +38,7 @@ pub(super) struct Group {
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
     pub(super) class: usize,
-    /// The CPU, of a unit that is just one.
+    /// The CPU, if the unit is a single one.
     pub(super) cpu: Option<usize>,
     /// Is it the core of CPU 0?
     pub(super) boot_core: bool,
@@ -50,8 +49,8 @@ pub(super) struct Unit {
 /// A machine's units with their classes.
 #[derive(Debug, Clone)]
 pub(super) struct Classes {
-    /// Fastest kind first, then the largest, then by canonical form: the same
-    /// on machines of equal trees.
+    /// Fastest kind first, then the largest, then by canonical form: the same on machines of equal
+    /// trees.
     pub(super) list: Vec<Class>,
     pub(super) root: Unit,
     /// Names of kinds, slowest first.
@@ -118,7 +117,7 @@ impl Class {
         self.levels.last() == Some(&Level::Cpu)
     }
 
-    /// The level that its units are named after; `None` of the machine.
+    /// The level that names its units; `None` for the machine.
     pub(super) fn level(&self) -> Option<Level> {
         self.levels.first().copied()
     }
@@ -133,7 +132,7 @@ impl Unit {
     }
 }
 
-/// Names of the kinds of CPU; the number is added where two have one name.
+/// Names of the kinds of CPU; equal names get a number.
 fn kind_names(topology: &Topology) -> Vec<String> {
     let names: Vec<&str> = topology.kinds.iter().map(|k| k.name.as_str()).collect();
     let named = |(index, name): (usize, &&str)| {

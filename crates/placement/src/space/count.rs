@@ -1,10 +1,9 @@
-//! How many placements there are.
+//! Counts placements.
 //!
-//! A unit's placements by the number of its CPUs used are a generating
-//! function. Units of one class that stand side by side make a multiset of
-//! their placements; of `f` placements that use `s` CPUs, `k` can be taken in
-//! `C(f + k - 1, k)` ways, and [`Layer`]s add one size after the other (Nijenhuis
-//! and Wilf, *Combinatorial Algorithms*, 1978, chapter 13).
+//! A unit's placements by the number of its CPUs used are a generating function. Sibling units of
+//! one class make a multiset of their placements; of `f` placements that use `s` CPUs, `k` can be
+//! taken in `C(f + k - 1, k)` ways, and [`Layer`]s add one size after the other (Nijenhuis and
+//! Wilf, *Combinatorial Algorithms*, 1978, chapter 13).
 
 use num_bigint::BigUint;
 

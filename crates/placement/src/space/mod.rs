@@ -1,12 +1,11 @@
 //! All placements of T threads on a machine, one CPU each, up to the exchange
 //! of equal units: counted, and narrowed to *shapes*.
 //!
-//! The machine is a tree of its allowed CPUs whose nodes have classes: two
-//! nodes are of one class exactly when their subtrees are equal, kinds of cores
-//! included, so that a P core is never exchanged for an E core, nor a last-level
-//! cache of eight cores for one of which a cpuset left three. An [`Occupancy`]
-//! says for every class of children how many of them are used how. It knows no
-//! CPU numbers; [`Space::choose`] finds CPUs late.
+//! The machine is a tree of its allowed CPUs whose nodes have classes: two nodes are of one class
+//! exactly when their subtrees are equal, kinds of cores included, so that a P core is never
+//! exchanged for an E core, nor a last-level cache of eight cores for one of which a cpuset left
+//! three. An [`Occupancy`] says for every class of children how many of them are used and how. It
+//! contains no CPU numbers; [`Space::choose`] picks CPUs late.
 
 mod classes;
 mod count;
@@ -29,17 +28,16 @@ use pinwise_topology::{CpuSet, Level, Topology, fnv1a};
 #[derive(Debug, Clone)]
 pub struct Space {
     classes: Classes,
-    /// Counted when first asked for.
+    /// Counted on first use.
     counts: OnceLock<Arc<Counts>>,
 }
 
-/// How the CPUs of a placement lie in the tree: the canonical form.
+/// The used CPUs of a placement in the tree, in canonical form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Occupancy {
     /// CPUs used.
     threads: usize,
-    /// By class, then the fullest first; unused units are not mentioned. A
-    /// used CPU has none.
+    /// By class, then the fullest first; unused units are left out. A used CPU has no parts.
     parts: Vec<Part>,
 }
 
@@ -112,8 +110,8 @@ pub struct Shaped {
     pub placement: Placement,
 }
 
-/// Most neighbours of a placement that are listed. Shapes have a dozen or two;
-/// only placements in which hardly two units are used alike have more.
+/// Limits the listed neighbours of a placement. Shapes have a dozen or two; only placements in
+/// which hardly two units are used alike have more.
 const MAX_NEIGHBOURS: usize = 1000;
 
 impl Space {
@@ -155,8 +153,7 @@ impl Space {
             .collect()
     }
 
-    /// What moving one thread makes of a placement, without itself: at most
-    /// 1,000.
+    /// All placements that moving one thread makes: at most 1,000, without the original.
     #[must_use]
     pub fn neighbours(&self, occupancy: &Occupancy) -> Vec<Occupancy> {
         let root = self.classes.root.class;
@@ -171,7 +168,7 @@ impl Space {
         found.into_iter().take(MAX_NEIGHBOURS).collect()
     }
 
-    /// What is left of a unit's use when one of its CPUs is given up.
+    /// A unit's remaining use without one of its CPUs.
     fn without_one(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
         if self.classes.list[class].is_cpu() {
             return vec![Occupancy::default(); used.threads];
@@ -185,7 +182,7 @@ impl Space {
         found
     }
 
-    /// What becomes of a unit's use when one more of its CPUs is taken.
+    /// A unit's use with one more of its CPUs.
     fn with_one_more(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
         let class = &self.classes.list[class];
         if class.is_cpu() {
@@ -205,23 +202,22 @@ impl Space {
         found
     }
 
-    /// How these CPUs lie; `None` where one of them is not allowed.
+    /// The occupancy of these CPUs; `None` if one of them is not allowed.
     #[must_use]
     pub fn occupancy(&self, cpus: &CpuSet) -> Option<Occupancy> {
         let found = find_occupancy(&self.classes.root, cpus);
         (found.threads == cpus.len()).then_some(found)
     }
 
-    /// CPUs with this occupancy: the first units of the tree that are of the right
-    /// class, but the core of CPU 0 after its equals, because interrupts and
-    /// kernel threads favour it.
+    /// CPUs with this occupancy: the first units of the tree of the right class, but the core of
+    /// CPU 0 after its equals, because interrupts and kernel threads prefer it.
     #[must_use]
     pub fn choose(&self, occupancy: &Occupancy) -> CpuSet {
         self.choose_beside(occupancy, &CpuSet::new())
     }
 
-    /// CPUs with this occupancy, few of them `avoided`: unit by unit those that
-    /// have the fewest of them, else as [`Space::choose`] takes them.
+    /// CPUs with this occupancy that avoid `avoided`: unit by unit those with the fewest of them,
+    /// else as in [`Space::choose`].
     #[must_use]
     pub fn choose_beside(&self, occupancy: &Occupancy, avoided: &CpuSet) -> CpuSet {
         let mut chosen = CpuSet::new();
@@ -229,8 +225,8 @@ impl Space {
         chosen
     }
 
-    /// 16 hexadecimal digits: equal for equal placements on equal trees, and
-    /// for no others (but for a chance of 1 in 2^64).
+    /// 16 hexadecimal digits: equal for equal placements on equal trees, and different for others
+    /// (except with a chance of 1 in 2^64).
     #[must_use]
     pub fn id(&self, occupancy: &Occupancy) -> String {
         let mut text = self.classes.text().to_owned();
@@ -239,9 +235,8 @@ impl Space {
         format!("{:016x}", mix(fnv1a(text.bytes())))
     }
 
-    /// A name that realises to it on this machine, and to these very CPUs of
-    /// [`Space::choose`]: `shape:…` where no other even placement has as many
-    /// units of each level, else `tree:…`.
+    /// A name that realises to it on this machine, and to exactly the CPUs of [`Space::choose`]:
+    /// `shape:…` if no other even placement has as many units of each level, else `tree:…`.
     #[must_use]
     pub fn placement(&self, occupancy: &Occupancy) -> Placement {
         self.name_even(occupancy, &self.even(occupancy.threads))

@@ -1,5 +1,5 @@
-//! Names of placements, and back: `shape:…` where numbers of units and an even
-//! spread say it all, else `tree:…`, which says any placement.
+//! Names of placements, and their parser: `shape:…` if numbers of units and an even spread suffice,
+//! else `tree:…`, which describes any placement.
 
 use super::classes::Group;
 use super::shapes::Even;
@@ -7,8 +7,8 @@ use super::{Occupancy, Part, Space};
 use crate::{Branch, Branches, Placement, Shape, Wish};
 use pinwise_topology::{CpuSet, Level};
 
-/// Why a `tree:` or an even `shape:` is not possible on a machine: what, and of
-/// what.
+/// Why a `tree:` or an even `shape:` is not possible on a machine: the missing units, and their
+/// parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lacking {
     pub(crate) wanted: String,
@@ -16,9 +16,8 @@ pub(crate) struct Lacking {
 }
 
 impl Space {
-    /// The CPUs of a shape that says how many CPUs in all. Of several even
-    /// placements with these numbers it is one with the most units of the
-    /// outermost level left open, then of the next.
+    /// The CPUs of a shape with a total number of CPUs. Of several even placements with these
+    /// numbers, one with the most units of the outermost open level, then of the next.
     pub(crate) fn spread_evenly(&self, shape: &Shape, cpus: usize) -> Result<CpuSet, Lacking> {
         let even = self.even(cpus);
         let found = most_spread(&even, &wanted_units(shape));
@@ -68,7 +67,7 @@ impl Space {
         Ok(Occupancy::from_parts(parts))
     }
 
-    /// The children of a unit that a branch means.
+    /// The children of a unit selected by a branch.
     fn group_of(&self, class: usize, branch: &Branch, from: &str) -> Result<Group, Lacking> {
         let groups = &self.classes.list[class].groups;
         let named: Vec<(Group, Option<String>)> = groups
@@ -107,8 +106,8 @@ impl Space {
         Occupancy::from_parts(class.groups.iter().map(part).collect())
     }
 
-    /// What distinguishes a class from its siblings of the same level: its kind of
-    /// CPU where each has another, else a letter in the order of classes.
+    /// Distinguishes a class from its siblings of the same level: by its kind of CPU if each has
+    /// another, else by a letter in the order of classes.
     fn label(&self, siblings: &[Group], class: usize) -> Option<String> {
         let list = &self.classes.list;
         let same: Vec<usize> = siblings
@@ -133,7 +132,7 @@ impl Space {
         }
     }
 
-    /// A name, with the even placements of as many threads at hand.
+    /// A name, given the even placements of as many threads.
     pub(super) fn name_even(&self, occupancy: &Occupancy, even: &[Even]) -> Placement {
         let own = even.iter().find(|even| even.occupancy == *occupancy);
         let alone =
@@ -149,7 +148,7 @@ impl Space {
         })
     }
 
-    /// The numbers of units, of levels that distinguish placements.
+    /// The numbers of units at the levels that distinguish placements.
     fn shape_of(&self, even: &Even) -> Shape {
         let units = |level: Level| {
             self.distinguishes(level)
@@ -165,8 +164,8 @@ impl Space {
         }
     }
 
-    /// Are there several units of this level, which are not always those of
-    /// the level around them, nor just CPUs?
+    /// Does this level have several units that differ from those of the level around them and from
+    /// CPUs?
     fn distinguishes(&self, level: Level) -> bool {
         let root = self.classes.root.class;
         let others = self.classes.list.iter().enumerate();
@@ -205,8 +204,8 @@ fn wanted_units(shape: &Shape) -> [Option<usize>; Level::ALL.len()] {
     [packages, numa_nodes, llcs, cores, cpus]
 }
 
-/// The even placement with these numbers of units that uses the most of what is
-/// left open, of equal ones the first.
+/// The even placement with these numbers of units that uses most at the open levels, the first in a
+/// tie.
 fn most_spread<'a>(
     even: &'a [Even],
     wanted: &[Option<usize>; Level::ALL.len()],

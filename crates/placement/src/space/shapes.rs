@@ -1,11 +1,10 @@
 //! Shapes: placements that spread their threads evenly.
 //!
-//! A shape says how many units of each level are used in every unit around
-//! them; threads are shared out evenly at every level, as far as there is room,
-//! so that equal units differ by one thread at most. Where units of several
-//! classes stand side by side, shapes come in variants that begin with each of
-//! them; on hybrid machines each kind of core is also a machine of its own.
-//! Work and number grow with levels and classes, not with CPUs.
+//! A shape says how many units of each level are used in every unit around them; threads are shared
+//! out evenly at every level, as far as there is room, so that equal units differ by one thread at
+//! most. If sibling units are of several classes, shapes come in variants that begin with each of
+//! them; on hybrid machines each kind of core is also a machine of its own. Work and number grow
+//! with levels and classes, not with CPUs.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +14,12 @@ use pinwise_topology::Level;
 
 const LEVELS: usize = Level::ALL.len();
 
-/// Most shapes for one number of threads. Machines of 2026 have 65 at most;
-/// hundreds of cores without a level between them and the package have more.
+/// Limits the shapes for one number of threads. Machines of 2026 have up to 65; hundreds of cores
+/// without a level between them and the package have more.
 const MAX_SHAPES: usize = 200;
-/// Most numbers of units that are tried for one order.
+/// Limits the numbers of units tried for one order.
 const MAX_TRIED: usize = 20_000;
-/// Most classes that shapes begin with.
+/// Limits the classes that shapes begin with.
 const MAX_FAVOURITES: usize = 8;
 
 /// An even placement and the units of each level that it uses.
@@ -35,9 +34,9 @@ pub(super) struct Even {
 enum Order {
     /// In the order of the classes: the fastest, then the largest first.
     ByClass,
-    /// Of each class its share.
+    /// A share of each class.
     Mixed,
-    /// Those that are or hold a unit of this class first.
+    /// Those that are or contain a unit of this class first.
     First(usize),
 }
 
@@ -54,8 +53,8 @@ struct Spread<'a> {
 }
 
 impl Space {
-    /// The even placements of this many threads, fewest units first, equally
-    /// many in a fixed order of variants.
+    /// The even placements of this many threads, fewest units first, ties in a fixed order of
+    /// variants.
     pub(super) fn even(&self, threads: usize) -> Vec<Even> {
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
@@ -87,7 +86,7 @@ impl Space {
         thin_evenly(found)
     }
 
-    /// The orders and kinds that shapes are made in, most important first.
+    /// The orders and kinds for shapes, most important first.
     fn variants(&self) -> Vec<(Option<usize>, Order)> {
         let list = &self.classes.list;
         let mut variants = vec![(None, Order::ByClass)];
@@ -179,7 +178,7 @@ fn thin_evenly(found: Vec<Even>) -> Vec<Even> {
 }
 
 impl Spread<'_> {
-    /// Threads laid into a unit of a class; `None` where there is no room.
+    /// Distributes threads within a unit of a class; `None` if there is no room.
     fn lay(&mut self, class: usize, threads: usize) -> Option<Occupancy> {
         if self.room(class) < threads {
             return None;
@@ -218,7 +217,7 @@ impl Spread<'_> {
         room
     }
 
-    /// The units of a unit that are used: class, how many, room in each.
+    /// The used units of a unit: class, number, room in each.
     fn list_used_units(&mut self, class: usize) -> Vec<(usize, usize, usize)> {
         let described = &self.classes.list[class];
         let mut groups: Vec<(usize, usize, usize)> = Vec::with_capacity(described.groups.len());
@@ -249,9 +248,8 @@ impl Spread<'_> {
         groups
     }
 
-    /// Shares threads out among the units used: class, how many units, threads
-    /// of each. Small units are filled first; the others get the same number,
-    /// or one more where it does not go even.
+    /// Shares threads out among the used units: class, number of units, threads of each. Small
+    /// units are filled first; the others get the same number, or one more for the remainder.
     fn shares(&mut self, class: usize, threads: usize) -> Vec<(usize, usize, usize)> {
         let mut picked = self.list_used_units(class);
         let mut shares = Vec::new();

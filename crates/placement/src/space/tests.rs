@@ -15,7 +15,7 @@ fn space(description: &str) -> Space {
     Space::from_topology(&Topology::from_synthetic(description).unwrap())
 }
 
-/// How this many CPUs lie in the tree, each set of them alike.
+/// A random set of this many CPUs, uniformly drawn.
 fn drawn(topology: &Topology, threads: usize, chance: &mut ChaCha8Rng) -> Occupancy {
     let cpus = topology.allowed.iter().sample(chance, threads);
     Space::from_topology(topology)
@@ -35,8 +35,8 @@ fn counted(description: &str, all: u64, half: u64) {
     assert_eq!(space.count(cores), BigUint::from(half), "{description}");
 }
 
-/// The closed forms: placements of all numbers of threads (none included), and
-/// of as many threads as cores.
+/// Closed forms: placements of all numbers of threads (including none), and of as many threads as
+/// cores.
 #[test]
 fn placements_are_counted() {
     counted("core:8 pu:2", 45, 5);
@@ -54,8 +54,8 @@ fn placements_are_counted() {
     }
 }
 
-/// Where the table of the literature's machines has 14 for 2 x 18 x 2, 18
-/// threads have 15: 9 to 18 cores of one package, 5 to 9 of each of two.
+/// The table of the literature's machines has 14 for 2 x 18 x 2; 18 threads have 15: 9 to 18 cores
+/// of one package, 5 to 9 of each of two.
 #[test]
 fn shapes_are_few() {
     for (description, most) in [
@@ -178,7 +178,7 @@ fn machines(cores: &[(u64, usize)], cpus: usize, packages: bool) -> Vec<Topology
         .collect()
 }
 
-/// Holds everything about a machine against all sets of its CPUs.
+/// Checks everything about a machine against all sets of its CPUs.
 fn brute_force(topology: &Topology) {
     let space = Space::from_topology(topology);
     let cpus: Vec<usize> = topology.allowed.iter().collect();
@@ -329,7 +329,7 @@ fn every_shape_of_every_machine_realises_to_itself() {
     }
 }
 
-/// What `neighbours` must find, by moving every CPU of a set to every free one.
+/// The expected result of `neighbours`, by moving every CPU of a set to every free one.
 fn moved(space: &Space, topology: &Topology, cpus: &CpuSet) -> BTreeSet<Occupancy> {
     let free = topology.allowed.difference(cpus);
     let mut found = BTreeSet::new();
@@ -361,7 +361,7 @@ fn neighbours_are_one_move_away() {
     }
 }
 
-/// As most servers number their CPUs.
+/// The numbering of most servers.
 #[test]
 fn renumbered_cpus_keep_ids_and_names() {
     let topology = Topology::from_synthetic("package:2 core:4 pu:2").unwrap();
@@ -497,7 +497,7 @@ fn the_same_shape_lies_elsewhere_where_there_is_room() {
             shape.placement
         );
     }
-    // Twelve of sixteen cores: four are left out, and four others may be.
+    // Twelve of sixteen cores: four are left out, and a move changes which.
     let spread = space.shapes(12).pop().unwrap();
     let here = space.choose(&spread.occupancy);
     let there = space.choose_beside(&spread.occupancy, &here);
