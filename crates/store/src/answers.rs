@@ -1,6 +1,6 @@
-//! What stores say of themselves, and of what a change did.
+//! Answers of stores about themselves and about changes.
 
-/// A record's tags before and after they were changed.
+/// A record's tags before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retagged {
     /// Its whole id.
@@ -11,10 +11,10 @@ pub struct Retagged {
     pub after: Vec<String>,
 }
 
-/// What was asked to go.
+/// The result of removing records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Ids of records that are gone.
+    /// Ids of removed records.
     pub gone: Vec<String>,
     /// Ids of those that stay because a living process writes them.
     pub being_written: Vec<String>,
@@ -29,25 +29,23 @@ pub struct Generation {
     pub(super) version: u64,
 }
 
-/// Which file this is, whatever it is called; of a database, and where there is
-/// no file yet, always the same.
+/// Identifies a file, whatever its name; for a database, and if there is no file yet, always the
+/// same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileIdentity {
     pub(super) device: u64,
     pub(super) inode: u64,
-    /// Of a file that is read as one that nobody changes: when it was changed
-    /// (s, ns), and the bytes of its log.
+    /// For a file read as unchanging: its time of change (s, ns), and the bytes of its log.
     pub(super) changed: (i64, i64, u64),
 }
 
-/// What is known of a record's writer, by the lock that it holds.
+/// The state of a record's writer, by its lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// A living process adds runs; this much is there, in bytes or in runs.
+    /// A living process adds runs; its present size, in bytes or in runs.
     Growing(u64),
-    /// The writer ended before the record did.
+    /// The writer ended before the record was complete.
     CutOff,
-    /// Unknown: a record of a kind that has no lock, one that is
-    /// beginning, or none.
+    /// Unknown: a record of a kind without a lock, one that is beginning, or none.
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! One store, whatever keeps its records.
+//! One store, whatever its backend.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{
 };
 use pinwise_record::{Comparison, RunRecord, StoredRecord};
 
-/// Records that one transaction of many takes, and their bytes.
+/// Records per transaction of a bulk write, and their bytes.
 const BATCH: usize = 250;
 const BATCH_BYTES: usize = 16 << 20;
 
@@ -27,7 +27,7 @@ enum Backend {
     Postgres(Box<Postgres>),
 }
 
-/// The same method of whichever it is.
+/// Calls the same method of the backend.
 macro_rules! each {
     ($store:expr, $name:ident => $call:expr) => {
         match $store {
@@ -38,23 +38,20 @@ macro_rules! each {
 }
 
 impl Store {
-    /// Opens a store in a file, making file, folder and tables where they are
-    /// missing.
+    /// Opens a store in a file, making file, folder and tables if they are missing.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
+    /// [`StoreError`] if it cannot be opened, is locked, damaged or newer.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let backend = Backend::Sqlite(Box::new(Sqlite::open(path)?));
         Ok(Self { backend })
     }
 
-    /// Opens the store at a location; `None` for nowhere. What a server cannot
-    /// take later waits in the spool, and what waits there for it is delivered
-    /// now.
+    /// Opens the store at a location; `None` for `none`. Records that a server cannot take later
+    /// wait in the spool, and those already waiting there are delivered now.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be opened or reached, is locked, damaged
-    /// or newer.
+    /// [`StoreError`] if it cannot be opened or reached, is locked, damaged or newer.
     pub fn open_at(location: &Location, spool: &Spool) -> Result<Option<Self>, StoreError> {
         match location {
             Location::Nowhere => Ok(None),
@@ -66,9 +63,8 @@ impl Store {
         }
     }
 
-    /// Opens the store at a location for reading: a file that is missing is an
-    /// empty store and is not made, one that cannot be written is read. `None`
-    /// for nowhere.
+    /// Opens the store at a location for reading: a missing file is an empty store and is not made,
+    /// a read-only one is read. `None` for `none`.
     ///
     /// # Errors
     /// As [`Self::open_at`].
@@ -82,8 +78,8 @@ impl Store {
         }
     }
 
-    /// Opens the store at a location to change what is in it: a file that is
-    /// missing is an empty store and is not made. `None` for nowhere.
+    /// Opens the store at a location to change its records: a missing file is an empty store and is
+    /// not made. `None` for `none`.
     ///
     /// # Errors
     /// As [`Self::open_at`].
@@ -100,63 +96,61 @@ impl Store {
     /// Writes a record that has just begun.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be written.
+    /// [`StoreError`] if it cannot be written.
     pub fn begin(&mut self, record: &Comparison) -> Result<(), StoreError> {
         let record = Prepared::from_begun(record);
         each!(&mut self.backend, store => store.begin(&record))
     }
 
-    /// Adds a run that has just finished to the record begun last.
+    /// Adds a finished run to the record begun last.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be written.
+    /// [`StoreError`] if it cannot be written.
     pub fn add_run(&mut self, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
         each!(&mut self.backend, store => store.add_run(arm, run))
     }
 
-    /// Writes a record that is finished, in place of its parts.
+    /// Writes a finished record, replacing its parts.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be written; the parts then stay.
+    /// [`StoreError`] if it cannot be written; the parts then stay.
     pub fn finish(&mut self, record: &Comparison) -> Result<(), StoreError> {
         let record = Prepared::from_finished(record);
         each!(&mut self.backend, store => store.finish(&record))
     }
 
-    /// Takes back a record that was begun and has no run.
+    /// Removes a record that was begun and has no run.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be written; the record then stays.
+    /// [`StoreError`] if that fails; the record then stays.
     pub fn withdraw(&mut self, id: &str) -> Result<(), StoreError> {
         each!(&mut self.backend, store => store.withdraw(id))
     }
 
-    /// Writes a record, in place of what was kept of it before.
+    /// Writes a record, replacing its older version.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be written.
+    /// [`StoreError`] if it cannot be written.
     pub fn keep(&mut self, record: &impl StoredRecord) -> Result<(), StoreError> {
         let record = Prepared::from_record(record);
         each!(&mut self.backend, store => store.keep(&record))
     }
 
-    /// Writes a record known as text, in place of what was kept of it before. One
-    /// that is not complete is not locked: this process does not write it.
+    /// Writes a record given as text, replacing its older version. An incomplete one is not locked:
+    /// this process is not its writer.
     ///
     /// # Errors
-    /// [`StoreError::Record`] where it is no record that stores take, others
-    /// where it cannot be written.
+    /// [`StoreError::Record`] if stores do not take it, others if it cannot be written.
     pub fn keep_json(&mut self, body: &str) -> Result<(), StoreError> {
         let record = Prepared::of_json(body)?;
         each!(&mut self.backend, store => store.take_in(&record))
     }
 
-    /// Writes records, each in place of what was kept of it before, a few
-    /// hundred in a transaction; returns how many.
+    /// Writes records, each replacing its older version, a few hundred per transaction; returns how
+    /// many.
     ///
     /// # Errors
-    /// [`StoreError`] where they cannot be written; those of earlier
-    /// transactions then stay.
+    /// [`StoreError`] if they cannot be written; those of earlier transactions then stay.
     pub fn keep_all<R: StoredRecord>(
         &mut self,
         records: impl IntoIterator<Item = R>,
@@ -180,32 +174,30 @@ impl Store {
         Ok(kept)
     }
 
-    /// Writes a record unless one has its id; false where one does. Of several
-    /// writers at once one succeeds.
+    /// Writes a record unless its id exists, and then returns false. Of several simultaneous
+    /// writers one succeeds.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be written.
+    /// [`StoreError`] if it cannot be written.
     pub fn create(&mut self, record: &impl StoredRecord) -> Result<bool, StoreError> {
         let record = Prepared::from_record(record);
         each!(&mut self.backend, store => store.create(&record, &[]))
     }
 
-    /// The same of a record known as text.
+    /// The same for a record given as text.
     ///
     /// # Errors
-    /// [`StoreError::Record`] where it is no record that stores take, others
-    /// where it cannot be written.
+    /// [`StoreError::Record`] if stores do not take it, others if it cannot be written.
     pub fn create_json(&mut self, body: &str) -> Result<bool, StoreError> {
         let record = Prepared::of_json(body)?;
         each!(&mut self.backend, store => store.create(&record, &[]))
     }
 
-    /// Takes in records of another store as they are there, with the runs of
-    /// those that were cut off, unless there are some with their ids; how many
-    /// came in. Those without runs come in together or not at all.
+    /// Copies another store's records, with the runs of unfinished ones, except those whose ids
+    /// exist; returns how many were added. Those without runs are added together or not at all.
     ///
     /// # Errors
-    /// [`StoreError`] where they cannot be written.
+    /// [`StoreError`] if they cannot be written.
     pub fn adopt(&mut self, records: Vec<Stored>) -> Result<usize, StoreError> {
         let (whole, cut_off): (Vec<Stored>, Vec<Stored>) = records
             .into_iter()
@@ -221,45 +213,44 @@ impl Store {
         Ok(adopted)
     }
 
-    /// Of the complete records of this schema and host the one written last.
+    /// The last written complete record of this schema and host.
     ///
     /// # Errors
-    /// [`StoreError`] where the store cannot be read.
+    /// [`StoreError`] if the store cannot be read.
     pub fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
         each!(&self.backend, store => store.newest(schema, host))
     }
 
-    /// Of the records of this schema, complete or not, of whatever host, the one
-    /// written last.
+    /// The last written record of this schema, complete or not, of any host.
     ///
     /// # Errors
-    /// [`StoreError`] where the store cannot be read.
+    /// [`StoreError`] if the store cannot be read.
     pub fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
         each!(&self.backend, store => store.newest_of(schema))
     }
 
-    /// The records written last first, at most `limit`.
+    /// The last written records, newest first, up to `limit`.
     ///
     /// # Errors
-    /// [`StoreError`] where the store cannot be read.
+    /// [`StoreError`] if the store cannot be read.
     pub fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
         each!(&self.backend, store => store.list(limit))
     }
 
-    /// What a filter finds, newest first, without reading a body.
+    /// Finds records by a filter, newest first, without reading a body.
     ///
     /// # Errors
-    /// [`StoreError`] where the store cannot be read.
+    /// [`StoreError`] if the store cannot be read.
     pub fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
         each!(&self.backend, store => store.find(filter))
     }
 
-    /// Line and body of each record that a filter finds, newest first, one in
-    /// memory at a time. Runs of records that were cut off are not among them.
-    /// `each` must ask this store nothing: its answer is still under way.
+    /// Visits the line and body of each record found by a filter, newest first, one in memory at a
+    /// time. Bodies of unfinished records lack their runs. `each` must not query this store: its
+    /// answer is still being read.
     ///
     /// # Errors
-    /// [`StoreError`] where the store cannot be read.
+    /// [`StoreError`] if the store cannot be read.
     pub fn each_body(
         &self,
         filter: &Filter,
@@ -268,21 +259,21 @@ impl Store {
         each!(&self.backend, store => store.each_body(filter, &mut each))
     }
 
-    /// The record whose id begins with `id`, or for `last` the one written last,
-    /// whatever the clock said.
+    /// The record whose id begins with `id`, or for `last` the one written last, whatever the clock
+    /// said.
     ///
     /// # Errors
-    /// [`StoreError::Id`] where none or several do.
+    /// [`StoreError::Id`] if no record or several match.
     pub fn load(&self, id: &str) -> Result<Stored, StoreError> {
         each!(&self.backend, store => store.load(id))
     }
 
-    /// Changes the tags of a record, in the record itself and in its line, or
-    /// in neither. `change` gets those it has.
+    /// Changes the tags of a record, in the record itself and in its line, or in neither. `change`
+    /// gets the present ones.
     ///
     /// # Errors
-    /// [`StoreError`] where there is no such record, a living process still
-    /// writes it, it is damaged, or the store cannot be written.
+    /// [`StoreError`] if there is no such record, a living process still writes it, it is damaged,
+    /// or the store cannot be written.
     pub fn retag(
         &mut self,
         id: &str,
@@ -291,55 +282,53 @@ impl Store {
         each!(&mut self.backend, store => store.retag(id, change))
     }
 
-    /// Bytes that a record takes: its body and the runs kept beside it.
+    /// The size of a record: its body and its separate runs, bytes.
     ///
     /// # Errors
-    /// [`StoreError`] where the store cannot be read.
+    /// [`StoreError`] if the store cannot be read.
     pub fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
         each!(&self.backend, store => store.bytes_of(id))
     }
 
-    /// Removes records with all that belongs to them, but none that a living
-    /// process writes.
+    /// Removes records with their runs and tags, except those that a living process writes.
     ///
     /// # Errors
-    /// [`StoreError`] where the store cannot be written; all then stay.
+    /// [`StoreError`] if the store cannot be written; all then stay.
     pub fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
         each!(&mut self.backend, store => store.remove(ids))
     }
 
-    /// Gives the space of removed records back to the file system and returns
-    /// how many bytes that were. A file is written anew for it; of a server's
-    /// space VACUUM is the server's affair, and nothing is done.
+    /// Returns the space of removed records to the file system, and its bytes. A file is rewritten
+    /// for that; a server's space is the server's affair (VACUUM), and nothing is done.
     ///
     /// # Errors
-    /// [`StoreError`] where another process uses the store, or the disk has no
-    /// room for the file that is written; nothing is lost then.
+    /// [`StoreError`] if another process uses the store, or the disk has no room for the new file;
+    /// nothing is lost then.
     pub fn give_back(&mut self) -> Result<u64, StoreError> {
         each!(&mut self.backend, store => store.give_back())
     }
 
-    /// Refuses changes through this store from now on, and waits no longer
-    /// than `patience` for another process's lock.
+    /// Refuses changes through this store from now on, and waits no longer than `patience` for
+    /// another process's lock.
     ///
     /// # Errors
-    /// [`StoreError`] where the store does not answer.
+    /// [`StoreError`] if the store does not answer.
     pub fn read_only(&self, patience: Duration) -> Result<(), StoreError> {
         each!(&self.backend, store => store.read_only(patience))
     }
 
-    /// The file at the store's path at this moment.
+    /// Identifies the file that is now at the store's path.
     ///
     /// # Errors
-    /// [`StoreError::Open`] where there is none.
+    /// [`StoreError::Open`] if there is none.
     pub fn file(&self) -> Result<FileIdentity, StoreError> {
         each!(&self.backend, store => store.file())
     }
 
-    /// What changes when another process changes records.
+    /// A value that changes whenever another process changes records.
     ///
     /// # Errors
-    /// [`StoreError`] where the store cannot be read.
+    /// [`StoreError`] if the store cannot be read.
     pub fn generation(&self) -> Result<Generation, StoreError> {
         each!(&self.backend, store => store.generation())
     }

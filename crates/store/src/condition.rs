@@ -1,13 +1,12 @@
-//! The part of a query that narrows it to what a filter asks for, in the words of
-//! each database.
+//! The part of a query that applies a filter, in the dialect of each database.
 
 use super::{Filter, is_of};
 
-/// Where databases differ.
+/// The differences between databases.
 pub(super) struct Dialect {
-    /// What stands before the number of a value.
+    /// The character before the number of a value.
     pub(super) place: char,
-    /// The function that says where a text is in another, 0 for nowhere.
+    /// The function that returns the position of a text in another, 0 if absent.
     pub(super) position: &'static str,
     /// Is the subject the value `@`?
     pub(super) subject: &'static str,
@@ -47,8 +46,7 @@ impl Condition {
         all
     }
 
-    /// Each `@` of the test is the next value; a test without a value that it needs
-    /// is none.
+    /// Each `@` of the test is the next value; a test that lacks a value is dropped.
     fn require<'a>(&mut self, test: &str, values: impl IntoIterator<Item = &'a String>) {
         let before = self.values.len();
         self.values.extend(values.into_iter().cloned());
@@ -64,7 +62,7 @@ impl Condition {
         self.sql += &format!("{word} {sql}");
     }
 
-    /// Limit and offset, the values after the others.
+    /// Limit and offset, their values after the others.
     pub(super) fn page(&self) -> String {
         let (place, count) = (self.place, self.values.len());
         format!("LIMIT {place}{} OFFSET {place}{}", count + 1, count + 2)

@@ -1,8 +1,8 @@
-//! The runs of a record that still grows: one line of JSON per run, written
-//! with one system call, in a file beside the store.
+//! The runs of a growing record: one line of JSON per run, written with one system call, in a file
+//! beside the store.
 //!
-//! The writer holds a lock on its journal as long as it lives. A journal that
-//! can be locked has lost its writer; a last line that was cut off is left out.
+//! The writer holds a lock on its journal while it lives. A journal that can be locked has lost its
+//! writer; an incomplete last line is dropped.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use pinwise_record::RunRecord;
 
-/// Ending of a journal's file name, after the store's name and the record's id.
+/// Extension of a journal's file name, after the store's name and the record's id.
 const ENDING: &str = "runs";
-/// Bytes of a journal that are read: a million runs have less.
+/// Limit on the bytes read of a journal: a million runs have less.
 const LONGEST: u64 = 1 << 30;
 
 #[derive(Serialize)]
@@ -26,8 +26,8 @@ struct Line<'a> {
 
 #[derive(Deserialize)]
 struct ReadLine {
-    /// Narrower than [`Line`]'s: what SQLite has no number for is damage, and
-    /// must not keep the store from opening.
+    /// Narrower than [`Line`]'s: a number beyond SQLite's range is damage, and must not keep the
+    /// store from opening.
     arm: u32,
     run: serde_json::Value,
 }
@@ -43,17 +43,17 @@ pub(super) struct RecordJournal {
 impl RecordJournal {
     pub(super) fn create(store: &Path, id: &str) -> io::Result<Self> {
         let path = path(store, id);
-        // It gets its name only once it is locked: no other process can take
-        // it for an orphan in between.
+        // It gets its name only once it is locked: no other process can take it for an orphan in
+        // between.
         let unnamed = path.with_extension("new");
-        // Who may read the store may read what will be in it; nobody else.
+        // The same readers as the store, and nobody else.
         let mode = std::fs::metadata(store).map_or(0o600, |found| found.mode() & 0o666);
         let file = OpenOptions::new()
             .append(true)
             .create(true)
             .mode(mode)
             .open(&unnamed)?;
-        // Whatever the umask takes away.
+        // Restores what the umask takes away.
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
         file.lock()?;
         std::fs::rename(&unnamed, &path)?;
@@ -76,13 +76,13 @@ impl RecordJournal {
         self.path == path(store, id)
     }
 
-    /// The record is whole elsewhere.
+    /// The record is complete elsewhere.
     pub(super) fn remove(self) {
         remove(&self.path);
     }
 }
 
-/// A journal whose writer is gone; locked, so that only one process takes it.
+/// A journal whose writer has ended; locked, so that only one process takes it.
 #[derive(Debug)]
 pub(super) struct Orphan {
     path: PathBuf,
@@ -104,7 +104,7 @@ impl Orphan {
     }
 }
 
-/// Journals beside a store that no living process writes.
+/// Journals beside a store without a living writer.
 pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
     let (Some(folder), Some(stem)) = (store.parent(), store.file_name()) else {
         return Vec::new();
@@ -128,7 +128,7 @@ pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
                 .strip_prefix(&prefix)?
                 .strip_suffix(&suffix)?
                 .to_owned();
-            // Over NFS only who may write a file gets its lock.
+            // NFS grants locks only to processes that may write the file.
             let lock = open_regular(OpenOptions::new().read(true).write(true), &path).ok()?;
             lock.try_lock().ok()?;
             Some(Orphan {
@@ -140,24 +140,24 @@ pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
         .collect()
 }
 
-/// What a look at a journal finds.
+/// The state of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Its writer lives; its length in bytes.
     Written(u64),
-    /// Its writer is gone.
+    /// Its writer has ended.
     Orphaned,
-    /// There is none.
+    /// There is no journal.
     Missing,
 }
 
-/// Looks whether a journal grows.
+/// Checks whether a journal grows.
 pub(super) fn state(path: &Path) -> State {
     let Ok(file) = open_regular(OpenOptions::new().read(true), path) else {
         return State::Missing;
     };
-    // Held for an instant and shared with other readers; who would take the
-    // journal in at this instant leaves it to the next.
+    // Held for an instant and shared with other readers; a process that would take the journal in
+    // at this instant skips it once.
     match file.try_lock_shared() {
         Ok(()) => State::Orphaned,
         Err(_) => State::Written(file.metadata().map_or(0, |found| found.len())),
@@ -180,14 +180,14 @@ pub(super) fn path(store: &Path, id: &str) -> PathBuf {
 pub(super) fn read(path: &Path) -> Vec<(usize, String)> {
     let mut bytes = Vec::new();
     if let Ok(file) = open_regular(OpenOptions::new().read(true), path) {
-        // What was read before an error is as good.
+        // Data read before an error is still valid.
         let _ = file.take(LONGEST).read_to_end(&mut bytes);
     }
     parse(&bytes)
 }
 
-/// A journal, and nothing that only has such a name: a pipe would be waited for,
-/// and behind a link may be anybody's file.
+/// Opens a journal, and nothing else with such a name: opening a pipe would block, and a link may
+/// lead to anybody's file.
 fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let options = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
     let file = options.open(path)?;
@@ -197,8 +197,7 @@ fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Each line stands for itself: one that is damaged, be it no UTF-8, takes no
-/// other with it.
+/// Lines are independent: a damaged one, even if not UTF-8, does not affect others.
 fn parse(bytes: &[u8]) -> Vec<(usize, String)> {
     bytes
         .split(|&byte| byte == b'\n')
@@ -208,7 +207,7 @@ fn parse(bytes: &[u8]) -> Vec<(usize, String)> {
 }
 
 fn remove(path: &Path) {
-    // A journal that stays behind is taken in, or found empty, later.
+    // A remaining journal is taken in, or found empty, later.
     #[expect(clippy::disallowed_methods, reason = "the store removes its own files")]
     let _ = std::fs::remove_file(path);
 }
@@ -219,7 +218,7 @@ mod tests {
     use pinwise_record::examples::any_run;
     use proptest::prelude::*;
 
-    /// The lines of a journal as it is written.
+    /// The lines of a written journal.
     fn lines(runs: &[(usize, RunRecord)]) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("x.db");
@@ -230,8 +229,7 @@ mod tests {
         std::fs::read(path(&store, "id")).unwrap()
     }
 
-    /// Opening a pipe would wait for its writer, and behind a link may be
-    /// anything.
+    /// Opening a pipe would block, and a link may lead anywhere.
     #[test]
     fn what_only_has_a_journals_name_is_passed_over() {
         let folder = tempfile::tempdir().unwrap();
@@ -288,7 +286,7 @@ mod tests {
             prop_assert_eq!(&read(&bytes), &runs);
             let left = &bytes[..cut.index(bytes.len() + 1)];
             let whole = left.iter().filter(|&&byte| byte == b'\n').count();
-            // The last line may lack no more than its line feed.
+            // The last line may lack only its line feed.
             let kept = read(left);
             prop_assert!(kept.len() == whole || kept.len() == whole + 1);
             prop_assert_eq!(&kept, &runs[..kept.len()]);

@@ -1,9 +1,8 @@
 //! Records on disk.
 //!
-//! A record is written as it grows: its plan at the start, every run as it
-//! finishes, the whole at the end. Killed at any instant, the store opens and
-//! every finished run is in it. It knows records only as text and an index of
-//! them; what they mean is the record's affair.
+//! A record is written as it grows: its plan at the start, every run as it finishes, the whole at
+//! the end. Killed at any instant, the store opens and every finished run is in it. It handles
+//! records only as text with an index; their meaning is the business of `record`.
 //!
 //! ```
 //! use pinwise_store::{Filter, Store};
@@ -54,10 +53,10 @@ use pinwise_record::{AnyRecord, Comparison, Kind, Record, RecordError, RunRecord
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The text after `--store` is no store.
+    /// The text after `--store` is not a store.
     #[error("--store '{text}': {reason}")]
     Location {
-        /// What was written.
+        /// The given text.
         text: String,
         /// What is wrong.
         reason: String,
@@ -69,7 +68,7 @@ pub enum StoreError {
     Open {
         /// The file.
         path: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
     /// Another process keeps it locked.
@@ -87,26 +86,26 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: String,
-        /// SQLite's words.
+        /// SQLite's message.
         reason: String,
     },
-    /// A server that does not answer, or no more.
+    /// A server that does not answer, or no longer.
     #[error("the store {store} cannot be reached: {reason} (choose another with --store)")]
     Unreachable {
         /// Its URL without password.
         store: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
-    /// A server that answers, but not with what was asked for.
+    /// A server that answers, but refuses the request.
     #[error("the store {store} refuses: {reason}")]
     Refused {
         /// Its URL without password.
         store: String,
-        /// The server's words.
+        /// The server's message.
         reason: String,
     },
-    /// A connection that is not protected as it was asked to be.
+    /// A connection that lacks the requested protection.
     #[error("the store {store} is not used: {reason}")]
     Insecure {
         /// Its URL without password.
@@ -114,7 +113,7 @@ pub enum StoreError {
         /// What is missing.
         reason: String,
     },
-    /// Written by a pinwise whose stores have another schema.
+    /// Written by a pinwise with another store schema.
     #[error(
         "the store {path} has schema {found}, this pinwise reads schema {known} (use the pinwise that wrote it, or choose another store with --store)"
     )]
@@ -123,7 +122,7 @@ pub enum StoreError {
         path: String,
         /// Its schema.
         found: i64,
-        /// The one that this pinwise reads and writes.
+        /// The schema of this pinwise.
         known: i64,
     },
     /// The disk is full or writing failed.
@@ -131,13 +130,13 @@ pub enum StoreError {
     Write {
         /// The file.
         path: String,
-        /// The system's words.
+        /// The system's error.
         reason: String,
     },
     /// No record, or more than one, has this id.
     #[error("{0}")]
     Id(String),
-    /// A record that another process is writing was to be changed.
+    /// A record to change is being written by another process.
     #[error("record {id} is still being written by a running pinwise; try again when it has ended")]
     BeingWritten {
         /// Its id.
@@ -153,26 +152,26 @@ pub enum StoreError {
     },
 }
 
-/// What a history is narrowed to.
+/// A filter of the history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Made on this host.
+    /// Only records made on this host.
     pub host: Option<String>,
-    /// Of this schema, such as `pinwise.trace/1`, or kind, such as `trace`.
+    /// Only records of this schema, such as `pinwise.trace/1`, or kind, such as `trace`.
     pub schema: Option<String>,
-    /// With this tag.
+    /// Only records with this tag.
     pub tag: Option<String>,
-    /// Of this question, see [`Summary::subject`].
+    /// Only records about this question, see [`Summary::subject`].
     pub subject: Option<String>,
-    /// Words that all occur in id, title, host, verdict or tags, in any case.
+    /// Only records with all these words in id, title, host, verdict or tags, ignoring case.
     pub text: Option<String>,
-    /// At most this many lines.
+    /// Limits the lines.
     pub limit: Option<usize>,
-    /// Without the newest this many.
+    /// Skips this many of the newest.
     pub offset: usize,
 }
 
-/// A record's line of the history, and what lists and plots say of it.
+/// A record's line of the history, with data for lists and plots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
     /// The line.
@@ -181,12 +180,12 @@ pub struct Listed {
     pub summary: Summary,
 }
 
-/// What a filter finds.
+/// The result of a filter.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
     /// The records, newest first, within limit and offset.
     pub lines: Vec<Listed>,
-    /// How many there are beyond limit and offset, too.
+    /// Their number without limit and offset.
     pub total: usize,
     /// Hosts of all records of the store, sorted.
     pub hosts: Vec<String>,
@@ -196,23 +195,22 @@ pub struct Found {
     pub tags: Vec<String>,
 }
 
-/// A record as it is stored.
+/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// Its line of the history.
     pub entry: Entry,
-    /// The record as JSON; of an unfinished one, without runs.
+    /// The record as JSON; without runs if unfinished.
     pub body: String,
     /// Runs of an unfinished record: arm number and JSON.
     pub runs: Vec<(usize, String)>,
 }
 
 impl Stored {
-    /// The record, of whatever kind. Of a comparison that was killed, with the
-    /// runs that are there.
+    /// The record, of whatever kind; a killed comparison has the runs up to then.
     ///
     /// # Errors
-    /// [`StoreError::Record`] where it is damaged, newer or of no known kind.
+    /// [`StoreError::Record`] if it is damaged, newer or of an unknown kind.
     pub fn record(&self) -> Result<AnyRecord, StoreError> {
         match AnyRecord::read(&self.body).map_err(|reason| self.refusal_error(reason))? {
             AnyRecord::Comparison(_) => Ok(self.comparison()?.into()),
@@ -227,11 +225,10 @@ impl Stored {
         }
     }
 
-    /// The record as JSON, as pages and exports get it: of a comparison that
-    /// was not finished, with the runs that are there.
+    /// The record as JSON, for pages and exports; an unfinished comparison has the runs up to then.
     ///
     /// # Errors
-    /// [`StoreError::Record`] where it is damaged, newer or of no known schema.
+    /// [`StoreError::Record`] if it is damaged, newer or of an unknown schema.
     pub fn whole(&self) -> Result<Box<RawValue>, StoreError> {
         let kind = Kind::of_text(&self.body).map_err(|reason| self.refusal_error(reason))?;
         let whole = match kind {
@@ -241,19 +238,19 @@ impl Stored {
         whole.map_err(|error| self.refusal_error(error.into()))
     }
 
-    /// The record of this kind that this is.
+    /// Reads it as a record of this kind.
     ///
     /// # Errors
-    /// [`StoreError::Record`] where it is damaged, newer or of another kind.
+    /// [`StoreError::Record`] if it is damaged, newer or of another kind.
     pub fn decode<R: Record>(&self) -> Result<R, StoreError> {
         pinwise_record::read(&self.body).map_err(|reason| self.refusal_error(reason))
     }
 
-    /// The comparison that this is. Of one that was killed, whole blocks
-    /// count and the rest is kept beside them; it has no verdict.
+    /// Reads it as a comparison. A killed one counts whole blocks, keeps the rest separately, and
+    /// has no verdict.
     ///
     /// # Errors
-    /// [`StoreError::Record`] where it is damaged, newer or no comparison.
+    /// [`StoreError::Record`] if it is damaged, newer or not a comparison.
     pub fn comparison(&self) -> Result<Comparison, StoreError> {
         let mut record: Comparison = self.decode()?;
         let runs: Vec<(usize, RunRecord)> = self

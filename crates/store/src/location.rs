@@ -1,4 +1,4 @@
-//! Where records are kept, as a user names it.
+//! The location of a store, as given by the user.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,18 +14,18 @@ use super::passfile::{self, Wanted};
 use super::sslmode::Security;
 use pinwise_topology::fnv1a;
 
-/// How long a server may take to answer a connection, unless the URL says it.
+/// Time a server gets to answer a connection, unless the URL says otherwise.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// How long sent bytes may stay unacknowledged, unless the URL says it.
+/// Time sent bytes may stay unacknowledged, unless the URL says otherwise.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Where the server's socket is, unless the URL says it.
+/// The server's socket, unless the URL gives one.
 const SOCKETS: &str = "/var/run/postgresql";
-/// The port of a server, unless the URL says it.
+/// The default port of a server.
 pub(super) const PORT: u16 = 5432;
 
 const HINT: &str = "write sqlite:PATH, postgres://USER@HOST/DATABASE, or none";
 
-/// Where records are kept.
+/// The location of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// An SQLite file.
@@ -36,7 +36,7 @@ pub enum Location {
     Nowhere,
 }
 
-/// A PostgreSQL database and who asks for it.
+/// A PostgreSQL database and its user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     pub(super) config: Box<Config>,
@@ -81,13 +81,13 @@ impl fmt::Display for Server {
 }
 
 impl Server {
-    /// Reads the URL as libpq does.
+    /// Parses the URL like libpq.
     fn parse(text: &str) -> Result<Self, String> {
         let rest = text
             .strip_prefix("postgres://")
             .or_else(|| text.strip_prefix("postgresql://"))
             .ok_or("write postgres://USER@HOST/DATABASE, or ?host=/FOLDER for a Unix socket")?;
-        // Whatever is between the first and the last may be part of a password.
+        // Anything between the first and the last may be part of a password.
         if rest.matches('@').count() > 1 {
             return Err("there is more than one @ (write those of a password as %40)".to_owned());
         }
@@ -118,8 +118,8 @@ impl Server {
         let sockets = config.get_hosts().iter().filter(|host| is_socket(host));
         match sockets.count() {
             0 => {
-                // The client library then hands the connection over before
-                // anything is sent: `postgres/secure` speaks first.
+                // The client library then hands the connection over before anything is sent:
+                // `postgres/secure` speaks first.
                 config.ssl_mode(SslMode::Require);
                 config.ssl_negotiation(SslNegotiation::Direct);
             }
@@ -148,7 +148,7 @@ impl Server {
         })
     }
 
-    /// Does nothing that is sent to it leave this machine?
+    /// Does all traffic to it stay on this machine?
     pub(super) fn is_here(&self) -> bool {
         is_here(&self.config)
     }
@@ -158,12 +158,11 @@ impl Server {
         self.config.get_hosts().iter().all(is_socket)
     }
 
-    /// Takes `sslmode` and `sslrootcert` as the environment has them
-    /// (`PGSSLMODE`, `PGSSLROOTCERT`), for what the URL does not say.
+    /// Takes `sslmode` and `sslrootcert` from the environment (`PGSSLMODE`, `PGSSLROOTCERT`) unless
+    /// the URL has them.
     ///
     /// # Errors
-    /// [`StoreError::Location`] where they are none that this pinwise knows, or
-    /// contradict the URL.
+    /// [`StoreError::Location`] if they are unknown, or contradict the URL.
     pub fn offer_security(
         &mut self,
         mode: Option<&str>,
@@ -176,16 +175,15 @@ impl Server {
         })
     }
 
-    /// Takes this password unless the URL has one.
+    /// Sets the password unless the URL has one.
     pub fn offer_password(&mut self, password: &str) {
         if self.config.get_password().is_none() {
             self.config.password(password);
         }
     }
 
-    /// Takes the password that a file of libpq's has for it (`.pgpass`), unless
-    /// there is one. `user` is who asks where the URL does not say it. Several
-    /// hosts may have several passwords: then none is taken.
+    /// Takes the password from libpq's password file (`.pgpass`), unless there is one. `user` is
+    /// the default if the URL names none. If several hosts have different passwords, none is taken.
     pub fn look_up_password(&mut self, file: &str, user: &str) {
         let [host] = self.config.get_hosts() else {
             return;
@@ -207,7 +205,7 @@ impl Server {
         }
     }
 
-    /// A file name that belongs to this database alone, whatever its password.
+    /// A file name unique to this database, whatever its password.
     pub(super) fn file_name(&self) -> String {
         let shown = self.to_string();
         let readable = shown.trim_start_matches("postgres://");
@@ -221,9 +219,9 @@ impl Server {
     }
 }
 
-/// Takes hosts and ports out of a URL whose parameters name any: as in libpq,
-/// these replace what the authority says, and are lists. The client library
-/// would add them to the authority's, and take a list for one name.
+/// Takes hosts and ports out of the parameters of a URL: as in libpq, they replace the authority's,
+/// and are lists. The client library would add them to the authority's, and treat a list as one
+/// name.
 fn take_hosts(url: &str) -> Result<(String, Vec<String>, Vec<u16>), String> {
     let (before, parameters) = url.split_once('?').unwrap_or((url, ""));
     let is_of_hosts = |part: &&str| part.starts_with("host=") || part.starts_with("port=");
@@ -275,7 +273,7 @@ fn not_understood(error: &tokio_postgres::Error) -> String {
     )
 }
 
-/// An address without a name is its own name.
+/// Uses an address without a name as its own name.
 fn name_addresses(config: &mut Config) {
     if config.get_hosts().is_empty() {
         for address in config.get_hostaddrs().to_vec() {
@@ -284,8 +282,7 @@ fn name_addresses(config: &mut Config) {
     }
 }
 
-/// Are its sockets and addresses all of this machine? A name other than
-/// `localhost` may be anybody's.
+/// Are all its sockets and addresses local? A name other than `localhost` may be anybody's.
 fn is_here(config: &Config) -> bool {
     let addresses = config.get_hostaddrs();
     if !addresses.is_empty() {
@@ -302,7 +299,7 @@ fn is_here(config: &Config) -> bool {
     })
 }
 
-/// The innermost words of an error: those outside say less.
+/// The innermost message of an error: the outer ones are less precise.
 pub(super) fn reason(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -312,10 +309,10 @@ pub(super) fn reason(error: &dyn std::error::Error) -> String {
 }
 
 impl Location {
-    /// Reads `sqlite:PATH`, a plain path, `postgres://…`, or `none`.
+    /// Parses `sqlite:PATH`, a plain path, `postgres://…`, or `none`.
     ///
     /// # Errors
-    /// [`StoreError::Location`] where it is none of them; it shows no password.
+    /// [`StoreError::Location`] for anything else; it shows no password.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         let bad = |reason: &str| StoreError::Location {
             text: without_password(text),
@@ -347,7 +344,7 @@ impl Location {
     }
 }
 
-/// For people, without a password.
+/// For display, without a password.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -358,8 +355,8 @@ impl fmt::Display for Location {
     }
 }
 
-/// What may be shown of a URL that may be wrong in any way: nothing between
-/// the user's name and the last `@`, and no value of a password.
+/// The displayable part of a possibly malformed URL: nothing between the user's name and the last
+/// `@`, and no value of a password.
 fn without_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once(':') else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What stands after `--store`, well and badly written.
+//! Arguments of `--store`, valid and invalid.
 
 use super::*;
 use proptest::prelude::*;

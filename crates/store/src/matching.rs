@@ -1,8 +1,8 @@
-//! What records of a store are found by, in files and databases alike.
+//! Finding records of a store, in files and databases alike.
 
 use super::{StoreError, Stored};
 
-/// Ids listed where the beginning of one fits several.
+/// Ids listed if a prefix matches several.
 pub(super) const SHOWN: usize = 3;
 
 /// How many records before the newest: 0 for `last`, 1 for `last~1`; `None` for
@@ -15,8 +15,7 @@ pub fn records_back(id: &str) -> Option<u32> {
     }
 }
 
-/// The only one of those found for `id`, of which there may be one more than
-/// are shown.
+/// The only record found for `id`; the list may have one more than is shown.
 pub(super) fn only(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreError> {
     if found.len() > 1 {
         let ids = found.iter().map(|stored| stored.entry.id.as_str());

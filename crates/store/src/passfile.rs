@@ -1,8 +1,7 @@
-//! The file in which libpq's users keep their passwords: lines of
-//! `host:port:database:user:password`
+//! libpq's password file: lines of `host:port:database:user:password`
 //! (<https://www.postgresql.org/docs/current/libpq-pgpass.html>).
 
-/// What a password is looked for.
+/// The connection that needs a password.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) host: &'a str,
@@ -11,7 +10,7 @@ pub(super) struct Wanted<'a> {
     pub(super) user: &'a str,
 }
 
-/// The password of the first line that fits.
+/// The password of the first matching line.
 pub(super) fn password(text: &str, wanted: Wanted<'_>) -> Option<String> {
     let port = wanted.port.to_string();
     let wanted = [wanted.host, &port, wanted.database, wanted.user];
@@ -26,7 +25,7 @@ pub(super) fn password(text: &str, wanted: Wanted<'_>) -> Option<String> {
                 }
                 rest = after;
             }
-            // libpq takes what follows a further colon for something else.
+            // libpq ignores what follows a further colon.
             let password = unescaped(field(rest).map_or(rest, |(password, _)| password));
             (!password.is_empty()).then_some(password)
         })

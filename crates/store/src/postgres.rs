@@ -1,10 +1,9 @@
 //! The store in a PostgreSQL database.
 //!
-//! The tables are those of the file, in a schema `pinwise`. Whoever writes a
-//! record that grows holds an advisory lock of its session: any host sees by it
-//! whether the writer lives. Runs are written to a journal on the writer's own
-//! host first and sent in batches; what cannot be delivered waits in the spool
-//! and fails no measurement.
+//! The tables are those of the file, in a schema `pinwise`. The writer of a growing record holds an
+//! advisory lock in its session, which shows any host whether it lives. Runs are written to a
+//! journal on the writer's own host first and sent in batches; undeliverable data waits in the
+//! spool and fails no measurement.
 
 mod delivery;
 mod failure;
@@ -39,16 +38,15 @@ pub(super) struct Postgres {
     spool: Spool,
     /// The record whose writer this is.
     growing: Option<Growing>,
-    /// Has it been reported that something waits in the spool?
+    /// Has the waiting data been reported?
     has_reported: Cell<bool>,
-    /// Did this store put anything there?
+    /// Did this store spool anything?
     has_waiting: bool,
     is_read_only: Cell<bool>,
 }
 
 impl Postgres {
-    /// Connects, brings the tables up to date, and delivers what waits for this
-    /// database in the spool.
+    /// Connects, updates the tables, and delivers this database's spooled data.
     pub(super) fn open(server: &Server, spool: &Spool) -> Result<Self, StoreError> {
         let link = Link::new(server)?;
         let mut store = Self {
@@ -80,7 +78,7 @@ impl Postgres {
             .map_err(|trouble| self.explain(trouble))
     }
 
-    /// A database is what it is, whatever stands behind its name.
+    /// A database is always the same, whatever its name leads to.
     #[expect(
         clippy::unused_self,
         clippy::unnecessary_wraps,
@@ -90,8 +88,8 @@ impl Postgres {
         Ok(FileIdentity::default())
     }
 
-    /// Any transaction that begins or ends changes the snapshot, in other
-    /// databases of the server, too: who watches looks once too often there.
+    /// Any transaction that begins or ends changes the snapshot, in other databases of the server,
+    /// too: a watcher then polls once too often.
     pub(super) fn generation(&self) -> Result<Generation, StoreError> {
         let snapshot: String = self
             .link

@@ -1,4 +1,4 @@
-//! A record as any store takes it: its line, its body and what lists say of it.
+//! A record for any store: its line, its body and its summary.
 
 use serde::Serialize;
 use serde::de::Error as _;
@@ -9,7 +9,7 @@ use pinwise_record::{
     AnyRecord, Comparison, Entry, RecordError, SchemaName, StoredRecord, Summary,
 };
 
-/// What is written of a record.
+/// The data written for a record.
 #[derive(Debug, Clone)]
 pub(super) struct Prepared {
     pub(super) entry: Entry,
@@ -30,7 +30,7 @@ impl Prepared {
         Self::new(record.entry(), json(record))
     }
 
-    /// Of a comparison that has just begun.
+    /// For a comparison that has just begun.
     pub(super) fn from_begun(record: &Comparison) -> Self {
         let entry = Entry {
             verdict: String::new(),
@@ -40,7 +40,7 @@ impl Prepared {
         Self::new(entry, json(record))
     }
 
-    /// Of one that has ended, in whatever way.
+    /// For a comparison that has ended, in whatever way.
     pub(super) fn from_finished(record: &Comparison) -> Self {
         let entry = Entry {
             verdict: record.verdict.sentence.clone(),
@@ -50,7 +50,7 @@ impl Prepared {
         Self::new(entry, json(record))
     }
 
-    /// Of a record known as text.
+    /// For a record given as text.
     pub(super) fn of_json(body: &str) -> Result<Self, StoreError> {
         let bad = |id: &str, reason| StoreError::Record {
             id: id.to_owned(),
@@ -68,8 +68,8 @@ impl Prepared {
         Ok(Self::new(entry, body.to_owned()))
     }
 
-    /// What `Filter::text` looks through: SQLite knows the case of ASCII only,
-    /// PostgreSQL that of the server's locale.
+    /// The text that `Filter::text` searches: SQLite folds the case of ASCII only, PostgreSQL by
+    /// the server's locale.
     pub(super) fn words(&self) -> String {
         words(&self.entry, &self.summary)
     }
@@ -95,7 +95,7 @@ pub(super) fn words(entry: &Entry, summary: &Summary) -> String {
     parts.join("\n").to_lowercase()
 }
 
-/// Is this schema the one that was named, or of the kind?
+/// Is this schema the named one, or of the named kind?
 pub(super) fn is_of(schema: &str, wanted: &str) -> bool {
     let name = SchemaName::parse(schema).map_or(schema, |schema| schema.name);
     schema == wanted || name == wanted || name.strip_prefix("pinwise.") == Some(wanted)

@@ -1,9 +1,8 @@
-//! What a store that went away could not take: files that wait on this host.
+//! Files on this host that wait for a store that went away.
 //!
-//! A record that is whole waits as one file, written and then named; runs of
-//! one that grows wait in the journal that they were written to in the first
-//! place. Who delivers a file holds its lock, and looks whether it still is
-//! the file of that name: what was delivered is not delivered again.
+//! A complete record waits as one file, written first and named then; runs of a growing one wait in
+//! their journal. The process that delivers a file holds its lock, and checks that the name still
+//! leads to it: nothing is delivered twice.
 
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -16,15 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{Entry, Prepared};
 
-/// Ending of a record that waits.
+/// Extension of a waiting record.
 const WHOLE: &str = "record";
-/// Ending of a record whose beginning waits.
+/// Extension of a record whose beginning waits.
 const BEGUN: &str = "begun";
 
-/// Where stores put by what they cannot deliver, and who is notified.
+/// Stores put undeliverable records here; also whom to notify.
 #[derive(Clone)]
 pub struct Spool {
-    /// The folder; made with mode 0700 when it is needed.
+    /// The folder; made with mode 0700 on demand.
     pub folder: PathBuf,
     /// Gets whole sentences.
     pub warn: Arc<dyn Fn(&str) + Send + Sync>,
@@ -44,7 +43,7 @@ pub(super) struct Shelter {
     folder: PathBuf,
 }
 
-/// A record as it lies in a file.
+/// A record in its file.
 #[derive(Serialize, Deserialize)]
 struct Waiting {
     id: String,
@@ -57,7 +56,7 @@ struct Waiting {
     body: String,
 }
 
-/// A file that waits, locked.
+/// A waiting file, locked.
 #[derive(Debug)]
 pub(super) struct Parcel {
     pub(super) record: Prepared,
@@ -66,7 +65,7 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// It has arrived.
+    /// It was delivered.
     pub(super) fn remove(self) {
         if is_named(&self.lock, &self.path) {
             remove(&self.path);
@@ -85,7 +84,7 @@ impl Shelter {
         &self.folder
     }
 
-    /// What journals are named after.
+    /// The prefix of journals' names.
     pub(super) fn base(&self) -> PathBuf {
         self.folder.join("store")
     }
@@ -101,17 +100,17 @@ impl Shelter {
         self.folder.join(format!("{}.{ending}", file_name(id)))
     }
 
-    /// Puts by a record to be delivered whole.
+    /// Spools a record for delivery as a whole.
     pub(super) fn put(&self, record: &Prepared) -> io::Result<()> {
         self.write(record, WHOLE)
     }
 
-    /// Puts by how a record began.
+    /// Spools the beginning of a record.
     pub(super) fn put_begun(&self, record: &Prepared) -> io::Result<()> {
         self.write(record, BEGUN)
     }
 
-    /// Forgets what waits of a record.
+    /// Drops the spooled data of a record.
     pub(super) fn forget(&self, id: &str) {
         remove(&self.path(id, BEGUN));
         remove(&self.path(id, WHOLE));
@@ -146,7 +145,7 @@ impl Shelter {
         let written = serde_json::to_vec(&waiting)
             .map_err(io::Error::from)
             .and_then(|bytes| file.write_all(&bytes))
-            // What waits may have to outlast this machine's next boot.
+            // Spooled data must survive a reboot.
             .and_then(|()| file.sync_all())
             .and_then(|()| std::fs::rename(&unnamed, &path));
         if written.is_err() {
@@ -155,7 +154,7 @@ impl Shelter {
         written
     }
 
-    /// Names of the files of whole records, in an order that is always the same.
+    /// Names of the files of whole records, in a fixed order.
     pub(super) fn waiting(&self) -> Vec<PathBuf> {
         #[expect(clippy::disallowed_methods, reason = "the store looks into its spool")]
         let Ok(entries) = std::fs::read_dir(&self.folder) else {
@@ -169,9 +168,9 @@ impl Shelter {
         paths
     }
 
-    /// Takes a file for delivery; `Ok(None)` where another process does or did.
+    /// Takes a file for delivery; `Ok(None)` if another process does or did.
     pub(super) fn take(path: &Path) -> io::Result<Option<Parcel>> {
-        // Over NFS only who may write a file gets its lock.
+        // NFS grants locks only to processes that may write the file.
         let mut file = match OpenOptions::new().read(true).write(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
@@ -179,7 +178,7 @@ impl Shelter {
         if file.try_lock().is_err() {
             return Ok(None);
         }
-        // It may have been delivered, or replaced, before the lock was had.
+        // It may have been delivered, or replaced, before it was locked.
         if !is_named(&file, path) {
             return Ok(None);
         }
@@ -193,7 +192,7 @@ impl Shelter {
         }))
     }
 
-    /// How a record began, where that waits.
+    /// The beginning of a record, if that waits.
     pub(super) fn read_begun(&self, id: &str) -> Option<Prepared> {
         #[expect(clippy::disallowed_methods, reason = "the store reads its own files")]
         let bytes = std::fs::read(self.path(id, BEGUN)).ok()?;
@@ -201,7 +200,7 @@ impl Shelter {
     }
 }
 
-/// Is this still the file of that name?
+/// Does the name still lead to this file?
 fn is_named(file: &File, path: &Path) -> bool {
     std::fs::metadata(path)
         .is_ok_and(|named| file.metadata().is_ok_and(|own| own.ino() == named.ino()))
@@ -221,12 +220,12 @@ fn read(bytes: &[u8]) -> io::Result<Prepared> {
     Ok(Prepared::new(entry, waiting.body))
 }
 
-/// An id as part of a file name, whatever it is made of.
+/// An id encoded for use in a file name.
 pub(super) fn file_name(id: &str) -> String {
     form_urlencoded::byte_serialize(id.as_bytes()).collect()
 }
 
-/// The id back.
+/// Decodes the id.
 pub(super) fn id_of(name: &str) -> String {
     let mut pairs = form_urlencoded::parse(name.as_bytes());
     pairs
@@ -276,7 +275,7 @@ mod tests {
         assert_eq!(parcel.record.entry, record.entry);
         assert_eq!(parcel.record.body, record.body);
         assert!(Shelter::take(&path).unwrap().is_none(), "it is locked");
-        // What was put by meanwhile is another file.
+        // A record spooled meanwhile is another file.
         shelter.put(&record).unwrap();
         parcel.remove();
         let second = Shelter::take(&path).unwrap().unwrap();

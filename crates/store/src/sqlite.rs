@@ -1,9 +1,8 @@
 //! The store in an SQLite file.
 //!
-//! Write-ahead logging without a sync per commit: a killed process loses
-//! nothing; a power cut may lose the last seconds but corrupts nothing. The
-//! runs of a record that still grows stand in a journal beside the file; one
-//! whose writer was killed is taken in when the store is next opened.
+//! Write-ahead logging without a sync per commit: a killed process loses nothing; a power cut may
+//! lose the last seconds but corrupts nothing. The runs of a growing record are in a journal beside
+//! the file; if its writer was killed, it is taken in when the store is next opened.
 
 mod bulk;
 mod lines;
@@ -32,12 +31,8 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Writes a record that has just begun.
-    ///
-    /// # Errors
-    /// [`StoreError`] where it cannot be written.
     pub(super) fn begin(&mut self, record: &Prepared) -> Result<(), StoreError> {
-        // Its lock comes first: no one may take it for one that was cut off.
+        // Its lock comes first: nobody may take it for an abandoned one.
         self.lock(&record.entry.id)?;
         self.put_whole(record).map_err(|error| {
             self.unlock();
@@ -57,18 +52,14 @@ impl Sqlite {
         }
     }
 
-    /// Writes a record, in place of what was kept of it before.
-    ///
-    /// # Errors
-    /// [`StoreError`] where it cannot be written.
     pub(super) fn keep(&mut self, record: &Prepared) -> Result<(), StoreError> {
-        // One that grows without runs is locked all the same.
+        // A growing record without runs is locked as well.
         let entry = &record.entry;
         if !entry.is_complete && self.journal.is_none() {
             self.lock(&entry.id)?;
         }
         self.replace(record).map_err(|error| self.explain(&error))?;
-        // The lock of another record may hold runs that exist nowhere else.
+        // The lock of another record may protect runs that exist nowhere else.
         let journal = self.journal.as_ref();
         if entry.is_complete && journal.is_some_and(|j| j.is_of(&self.path, &entry.id)) {
             self.unlock();
@@ -90,29 +81,17 @@ impl Sqlite {
         self.put(record)
     }
 
-    /// The newest complete record of this schema and host.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store cannot be read.
     pub(super) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
         let newest = "schema = ?1 AND host = ?2 AND complete";
         self.select_newest(newest, &[&schema, &host], 0)
             .map_err(|error| self.explain(&error))
     }
 
-    /// The newest record of this schema, complete or not, of whatever host.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store cannot be read.
     pub(super) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
         self.select_newest("schema = ?1", &[&schema], 0)
             .map_err(|error| self.explain(&error))
     }
 
-    /// Adds a run that has just finished to the record begun last.
-    ///
-    /// # Errors
-    /// [`StoreError`] where it cannot be written.
     pub(super) fn add_run(&mut self, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
         let Some(journal) = &mut self.journal else {
             return Ok(());
@@ -121,10 +100,6 @@ impl Sqlite {
         written.map_err(|error| self.cannot_write(&error))
     }
 
-    /// Writes a record that is finished, in place of its parts.
-    ///
-    /// # Errors
-    /// [`StoreError`] where it cannot be written; the parts then stay.
     pub(super) fn finish(&mut self, record: &Prepared) -> Result<(), StoreError> {
         self.replace_parts(record)
             .map_err(|error| self.explain(&error))?;
@@ -132,10 +107,6 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Takes back a record that was begun and has no run.
-    ///
-    /// # Errors
-    /// [`StoreError`] where it cannot be written; the record then stays.
     pub(super) fn withdraw(&mut self, id: &str) -> Result<(), StoreError> {
         self.connection
             .execute("DELETE FROM record WHERE id = ?1 AND NOT complete", [id])
@@ -144,21 +115,13 @@ impl Sqlite {
         Ok(())
     }
 
-    /// The records written last first, at most `limit`.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store cannot be read.
     pub(super) fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
         self.select_entries(limit)
             .map_err(|error| self.explain(&error))
     }
 
-    /// What a filter finds, newest first, without reading a body.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store cannot be read.
     pub(super) fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
-        // One transaction: total and lines are of the same moment.
+        // One transaction: total and lines are consistent.
         let found = self.connection.unchecked_transaction().and_then(|moment| {
             let found = lines::find(&moment, filter)?;
             moment.commit()?;
@@ -167,10 +130,6 @@ impl Sqlite {
         found.map_err(|error| self.explain(&error))
     }
 
-    /// The record whose id begins with `id`, or the newest for `last`.
-    ///
-    /// # Errors
-    /// [`StoreError::Id`] where none or several do.
     pub(super) fn load(&self, id: &str) -> Result<Stored, StoreError> {
         let found = self
             .select_matching(id)
@@ -235,7 +194,7 @@ impl Sqlite {
 
     fn replace_parts(&self, record: &Prepared) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
-        // Not an update: it may be that its beginning could not be written.
+        // Not an update: its beginning may not have been written.
         self.put(record)?;
         transaction.execute("DELETE FROM run WHERE record = ?1", [&record.entry.id])?;
         transaction.commit()
@@ -288,7 +247,7 @@ impl Sqlite {
         if let Some(same) = same {
             return Ok(vec![same]);
         }
-        // Ids with the same beginning are neighbours in the index.
+        // Ids with the same prefix are neighbours in the index.
         let sql = format!(
             "SELECT {COLUMNS} FROM record WHERE id IN (
                 SELECT id FROM line
@@ -336,7 +295,7 @@ impl Sqlite {
     }
 }
 
-/// SQLite's words in one line, without the statement.
+/// SQLite's message on one line, without the statement.
 fn reason(error: &rusqlite::Error) -> String {
     let words = match error {
         rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),

@@ -1,4 +1,4 @@
-//! What only the file shows, under good and bad conditions.
+//! Properties that only the file shows.
 
 use std::path::Path;
 

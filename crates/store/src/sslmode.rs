@@ -1,23 +1,21 @@
-//! How a connection to a server is protected, as libpq's `sslmode` and
-//! `sslrootcert` ask it
-//! (<https://www.postgresql.org/docs/current/libpq-ssl.html>). `allow`, which
-//! encrypts only where a server insists, is refused; files are named here and
-//! read elsewhere.
+//! How a connection to a server is protected, following libpq's `sslmode` and `sslrootcert`
+//! (<https://www.postgresql.org/docs/current/libpq-ssl.html>). `allow`, which encrypts only if a
+//! server insists, is refused; files are named here and read elsewhere.
 
 use std::path::PathBuf;
 
-/// What a connection must be, the weakest first.
+/// The protection of a connection, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SslMode {
     /// Plain.
     Disable,
-    /// Encrypted where the server can; to whom is not asked.
+    /// Encrypted if the server can; its identity is not checked.
     Prefer,
-    /// Encrypted; to whom is not asked.
+    /// Encrypted; its identity is not checked.
     Require,
     /// Encrypted to a server whose certificate an authority signed.
     VerifyCa,
-    /// The same, and the certificate names the host that was asked for.
+    /// The same, and the certificate names the requested host.
     VerifyFull,
 }
 
@@ -47,7 +45,7 @@ pub(super) enum Authorities {
     File(PathBuf),
 }
 
-/// What was asked for, where anything was.
+/// The requested protection, if any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Security {
     mode: Option<SslMode>,
@@ -55,7 +53,7 @@ pub(super) struct Security {
 }
 
 impl Security {
-    /// Takes its parameters out of a URL; what remains is for others to read.
+    /// Takes its parameters out of a URL; returns the rest for other parsers.
     pub(super) fn take(url: &str) -> Result<(String, Self), String> {
         let mut found = Self::default();
         let Some((before, parameters)) = url.split_once('?') else {
@@ -84,7 +82,7 @@ impl Security {
         Ok((rest, found))
     }
 
-    /// Takes what the environment says for what is not said yet.
+    /// Fills gaps from the environment.
     pub(super) fn offer(&mut self, mode: Option<&str>, roots: Option<&str>) -> Result<(), String> {
         if let (None, Some(mode)) = (self.mode, mode) {
             self.mode = Some(SslMode::parse(mode).map_err(|reason| format!("PG{reason}"))?);
@@ -95,8 +93,8 @@ impl Security {
         self.check()
     }
 
-    /// The authorities of everybody's certificates sign for whoever asks: the
-    /// name is what then distinguishes a server from others.
+    /// The system's authorities sign for anybody: then only the name distinguishes a server from
+    /// others.
     fn check(&self) -> Result<(), String> {
         let is_system = self.authorities == Some(Authorities::System);
         match self.mode {
@@ -108,9 +106,8 @@ impl Security {
         }
     }
 
-    /// What the connection must be. As in libpq, who names the system's
-    /// authorities wants the name checked, and who names others for `require`
-    /// wants them to count.
+    /// The required protection. As in libpq, with the system's authorities the name is checked, and
+    /// with other ones `require` checks the certificate.
     pub(super) fn mode(&self) -> SslMode {
         match (self.mode, &self.authorities) {
             (None, Some(Authorities::System)) => SslMode::VerifyFull,

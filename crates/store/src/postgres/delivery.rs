@@ -1,4 +1,4 @@
-//! What waits in the spool of this host, brought to the database.
+//! Delivers this host's spooled data to the database.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use super::writing::{Conflict, put, put_runs};
 use crate::journal::{self, Orphan};
 use crate::spool::{Shelter, file_name, id_of};
 
-/// Runs of a journal that one statement takes.
+/// Runs of a journal per statement.
 const RUNS: usize = 1000;
 
 impl Postgres {
-    /// Delivers records and runs that wait. What the server does not take now
-    /// stays, and is reported.
+    /// Delivers spooled records and runs. What the server does not accept now stays, and is
+    /// reported.
     pub(super) fn deliver(&mut self) {
         let delivered = self.deliver_records().and_then(|()| self.adopt_orphans());
         match delivered {
@@ -27,7 +27,7 @@ impl Postgres {
             match Shelter::take(&path) {
                 Ok(Some(parcel)) => {
                     let id = &parcel.record.entry.id;
-                    // It still changes, and who writes it delivers it.
+                    // It still changes, and its writer delivers it.
                     if self.is_written_elsewhere(id) {
                         continue;
                     }
@@ -76,8 +76,8 @@ impl Postgres {
         Ok(())
     }
 
-    /// Was it delivered? A server that is away ends all; what it refuses, or
-    /// cannot be read, keeps nothing else from being delivered.
+    /// Was it delivered? If the server is away, delivery ends; refused or unreadable data does not
+    /// block the rest.
     fn is_done(&self, path: &Path, delivered: Result<(), Trouble>) -> Result<bool, Trouble> {
         match delivered {
             Ok(()) => Ok(true),

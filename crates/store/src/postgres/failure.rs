@@ -1,8 +1,8 @@
-//! Why there is no connection to a server, or none as asked for.
+//! Why there is no connection to a server, or not the requested one.
 
 use std::io;
 
-/// Why a connection is not as it was asked to be.
+/// Why a connection lacks the requested protection.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Insecure(pub(super) String);
@@ -16,7 +16,7 @@ pub(super) enum Failure {
     Insecure(#[from] Insecure),
 }
 
-/// A server's words in one line; they may be anybody's.
+/// A server's message on one line; it is untrusted.
 pub(super) fn plain(words: &str) -> String {
     words
         .chars()

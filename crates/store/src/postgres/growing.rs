@@ -1,9 +1,8 @@
 //! A record while it grows.
 //!
-//! A run is in the journal on this host before it is anywhere else, and sent
-//! with others: this many, or those of this long. A server that went away is asked
-//! again at growing intervals, for a moment only: what is measured between must
-//! not wait for it.
+//! A run is in this host's journal before anything else, and is sent together with others, by
+//! number or after a delay. A server that went away is tried again at growing intervals, for a
+//! moment only: measurements must not wait for it.
 
 use std::time::{Duration, Instant};
 
@@ -17,31 +16,31 @@ use crate::spool::Shelter;
 use crate::{Prepared, StoreError, spool};
 use pinwise_record::RunRecord;
 
-/// Runs that are sent together.
+/// Runs sent together.
 const MAX_RUNS: usize = 64;
 /// The longest that a run waits for others, while runs come.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// How long a server may keep a measurement waiting.
+/// Longest delay that a server may cause to a measurement.
 const HURRY: Duration = Duration::from_secs(5);
-/// After a failure, when the server is asked again first; doubled each time.
+/// Time until the first retry after a failure; doubled each time.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LAST_RETRY: Duration = Duration::from_secs(120);
 
-/// A record whose writer this process is.
+/// A record that this process writes.
 #[derive(Debug)]
 pub(super) struct Growing {
     id: String,
     journal: RecordJournal,
-    /// How it began, while the server has not taken that.
+    /// Its beginning, until the server has it.
     begun: Option<Prepared>,
-    /// Runs that the server has taken.
+    /// Runs that the server has.
     sent: usize,
     pending: Vec<(usize, String)>,
     /// The session that holds the lock; 0 for none.
     session: usize,
     last: Instant,
     retry: Duration,
-    /// Not asked again before.
+    /// No attempt before this.
     quiet_until: Option<Instant>,
 }
 
@@ -78,12 +77,12 @@ impl Growing {
         self.last = now();
         self.quiet_until = None;
         self.retry = FIRST_RETRY;
-        // The session may have been another one than before.
+        // The session may have changed.
         self.hold(link)
     }
 
-    /// Takes the lock that says that the writer lives, if this session has it
-    /// not. One that an older session still holds says the same.
+    /// Takes the lock that proves that the writer lives, unless this session has it. A lock held by
+    /// an older session proves the same.
     fn hold(&mut self, link: &Link) -> Result<(), Trouble> {
         if link.is_connected() && self.session == link.session() {
             return Ok(());
@@ -97,7 +96,7 @@ impl Growing {
     fn release(&self, link: &Link) {
         if link.is_connected() && self.session == link.session() {
             let sql = format!("SELECT pg_advisory_unlock({})", schema::key("$1"));
-            // A session that is gone holds nothing.
+            // An ended session holds no lock.
             let _ = link.query(&sql, &[(&text(&self.id), Type::TEXT)]);
         }
     }
@@ -111,7 +110,7 @@ impl Growing {
 impl Postgres {
     /// Writes a record that has just begun.
     pub(crate) fn begin(&mut self, record: &Prepared) -> Result<(), StoreError> {
-        // Its lock comes first: no one may take it for one that was cut off.
+        // Its lock comes first: nobody may take it for an abandoned one.
         self.grow(&record.entry.id)?;
         let put = put(&self.link, std::slice::from_ref(record), Conflict::Replace);
         if let Err(trouble) = put {
@@ -143,7 +142,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Sends runs; those that the server does not take stay in the journal.
+    /// Sends runs; those that the server does not accept stay in the journal.
     fn send_runs(&mut self) {
         let Some(growing) = &mut self.growing else {
             return;
@@ -163,15 +162,14 @@ impl Postgres {
         Ok(())
     }
 
-    /// Writes a record, in place of what was kept of it before.
     pub(crate) fn keep(&mut self, record: &Prepared) -> Result<(), StoreError> {
         let entry = &record.entry;
-        // One that grows without runs is locked all the same.
+        // A growing record without runs is locked as well.
         if !entry.is_complete && self.growing.is_none() {
             self.grow(&entry.id)?;
         }
         self.put_or_put_by(record)?;
-        // The lock of another record may hold runs that exist nowhere else.
+        // The lock of another record may protect runs that exist nowhere else.
         let is_its_writer = self.growing.as_ref().is_some_and(|g| g.is_of(&entry.id));
         if entry.is_complete && is_its_writer {
             self.let_go();
@@ -179,7 +177,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Writes a record that this process does not go on writing.
+    /// Writes a record that this process does not continue.
     pub(crate) fn take_in(&mut self, record: &Prepared) -> Result<(), StoreError> {
         self.put_or_put_by(record)
     }
@@ -188,7 +186,7 @@ impl Postgres {
         let records = std::slice::from_ref(record);
         match put(&self.link, records, Conflict::ReplaceWithRuns) {
             Ok(_) => {
-                // Nothing older of it may arrive after it.
+                // No older version may arrive after it.
                 self.shelter.forget(&record.entry.id);
                 if self.has_waiting {
                     self.deliver();
@@ -241,12 +239,12 @@ impl Postgres {
             growing.journal.remove();
             return Err(StoreError::BeingWritten { id: id.to_owned() });
         }
-        // One that cannot be asked now is reported with what follows.
+        // If it cannot be asked now, the following step reports that.
         self.growing = Some(growing);
         Ok(())
     }
 
-    /// Is no record's writer any more: what was written is whole elsewhere.
+    /// Ends the role of writer: the record is complete elsewhere.
     fn let_go(&mut self) {
         let Some(growing) = self.growing.take() else {
             return;
@@ -256,7 +254,7 @@ impl Postgres {
         growing.journal.remove();
     }
 
-    /// What cannot be delivered waits, unless this store must change nothing.
+    /// Undeliverable data waits, unless this store must change nothing.
     fn fails(&self, trouble: Trouble) -> Result<(), StoreError> {
         if self.is_read_only.get() {
             return Err(self.explain(trouble));
@@ -286,11 +284,11 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // Of a record that is left unfinished, what it has.
+        // Stores what an unfinished record has.
         if self.growing.as_ref().is_some_and(|g| !g.pending.is_empty()) {
             self.send_runs();
         }
-        // A server takes a moment to see that a session has ended.
+        // A server takes a moment to notice that a session has ended.
         if let Some(growing) = &self.growing {
             self.link.with_patience(HURRY, |link| growing.release(link));
         }

@@ -1,11 +1,10 @@
-//! The heads of a server's messages, looked at before the client library sees
-//! them. It keeps no message back and changes none; two things end a connection:
+//! Inspects the heads of a server's messages before the client library sees them. It delays and
+//! changes none; two things end a connection:
 //!
-//! - The server chooses how a password is proved to it, and one that asks for the
-//!   password itself gets it from the client library, whoever the server is.
-//!   Where it may be anybody, this refuses.
-//! - The client library takes as much memory as a server announces. Messages
-//!   have a bound, and so has what is kept as long as the connection.
+//! - The server chooses how a password is proved, and if it asks for the password itself, the
+//!   client library sends it, whoever the server is. If the server is unverified, this is refused.
+//! - The client library allocates as much memory as a server announces. Messages are limited, and
+//!   so is what is kept for the life of the connection.
 
 use std::io;
 use std::pin::Pin;
@@ -14,22 +13,22 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsStream};
 
-/// No row is larger: the largest record, and its other columns.
+/// Limit on a row: the largest record, and its other columns.
 pub(super) const LARGEST_ROW: usize = 128 << 20;
-/// No other message is larger; and all that is kept of a connection is not.
+/// Limit on other messages, and on everything that is kept of a connection.
 const LARGEST: usize = 1 << 20;
 
-/// Length of type and length of a message (PostgreSQL, "Message Formats").
+/// Bytes of a message's type and length (PostgreSQL, "Message Formats").
 const HEAD: usize = 5;
-/// The same of an `Authentication…`, whose method follows.
+/// The same for an `Authentication…`, followed by its method.
 const AUTHENTICATION: usize = 9;
 /// The method of `AuthenticationCleartextPassword`.
 const CLEARTEXT: [u8; 4] = [0, 0, 0, 3];
 
-/// Why a connection is ended that could go on.
+/// Why a working connection is ended.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Ended {
-    /// The server wants what it must not get.
+    /// The server requests a password that it must not get.
     #[error(
         "the server asks for the password in clear text, which goes over loopback, Unix sockets and TLS only (write sslmode=verify-full, let it ask by scram-sha-256, or use a tunnel: ssh -L 5432:localhost:5432 HOST)"
     )]
@@ -41,7 +40,7 @@ pub(super) enum Ended {
     TooLarge {
         /// What it announced.
         bytes: usize,
-        /// What is read of such messages.
+        /// The limit for such messages.
         most: usize,
     },
     /// It continues without an end.
@@ -49,22 +48,22 @@ pub(super) enum Ended {
     Endless,
 }
 
-/// What is known of the message that is just being read.
+/// The state of the message being read.
 #[derive(Debug, Default)]
 struct Messages {
     /// Its first bytes.
     head: [u8; AUTHENTICATION],
     read: usize,
-    /// Bytes of it after its head that are still to come.
+    /// Remaining bytes after its head.
     left: usize,
-    /// Bytes that the client library keeps while the connection lasts.
+    /// Bytes that the client library keeps for the life of the connection.
     kept: usize,
-    /// Has the server said that it is ready?
+    /// Has the server announced that it is ready?
     is_ready: bool,
 }
 
 impl Messages {
-    /// Follows more bytes of the server.
+    /// Processes further bytes of the server.
     fn follow(&mut self, mut bytes: &[u8], gives_password: bool) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.left > 0 {
@@ -88,7 +87,7 @@ impl Messages {
         Ok(())
     }
 
-    /// How many bytes follow the head.
+    /// The number of bytes after the head.
     fn judge(&mut self, gives_password: bool) -> io::Result<usize> {
         let [tag, a, b, c, d, method @ ..] = self.head;
         let length = u32::from_be_bytes([a, b, c, d]);
@@ -118,17 +117,17 @@ impl Messages {
     }
 }
 
-/// A connection whose messages are looked at.
+/// A connection whose messages are inspected.
 pub(super) struct Guarded<S> {
     stream: S,
     messages: Messages,
     gives_password: bool,
-    /// What `tls-server-end-point` is of this connection.
+    /// Its `tls-server-end-point`.
     end_point: Option<Vec<u8>>,
 }
 
 impl<S> Guarded<S> {
-    /// `gives_password`: may the server have the password itself?
+    /// `gives_password`: may the server get the password itself?
     pub(super) fn new(stream: S, gives_password: bool, end_point: Option<Vec<u8>>) -> Self {
         Self {
             stream,
@@ -186,7 +185,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is found in these bytes, read this many at a time.
+    /// The verdict on these bytes, read this many at a time.
     fn followed(bytes: &[u8], size: usize, gives_password: bool) -> Result<(), String> {
         let mut messages = Messages::default();
         for piece in bytes.chunks(size) {
@@ -197,7 +196,7 @@ mod tests {
         Ok(())
     }
 
-    /// A message of this length as it announces it, with nothing but its head.
+    /// The head of a message of this length.
     fn head(tag: u8, length: usize) -> Vec<u8> {
         let length = u32::try_from(length).unwrap().to_be_bytes();
         [&[tag][..], &length].concat()
@@ -254,7 +253,7 @@ mod tests {
             bytes.extend(message(b'R', &[0, 0, 0, method]));
             prop_assert_eq!(followed(&bytes, size, false).is_err(), method == 3);
             prop_assert_eq!(followed(&bytes, size, true), Ok(()));
-            // Without its last byte it is no question yet.
+            // Without its last byte it is not a request yet.
             prop_assert_eq!(followed(&bytes[..bytes.len() - 1], size, false), Ok(()));
         }
 

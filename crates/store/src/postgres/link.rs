@@ -1,7 +1,7 @@
-//! The connection: made, made again after it broke, never waited for for ever.
+//! The connection: made, remade after it broke, with every wait bounded.
 //!
-//! Nothing runs beside the caller: the connection moves on while somebody waits
-//! for an answer and stands still between, so that no measurement is disturbed.
+//! It has no background thread: the connection advances while somebody waits for an answer and is
+//! idle in between, so that no measurement is disturbed.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -27,36 +27,34 @@ use super::secure::Connector;
 use crate::StoreError;
 use crate::location::{PORT, Server, reason};
 
-/// How long an answer may take; a lock is waited for shorter than that.
+/// Time allowed for an answer; waiting for a lock is shorter.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes that are sent within a second wherever pinwise is of use.
+/// Minimum useful transfer rate.
 const BYTES_PER_S: usize = 1 << 20;
 
-/// No answer is larger that is kept whole.
+/// Limit on an answer that is kept whole.
 const LARGEST_ANSWER: usize = 1 << 30;
 
-/// What every session is set to. Nothing of the schema is looked up before it is
-/// known who made it.
+/// Settings of every session. Nothing in the schema is looked up before its owner is known.
 const SESSION: &str = "SET search_path TO pg_catalog; SET lock_timeout = '5s';";
 
-/// A value and its type, as statements get them.
+/// A statement's value and its type.
 pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// Why a statement was not carried out.
+/// Why a statement was not executed.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// No server answers; the connection is gone.
     Away(String),
-    /// Another session has what was wanted.
+    /// Another session holds the lock.
     Locked,
-    /// Another session wrote the same in the same moment; whoever tries again
-    /// sees what it wrote.
+    /// Another session wrote the same at the same moment; a retry sees it.
     Raced,
-    /// The server's words.
+    /// The server's message.
     Refused(String),
-    /// It is not encrypted as it was to be.
+    /// It lacks the requested encryption.
     Insecure(String),
-    /// In the words of the store already.
+    /// Already an error of the store.
     Store(StoreError),
 }
 
@@ -65,14 +63,14 @@ pub(super) enum Trouble {
 pub(super) struct Link {
     server: Server,
     connector: Connector,
-    /// Why the guard ended the connection; who asks next takes it.
+    /// Why the guard ended the connection; the next query takes it.
     ended: Arc<Mutex<Option<String>>>,
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     client: RefCell<Option<Arc<Client>>>,
-    /// What sessions are set to besides.
+    /// Additional settings of sessions.
     settings: RefCell<String>,
-    /// How many sessions there were.
+    /// Number of sessions so far.
     sessions: Cell<usize>,
     is_in_transaction: Cell<bool>,
     patience: Cell<Duration>,
@@ -80,7 +78,7 @@ pub(super) struct Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // A store may be dropped where nothing may wait.
+        // A store may be dropped where blocking is not allowed.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -118,7 +116,7 @@ impl Link {
         }
     }
 
-    /// Which session this is, counted from 1; what one held, the next does not.
+    /// The number of this session, from 1; locks do not carry over to the next.
     pub(super) fn session(&self) -> usize {
         self.sessions.get()
     }
@@ -131,7 +129,7 @@ impl Link {
         self.is_in_transaction.get()
     }
 
-    /// Changes how long answers may take, for what `work` asks.
+    /// Changes the time allowed for the answers in `work`.
     pub(super) fn with_patience<T>(&self, patience: Duration, work: impl FnOnce(&Self) -> T) -> T {
         let before = self.patience.replace(patience);
         let done = work(self);
@@ -139,20 +137,20 @@ impl Link {
         done
     }
 
-    /// Sets this session, and those after it.
+    /// Applies settings to this session and later ones.
     pub(super) fn set(&self, settings: &str) -> Result<(), Trouble> {
         self.settings.borrow_mut().push_str(&format!("{settings};"));
         self.batch(settings)
     }
 
-    /// The rows of a statement. Where the connection turns out to be broken,
-    /// it is made again and the statement sent once more, but for one within a
-    /// transaction: a statement alone must bear being carried out twice.
+    /// The rows of a statement. If the connection is broken, it is made again and the statement
+    /// sent once more, except within a transaction: a lone statement must tolerate being executed
+    /// twice.
     pub(super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Trouble> {
         self.send(0, sql, values)
     }
 
-    /// The same of a statement that brings this many bytes.
+    /// The same for a statement that sends this many bytes.
     pub(super) fn send(
         &self,
         bytes: usize,
@@ -180,7 +178,7 @@ impl Link {
         self.again(|client| self.run(0, client.batch_execute(sql)))
     }
 
-    /// Rows one by one, none kept.
+    /// Visits rows one by one.
     pub(super) fn each(
         &self,
         sql: &str,
@@ -196,7 +194,7 @@ impl Link {
         Ok(())
     }
 
-    /// All that `work` asks as one transaction, carried out or not at all.
+    /// Runs `work` in one transaction.
     pub(super) fn transaction<T>(
         &self,
         begin: &str,
@@ -206,7 +204,7 @@ impl Link {
         self.is_in_transaction.set(true);
         let done = work(self).and_then(|done| self.batch("COMMIT").map(|()| done));
         if done.is_err() && self.is_connected() {
-            // What cannot even be rolled back ends with its session.
+            // If even the rollback fails, the session ends.
             if self.batch("ROLLBACK").is_err() {
                 self.disconnect();
             }
@@ -215,7 +213,7 @@ impl Link {
         done
     }
 
-    /// The database, as it may be shown.
+    /// The database's displayable name.
     pub(super) fn display_name(&self) -> String {
         self.server.to_string()
     }
@@ -256,8 +254,8 @@ impl Link {
         }
     }
 
-    /// A new session. One limit holds for all of it: for a server that does not
-    /// come to an end with TLS, with passwords or with the first settings.
+    /// Opens a session. One time limit covers all of it, for servers that hang in TLS,
+    /// authentication or the first settings.
     fn connect(&self) -> Result<Arc<Client>, Trouble> {
         let settings = self.settings.borrow().clone();
         let client = self.with_patience(self.connecting(), |link| {
@@ -291,8 +289,7 @@ impl Link {
         }
     }
 
-    /// The client library lets nobody look at what passes through a socket that
-    /// it opened itself.
+    /// The client library does not allow inspecting a socket that it opened itself.
     async fn reach_socket(&self) -> Result<Client, Trouble> {
         let config = &self.server.config;
         let ports = config.get_ports();
@@ -314,8 +311,7 @@ impl Link {
         connected
     }
 
-    /// Lets a connection move on whenever somebody waits; its end is seen by
-    /// whoever asks next.
+    /// Advances a connection whenever somebody waits; the next query sees its end.
     fn drive<S, T>(&self, (client, connection): (Client, Connection<S, T>)) -> Client
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -333,8 +329,7 @@ impl Link {
         client
     }
 
-    /// How long all that makes a connection may take: the client itself bounds
-    /// only how long a host may.
+    /// Time allowed for connecting: the client itself limits only each host.
     fn connecting(&self) -> Duration {
         let config = &self.server.config;
         let hosts = config.get_hosts().len().max(1);
@@ -344,7 +339,7 @@ impl Link {
         limit.min(self.patience.get())
     }
 
-    /// Waits for an answer, but not for ever.
+    /// Waits for an answer, for a limited time.
     fn run<T, E: Into<Trouble>>(
         &self,
         bytes: usize,
@@ -372,7 +367,7 @@ impl Link {
     }
 }
 
-/// The rows of an answer, unless they are more than can be meant.
+/// The rows of an answer, up to a limit.
 async fn rows(client: &Client, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Trouble> {
     let values = values.iter().map(|(value, kind)| (*value, kind.clone()));
     let mut found = pin!(client.query_typed_raw(sql, values).await?);
@@ -403,7 +398,7 @@ impl From<Error> for Trouble {
     }
 }
 
-/// What an error of the client means.
+/// Classifies an error of the client.
 fn trouble(error: &Error) -> Trouble {
     let Some(refusal) = error.as_db_error() else {
         return match error.source() {
@@ -449,7 +444,7 @@ fn trouble(error: &Error) -> Trouble {
     Trouble::Refused(words)
 }
 
-/// What an error means that is not the server's.
+/// Classifies an error that does not come from the server.
 fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Trouble {
     if let Some(reason) = reason_of_guard(error) {
         return Trouble::Refused(reason);
@@ -459,8 +454,8 @@ fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Troub
         Some(Failure::Insecure(insecure)) => Trouble::Insecure(plain(&insecure.to_string())),
         Some(Failure::Io(error)) => Trouble::Away(plain(&error.to_string())),
         None => match source.downcast_ref::<io::Error>().map(io::Error::kind) {
-            // In the client library's words: what answers breaks the protocol,
-            // does not know the password itself, or asks for too many rounds.
+            // In the client library's terms: the peer breaks the protocol, does not know the
+            // password itself, or requests too many rounds.
             Some(ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
                 Trouble::Refused(format!("{} (is it the right server?)", words()))
             }
@@ -470,7 +465,7 @@ fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Troub
     }
 }
 
-/// Why the guard ended a connection, where it did.
+/// Why the guard ended a connection, if it did.
 fn reason_of_guard(error: &Error) -> Option<String> {
     let error = error.source()?.downcast_ref::<io::Error>()?;
     let ended = error.get_ref()?.downcast_ref::<Ended>()?;
@@ -483,8 +478,8 @@ pub(super) fn value<T: FromSqlOwned>(row: &Row, column: usize) -> Result<T, Trou
         .map_err(|error| Trouble::Refused(plain(&reason(&error))))
 }
 
-/// PostgreSQL keeps no U+0000 in texts; what it stands for in lines and
-/// filters is U+FFFD. Bodies have it escaped.
+/// PostgreSQL allows no U+0000 in texts; in lines and filters it becomes U+FFFD. Bodies have it
+/// escaped.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))

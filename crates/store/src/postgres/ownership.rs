@@ -1,19 +1,18 @@
 //! Whose code a session would run.
 //!
-//! Triggers, rules, policies, defaults, checks, expressions of indexes and types
-//! of columns run with the rights of whoever uses a table, a superuser's too, and
-//! functions in the schema can stand in for those of the server. Whoever makes the
-//! schema first could leave such code there for all others. Owners who can run
-//! code as this user anyway are trusted: the user, the database's owner and
-//! superusers; and even in their tables there is only what pinwise made, because an
-//! owner can be changed after the code was planted.
+//! Triggers, rules, policies, defaults, checks, expressions of indexes and types of columns run
+//! with the rights of the user of a table, even a superuser's, and functions in the schema can
+//! shadow those of the server. Whoever makes the schema first could leave such code there for all
+//! others. Owners who can run code as this user anyway are trusted: the user, the database's owner
+//! and superusers; and even their tables may contain only what pinwise made, because an owner can
+//! be changed after code was planted.
 
 use super::failure::plain;
 use super::link::{Link, Trouble, value};
 
-/// A row for each thing that must not be there: what it is, and what mends it.
-/// The search path must be `pg_catalog`: names are looked up by it, and
-/// expressions come back with other functions and operators qualified.
+/// A row for each forbidden thing: its name, and the remedy. The search path must be `pg_catalog`:
+/// names are looked up by it, and expressions come back with other functions and operators
+/// qualified.
 const FOREIGN: &str = r"
     WITH trusted AS (
         SELECT oid FROM pg_roles WHERE rolsuper OR rolname = current_user

@@ -1,4 +1,4 @@
-//! Records as they are found and read.
+//! Finding and reading records.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -13,10 +13,10 @@ use pinwise_record::Summary;
 const COLUMNS: &str =
     "line.id, line.schema, line.time, line.host, line.title, line.verdict, line.complete";
 
-/// Newest first; of one moment, the one written last.
+/// Newest first; ties in the order of writing.
 const NEWEST: &str = "ORDER BY line.time DESC, line.number DESC";
 
-/// All that is read within is of one moment.
+/// All reads within see one moment.
 const MOMENT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 impl Postgres {
@@ -35,7 +35,6 @@ impl Postgres {
             .map_err(|trouble| self.explain(trouble))
     }
 
-    /// The records written last first, at most `limit`.
     pub(crate) fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let list = || -> Result<Vec<Entry>, Trouble> {
             let sql = format!("SELECT {COLUMNS} FROM line ORDER BY line.number DESC LIMIT $1");
@@ -45,14 +44,14 @@ impl Postgres {
         list().map_err(|trouble| self.explain(trouble))
     }
 
-    /// What a filter finds, newest first, without reading a body.
+    /// Finds records by a filter, newest first, without reading a body.
     pub(crate) fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
         self.link
             .transaction(MOMENT, |link| find_lines(link, filter))
             .map_err(|trouble| self.explain(trouble))
     }
 
-    /// Line and body of each record that a filter finds, newest first.
+    /// Line and body of each record found by a filter, newest first.
     pub(crate) fn each_body(
         &self,
         filter: &Filter,
@@ -121,7 +120,7 @@ impl Postgres {
         if let Some(same) = same {
             return Ok(vec![same]);
         }
-        // Ids with the same beginning are neighbours in the index.
+        // Ids with the same prefix are neighbours in the index.
         let sql = format!(
             "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id
              WHERE line.id >= $1 AND line.id < $1 || chr(1114111)
@@ -205,7 +204,7 @@ fn names(link: &Link, sql: &str) -> Result<Vec<String>, Trouble> {
     rows.iter().map(|row| value(row, 0)).collect()
 }
 
-/// What a filter asks for. The index of subjects has what is of bounded length.
+/// The condition of a filter. The index of subjects needs a bounded length.
 fn condition(filter: &Filter, schemas: &[String]) -> Condition {
     let dialect = Dialect {
         place: '$',

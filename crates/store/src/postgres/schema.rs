@@ -1,7 +1,7 @@
 //! The tables of a database.
 //!
-//! Texts are compared byte by byte whatever the database's language: times and
-//! the beginnings of ids are found by order.
+//! Texts are compared byte by byte whatever the database's collation: lookups of times and id
+//! prefixes rely on the order.
 
 use tokio_postgres::types::Type;
 
@@ -9,12 +9,12 @@ use super::link::{Link, Trouble, value};
 use super::ownership::refuse_foreign_code;
 use crate::StoreError;
 
-/// The version of the schema: what the row of `version` holds.
+/// The version of the schema, stored in the row of `version`.
 const VERSION: i64 = 1;
 
-/// As files have them. `owner` is whose each row is: the user of the database who
-/// wrote it, who alone may change it. That its parts are of the same user is seen
-/// from what they refer to, which also holds within the statement that writes both.
+/// The tables of files. `owner` is the database user who wrote a row and who alone may change it.
+/// References show that its parts are of the same user, which also holds within the statement that
+/// writes both.
 const TABLES: &str = r#"
     CREATE TABLE record (
         id       TEXT COLLATE "C" PRIMARY KEY,
@@ -108,8 +108,8 @@ pub(super) fn is_held(id: &str) -> String {
     )
 }
 
-/// Makes the tables where they are missing; of many processes that come at once
-/// one does. From then on the session looks names up in them.
+/// Makes missing tables; of many simultaneous processes one does. The session's names then resolve
+/// to them.
 pub(super) fn make_tables(link: &Link) -> Result<(), StoreError> {
     let make = || {
         refuse_other_encodings(link)?;
@@ -124,11 +124,10 @@ pub(super) fn make_tables(link: &Link) -> Result<(), StoreError> {
     make().map_err(|trouble| link.explain(trouble))
 }
 
-/// Are they there? Those of another version or with code of others are refused.
+/// Do they exist? Tables of another version or with foreign code are refused.
 fn has_tables(link: &Link) -> Result<bool, Trouble> {
     refuse_foreign_code(link)?;
-    // Read as a table: names are looked up in a cache that may be old within a
-    // transaction that waited.
+    // Read as a table: catalogue caches may be stale in a transaction that waited.
     let is_there = "SELECT EXISTS (SELECT 1 FROM pg_tables
         WHERE schemaname = 'pinwise' AND tablename = 'version')";
     if !link.one::<bool>(is_there, &[])? {
@@ -150,7 +149,7 @@ fn create(link: &Link) -> Result<(), Trouble> {
     if has_tables(link)? {
         return Ok(());
     }
-    // An existing one may be used without the right to make one.
+    // An existing schema may be used without permission to create one.
     let is_there = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'pinwise')";
     if !link.one::<bool>(is_there, &[])? {
         link.batch("CREATE SCHEMA pinwise")?;

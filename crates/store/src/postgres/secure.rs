@@ -1,8 +1,8 @@
-//! The connection to a server, encrypted where that is asked for, and guarded.
+//! The connection to a server, encrypted if requested, and guarded.
 //!
-//! The client library hands the connection over before it sends anything; here
-//! the server is asked for TLS, as `sslmode` has it, and what comes back looks at
-//! all messages of the server. A certificate is checked by `tls`, not here.
+//! The client library hands the connection over before it sends anything; here the server is asked
+//! for TLS, according to `sslmode`, and the returned stream inspects all messages of the server.
+//! `tls` checks the certificate.
 
 use std::io;
 use std::pin::Pin;
@@ -20,12 +20,12 @@ use crate::sslmode::SslMode;
 /// `SSLRequest`: its length and its code (PostgreSQL, "Message Formats").
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
-/// How connections to a server are made.
+/// Makes connections to a server.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     mode: SslMode,
     client: Client,
-    /// Does nothing that is sent leave this machine?
+    /// Does all traffic stay on this machine?
     is_here: bool,
     host: String,
 }
@@ -44,7 +44,7 @@ impl Connector {
         })
     }
 
-    /// The same in plain, where encryption was no condition.
+    /// The same unencrypted, if encryption was optional.
     pub(super) fn fallback(&self) -> Option<Self> {
         let mode = SslMode::Disable;
         (self.mode == SslMode::Prefer).then(|| Self {
@@ -67,7 +67,7 @@ impl Connector {
         }
         stream.write_all(&SSL_REQUEST).await?;
         stream.flush().await?;
-        // One byte and no more: what follows must come encrypted.
+        // Exactly one byte: the rest must come encrypted.
         match stream.read_u8().await? {
             b'S' => {}
             b'N' if self.mode == SslMode::Prefer => return Ok(self.plain(stream)),
@@ -83,7 +83,7 @@ impl Connector {
             }
         }
         let (encrypted, end_point) = self.client.encrypt(stream, &self.host).await?;
-        // Who only prefers TLS has not said to whom the password may go.
+        // A user who only prefers TLS has not said which server may get the password.
         let gives_password = self.is_here || self.mode > SslMode::Prefer;
         let stream = Channel::Encrypted(Box::new(encrypted));
         Ok(Guarded::new(stream, gives_password, end_point))

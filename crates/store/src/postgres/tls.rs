@@ -1,8 +1,7 @@
-//! TLS as a client: which certificates count, and for whom.
+//! TLS as a client: which certificates count, and for which hosts.
 //!
-//! Nothing is asked of a certificate for `require`, but that the server holds its
-//! key: then SCRAM's channel binding notices who sits between. No certificate of
-//! the client's own is shown, and no list of revoked ones read.
+//! `require` only checks that the server holds the certificate's key: SCRAM's channel binding then
+//! detects a man in the middle. No client certificate is sent, and no revocation list read.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -37,8 +36,7 @@ pub(super) type Encrypted<S> = TlsStream<S>;
 /// No file of certificates is larger.
 const LARGEST_FILE: u64 = 4 << 20;
 
-/// Where systems keep the certificates that they trust: Debian, Red Hat, SUSE,
-/// Alpine.
+/// The systems' trusted certificates: Debian, Red Hat, SUSE, Alpine.
 const SYSTEM: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -46,7 +44,7 @@ const SYSTEM: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// What every connection is encrypted by.
+/// The TLS configuration of all connections.
 #[derive(Debug, Clone)]
 pub(super) struct Client(Option<Arc<ClientConfig>>);
 
@@ -75,7 +73,7 @@ impl Client {
         Ok(Self(Some(Arc::new(config))))
     }
 
-    /// The encrypted connection, and what its channel binding is.
+    /// The encrypted connection, and its channel binding.
     pub(super) async fn encrypt<S>(
         self,
         stream: S,
@@ -134,7 +132,7 @@ fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, Insecure> {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // What is no file must not keep anybody waiting.
+    // Opening a pipe or device must not block.
     let mut options = OpenOptions::new();
     let file = { options.read(true).custom_flags(libc::O_NONBLOCK) }.open(path)?;
     if !file.metadata()?.is_file() {
@@ -170,7 +168,7 @@ fn failure(error: io::Error, host: &str) -> Failure {
     Insecure(words).into()
 }
 
-/// Checks what was asked for and no more.
+/// Checks what was requested and no more.
 #[derive(Debug)]
 struct Verifier {
     roots: Option<RootCertStore>,
@@ -226,8 +224,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// `tls-server-end-point` (RFC 5929): the certificate, hashed by what its
-/// signature hashes, MD5 and SHA-1 replaced. Of other signatures there is none.
+/// `tls-server-end-point` (RFC 5929): the certificate, hashed with its signature's hash, MD5 and
+/// SHA-1 replaced. `None` for other signatures.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate, SEQUENCE { OBJECT, … }, … }
     let (whole, _) = element(certificate, 0x30)?;
@@ -247,7 +245,7 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The content of the first element of DER, and what follows it.
+/// The content of the first element of DER, and the rest.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], mut rest) = der.split_first_chunk()?;
     let mut length = usize::from(first);
@@ -266,7 +264,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A certificate as far as it is looked at.
+    /// A certificate with only the parts that are read.
     fn certificate(object: &[u8]) -> Vec<u8> {
         let wrapped = |tag: u8, content: &[u8]| {
             let length = u16::try_from(content.len()).unwrap().to_be_bytes();

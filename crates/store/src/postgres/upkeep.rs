@@ -1,4 +1,4 @@
-//! What changes about records after they were written.
+//! Changes of records after they were written.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,6 @@ impl Postgres {
         retagged.map_err(|trouble| self.explain(trouble))
     }
 
-    /// Bytes that a record takes: its body and the runs kept beside it.
     pub(crate) fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
         let sql = "SELECT (coalesce((SELECT octet_length(body) FROM record WHERE id = $1), 0)
             + (SELECT coalesce(sum(octet_length(body)), 0) FROM run WHERE record = $1))::bigint";
@@ -72,8 +71,8 @@ impl Postgres {
             .map_err(|trouble| self.explain(trouble))
     }
 
-    /// Removes records with all that belongs to them, but none that a living
-    /// process writes, on whatever host, and none of other users.
+    /// Removes records with their runs and tags, except those that a living process writes, on any
+    /// host, and those of other users.
     pub(crate) fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
         let sql = format!(
             "WITH asked AS (SELECT unnest($1::text[]) AS id),
@@ -108,7 +107,7 @@ impl Postgres {
         Ok(removed)
     }
 
-    /// VACUUM is the server's affair: nothing is given back from here.
+    /// VACUUM is the server's affair: nothing is returned from here.
     #[expect(
         clippy::unused_self,
         clippy::unnecessary_wraps,
@@ -119,7 +118,7 @@ impl Postgres {
     }
 }
 
-/// Why a record that could be read is not available for a change.
+/// Why a readable record cannot be changed.
 fn unchangeable(link: &Link, id: &str) -> Result<String, Trouble> {
     let sql = "SELECT owner FROM record WHERE id = $1";
     let rows = link.query(sql, &[(&text(id), Type::TEXT)])?;

@@ -1,5 +1,5 @@
-//! Records as they are written: one statement puts record, line, outline and
-//! tags, so that a record costs one round trip and is there whole or not at all.
+//! Written records: one statement writes record, line, outline and tags, so that a record costs one
+//! round trip and exists whole or not at all.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::guard::LARGEST_ROW;
 use super::link::{Link, Trouble, text, value};
 use crate::{Prepared, StoreError};
 
-/// What is written can be read again, with a line beside it.
+/// A written record can be read again, with a line added.
 const LARGEST_BODY: usize = LARGEST_ROW - (1 << 20);
 
 /// What to do with a record that exists already.
@@ -18,20 +18,20 @@ const LARGEST_BODY: usize = LARGEST_ROW - (1 << 20);
 pub(super) enum Conflict {
     /// It stays, and the new one is not written.
     Keep,
-    /// The new one takes its place; its runs stay.
+    /// The new one replaces it; its runs stay.
     Replace,
-    /// The new one takes its place; its runs are in it.
+    /// The new one replaces it, including its runs.
     ReplaceWithRuns,
 }
 
 impl Postgres {
-    /// Writes records, each in place of what was kept of it before, all or none.
+    /// Writes records, each replacing its older version, all or none.
     pub(crate) fn keep_all(&mut self, records: &[Prepared]) -> Result<(), StoreError> {
         let put = put(&self.link, records, Conflict::ReplaceWithRuns);
         put.map(|_| ()).map_err(|trouble| self.explain(trouble))
     }
 
-    /// Writes records of whose ids there is none; how many.
+    /// Writes records whose ids do not exist; returns how many.
     pub(crate) fn create_all(&mut self, records: &[Prepared]) -> Result<usize, StoreError> {
         put(&self.link, records, Conflict::Keep).map_err(|trouble| self.explain(trouble))
     }
@@ -58,7 +58,7 @@ impl Postgres {
         created.map_err(|trouble| self.explain(trouble))
     }
 
-    /// Where the answer is lost with the connection, what is there decides.
+    /// If the answer is lost with the connection, the stored state decides.
     fn put_new(&self, record: &Prepared) -> Result<bool, Trouble> {
         let session = self.link.session();
         let is_new = put(&self.link, std::slice::from_ref(record), Conflict::Keep)? == 1;
@@ -75,9 +75,8 @@ impl Postgres {
     }
 }
 
-/// Tries again what another session was a moment faster with: `ON CONFLICT`
-/// watches one index of two that forbid an id to come again, and where both see
-/// it first is chance.
+/// Repeats what another session did a moment earlier: `ON CONFLICT` watches only one of two unique
+/// indexes, and it is random which one both hit first.
 fn twice<T>(mut work: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> {
     match work() {
         Err(Trouble::Raced) => work(),
@@ -85,7 +84,7 @@ fn twice<T>(mut work: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> 
     }
 }
 
-/// The columns of the records to be written, as arrays.
+/// The columns of the records to write, as arrays.
 #[derive(Default)]
 struct Columns<'a> {
     texts: [Vec<std::borrow::Cow<'a, str>>; 9],
@@ -122,10 +121,9 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Writes records; how many were.
+/// Writes records; returns how many were written.
 pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Result<usize, Trouble> {
-    // One statement touches a row once; and who writes several records does so
-    // in the order in which all others do.
+    // One statement touches a row once; and all writers use the same order of records.
     let records: BTreeMap<&str, &Prepared> = records
         .iter()
         .map(|record| (record.entry.id.as_str(), record))
@@ -166,8 +164,7 @@ pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Resu
             ],
         )
     };
-    // A transaction that failed takes no second statement: whoever began it tries
-    // all of it again.
+    // A failed transaction accepts no second statement: the caller retries all of it.
     let rows = match link.is_in_transaction() {
         true => send(),
         false => twice(send),
@@ -227,8 +224,7 @@ fn statement(conflict: Conflict) -> String {
     )
 }
 
-/// Writes runs of a record that is not whole, the first of them with this
-/// number; those that exist already stay as they are.
+/// Writes runs of an unfinished record, numbered from this on; existing ones stay as they are.
 pub(super) fn put_runs(
     link: &Link,
     id: &str,

@@ -1,4 +1,4 @@
-//! Many records at once, and records that must not be there yet.
+//! Bulk writes, and records that must be new.
 
 use rusqlite::{Row, Transaction, TransactionBehavior, params, params_from_iter};
 
@@ -7,7 +7,7 @@ use super::lines::{self, entry};
 use crate::{Entry, Filter, Prepared, StoreError};
 
 impl Sqlite {
-    /// Writes records, each in place of what was kept of it before, all or none.
+    /// Writes records, each replacing its older version, all or none.
     pub(crate) fn keep_all(&mut self, records: &[Prepared]) -> Result<(), StoreError> {
         let keep = || -> rusqlite::Result<()> {
             let transaction =
@@ -20,12 +20,12 @@ impl Sqlite {
         keep().map_err(|error| self.explain(&error))
     }
 
-    /// Writes a record that this process does not go on writing.
+    /// Writes a record that this process does not continue.
     pub(crate) fn take_in(&mut self, record: &Prepared) -> Result<(), StoreError> {
         self.keep_all(std::slice::from_ref(record))
     }
 
-    /// Writes records of whose ids there is none; how many.
+    /// Writes records whose ids do not exist; returns how many.
     pub(crate) fn create_all(&mut self, records: &[Prepared]) -> Result<usize, StoreError> {
         let create = || -> rusqlite::Result<usize> {
             let transaction =
@@ -104,7 +104,7 @@ impl Sqlite {
         let mut rows = statement.query(params_from_iter(lines::page_values(&condition, filter)))?;
         while let Some(row) = rows.next()? {
             let row: &Row<'_> = row;
-            // What is no text is damage, which must not hide the others.
+            // A body that is not text is damaged and must not hide the others.
             let body = row.get_ref(7)?.as_bytes().unwrap_or_default();
             each(entry(row)?, &String::from_utf8_lossy(body));
         }

@@ -1,4 +1,4 @@
-//! The lines of the history: written beside every record, found by filters.
+//! The lines of the history: written with every record, found by filters.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -68,7 +68,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// What a filter finds, newest first.
+/// Finds records by a filter, newest first.
 pub(super) fn find(connection: &Connection, filter: &Filter) -> rusqlite::Result<Found> {
     let names = |sql: &str| names(connection, sql);
     let schemas = schemas(connection)?;
@@ -94,7 +94,7 @@ fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
         .collect()
 }
 
-/// What a filter asks for.
+/// The condition of a filter.
 pub(super) fn condition(filter: &Filter, schemas: &[String]) -> Condition {
     let dialect = Dialect {
         place: '?',

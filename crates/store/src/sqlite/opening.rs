@@ -1,8 +1,7 @@
-//! How a file is opened: to write, with all that is missing made, or to read,
-//! with nothing made or changed.
+//! Opens a file for writing, making what is missing, or for reading, making and changing nothing.
 //!
-//! A file may come from somebody else: what its schema names runs nothing that
-//! is not harmless, and what is no store is left as it is.
+//! A file may come from somebody else: its schema can run only harmless code, and a file that is
+//! not a store is left as it is.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
@@ -19,27 +18,26 @@ use crate::journal;
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// From one look at a lock to the next, where SQLite does not wait itself.
+/// Interval of polling a lock if SQLite does not wait itself.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// What a store was opened for.
+/// The purpose of opening a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Writing,
     Reading,
-    /// Reading where nothing can be written, not even SQLite's own index of the
-    /// log: the file is taken for one that nobody changes.
+    /// Reading if nothing can be written, not even SQLite's own index of the log: the file is
+    /// assumed not to change.
     Frozen,
     /// There is no file: an empty store in memory replaces it.
     Absent,
 }
 
 impl Sqlite {
-    /// Opens a store, making file, folder and tables where they are missing,
-    /// for nobody else's eyes.
+    /// Opens a store, making file, folder and tables if they are missing, private to this user.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be opened, is locked, damaged or of another version.
+    /// [`StoreError`] if it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         make_private(path)?;
         let mut store = Self::connect(path, Access::Writing)?;
@@ -54,10 +52,10 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// Opens a store for reading. One that is missing is empty, and is not made.
+    /// Opens a store for reading. A missing one is empty, and is not made.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be opened, is locked, damaged or of another version.
+    /// [`StoreError`] if it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         if let Some(absent) = Self::open_stand_in(path)? {
             return Ok(absent);
@@ -77,11 +75,10 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// Opens a store for changes of what is in it. One that is missing is empty,
-    /// and is not made.
+    /// Opens a store to change its records. A missing one is empty, and is not made.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be opened, is locked, damaged or of another version.
+    /// [`StoreError`] if it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open_to_change(path: &Path) -> Result<Self, StoreError> {
         match Self::open_stand_in(path)? {
             Some(absent) => Ok(absent),
@@ -89,7 +86,7 @@ impl Sqlite {
         }
     }
 
-    /// What replaces a file that does not exist; `None` where it exists.
+    /// An empty store in place of a missing file; `None` if the file exists.
     fn open_stand_in(path: &Path) -> Result<Option<Self>, StoreError> {
         match std::fs::metadata(path) {
             Ok(found) if found.is_file() => return Ok(None),
@@ -104,8 +101,8 @@ impl Sqlite {
         Ok(Some(store))
     }
 
-    /// Who may write the file reads it like any writer, in step with the others;
-    /// otherwise, while somebody writes it, by their index of the log.
+    /// A user who may write the file reads it like any writer, in step with the others; any other
+    /// user reads it through the writers' index of the log while there are any.
     fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
         let may_write = OpenOptions::new().write(true).open(path).is_ok();
         let has_log = log_bytes(path) > 0;
@@ -160,13 +157,13 @@ impl Sqlite {
         self.connection.pragma_update(None, "foreign_keys", true)
     }
 
-    /// Where others make the same store, SQLite does not wait for them: two that
-    /// read it and want to change its mode would wait for each other.
+    /// If others make the same store, SQLite does not wait for them: two that read it and want to
+    /// change its mode would wait for each other.
     fn write_ahead(&self) -> rusqlite::Result<()> {
         let change = || self.connection.pragma_update(None, "journal_mode", "WAL");
         let is_locked =
             |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
-        // All waiting is here.
+        // Waiting is done here.
         self.connection.busy_timeout(Duration::ZERO)?;
         let mut changed = change();
         let mut waited = Duration::ZERO;
@@ -179,8 +176,8 @@ impl Sqlite {
         changed
     }
 
-    /// Looks before anything is changed: a store of another version, and what is
-    /// none, are left as they are.
+    /// Checks before any change: a store of another version, and a file that is not a store, are
+    /// left as they are.
     fn refuse_others(&self) -> Result<(), StoreError> {
         let found = self.version().map_err(|error| self.explain(&error))?;
         let path = self.path.display().to_string();
@@ -222,8 +219,8 @@ impl Sqlite {
         for orphan in journal::orphans(&self.path) {
             match self.adopt(&orphan) {
                 Ok(()) => orphan.remove(),
-                // Where nothing can be written for now, as on a full disk, its
-                // runs are read from where they stand.
+                // If nothing can be written for now, as on a full disk, its runs are read from the
+                // journal.
                 Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -235,7 +232,7 @@ impl Sqlite {
 /// A connection is used by one thread at a time.
 const UNSHARED: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
 
-/// Why a folder, or what would keep its reader waiting, is no store.
+/// Why a folder, pipe or device is not a store.
 const NO_FILE: &str = "it is not a file";
 
 fn cannot_open(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
@@ -245,8 +242,8 @@ fn cannot_open(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
     }
 }
 
-/// Makes folder and file where they are missing; SQLite gives its log the
-/// file's mode. What is there keeps the mode that somebody gave it.
+/// Makes folder and file if they are missing; SQLite gives its log the file's mode. Existing ones
+/// keep their mode.
 fn make_private(path: &Path) -> Result<(), StoreError> {
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
         let mut builder = DirBuilder::new();
@@ -263,15 +260,14 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Bytes of the log beside a file, which holds what is not yet in it.
+/// Bytes of the log beside a file.
 pub(super) fn log_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     std::fs::metadata(PathBuf::from(log)).map_or(0, |found| found.len())
 }
 
-/// The file as one that nobody changes, in SQLite's words
-/// (<https://www.sqlite.org/uri.html>).
+/// The URI of the file as an unchanging one (<https://www.sqlite.org/uri.html>).
 fn frozen_uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {

@@ -1,4 +1,4 @@
-//! Who may see a store, and what reading leaves behind.
+//! Who may read a store, and what reading leaves behind.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,14 +1,13 @@
-//! The store's schema, made in one transaction: killed in the middle, the file
-//! is what it was, and of two processes that come at once one waits.
+//! The store's schema, made in one transaction: if killed in the middle, the file is unchanged, and
+//! of two simultaneous processes one waits.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 /// The version of the schema, kept in `user_version`.
 pub(super) const VERSION: i64 = 1;
 
-/// Records whole, and the runs of those that were cut off. The history has tables
-/// of its own, so that no list reads a body: rows of `record` are spread over as
-/// many pages as their bodies fill.
+/// Whole records, and the runs of unfinished ones. The history has separate tables, so that no list
+/// reads a body: rows of `record` are spread over as many pages as their bodies fill.
 const TABLES: &str = "
     CREATE TABLE record (
         id       TEXT PRIMARY KEY NOT NULL,

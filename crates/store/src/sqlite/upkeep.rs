@@ -1,5 +1,4 @@
-//! What changes about records after they were written: their tags, and
-//! whether they are kept.
+//! Changes of records after they were written: their tags, and their removal.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -9,12 +8,6 @@ use crate::{Entry, Removed, Retagged, StoreError, journal};
 use pinwise_record::{RecordError, Summary, with_tags};
 
 impl Sqlite {
-    /// Changes the tags of a record, in the record itself and in its line, or
-    /// in neither. `change` gets those it has.
-    ///
-    /// # Errors
-    /// [`StoreError`] where there is no such record, a living process still
-    /// writes it, it is damaged, or the store cannot be written.
     pub(crate) fn retag(
         &mut self,
         id: &str,
@@ -35,7 +28,7 @@ impl Sqlite {
     ) -> Result<Retagged, Failure> {
         let transaction =
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
-        // Looked at within the transaction: a record begins with its lock.
+        // Checked within the transaction: a record begins with its lock.
         if journal::is_being_written(&self.path, id) {
             return Err(Failure::Store(StoreError::BeingWritten {
                 id: id.to_owned(),
@@ -70,10 +63,6 @@ impl Sqlite {
         Ok(retagged)
     }
 
-    /// Bytes that a record takes: its body and the runs kept beside it.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store cannot be read.
     pub(crate) fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
         let bytes = self
             .connection
@@ -87,11 +76,6 @@ impl Sqlite {
         Ok(bytes.unwrap_or_default())
     }
 
-    /// Removes records with all that belongs to them, but none that a living
-    /// process writes.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store cannot be written; all then stay.
     pub(crate) fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
         self.remove_all(ids).map_err(|error| self.explain(&error))
     }
@@ -114,19 +98,13 @@ impl Sqlite {
         Ok(removed)
     }
 
-    /// Gives the space of removed records back to the file system and returns
-    /// how many bytes that were. SQLite keeps it for new records otherwise; a
-    /// file can be cut piece by piece only where it was made for that, so it
-    /// is written anew, once.
-    ///
-    /// # Errors
-    /// [`StoreError`] where another process uses the store, or the disk has no
-    /// room for the file that is written; nothing is lost then.
+    /// SQLite keeps the space of removed records for new ones; a file can be shortened piece by
+    /// piece only if it was made for that, so it is rewritten.
     pub(crate) fn give_back(&mut self) -> Result<u64, StoreError> {
         let given_back = || -> rusqlite::Result<u64> {
             let before = size(&self.connection)?;
             self.connection.execute_batch("VACUUM")?;
-            // The new file is in the log until it is taken over.
+            // The new file stays in the log until it is checkpointed.
             self.connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
             Ok(before.saturating_sub(size(&self.connection)?))
@@ -146,7 +124,7 @@ fn size(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages * length)
 }
 
-/// What can go wrong halfway: SQLite's affair, or already reported.
+/// Errors halfway: SQLite's, or already reported.
 enum Failure {
     Sqlite(rusqlite::Error),
     Store(StoreError),

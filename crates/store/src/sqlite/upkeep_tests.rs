@@ -1,11 +1,11 @@
-//! What only the file shows of tags that change and records that go.
+//! Tags and removals, where only the file shows the result.
 
 use super::*;
 use crate::tests::{comparison, store};
 use crate::{Filter, Store};
 use pinwise_study::compare;
 
-/// The store's file, as no method shows it.
+/// The store's raw file.
 fn file(folder: &tempfile::TempDir) -> Connection {
     Connection::open(folder.path().join("a/b/pinwise.db")).unwrap()
 }

@@ -1,5 +1,5 @@
-//! What a reader needs that watches a store while others write it: whether
-//! anything changed, and whether a record still grows. It changes nothing.
+//! For a reader that watches a store while others write it: whether anything changed, and whether a
+//! record still grows. It changes nothing.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -10,11 +10,6 @@ use super::opening::{Access, log_bytes};
 use crate::{FileIdentity, Generation, Growth, StoreError, journal};
 
 impl Sqlite {
-    /// Refuses changes through this store from now on, and waits no longer
-    /// than `patience` for another process's lock.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store does not answer.
     pub(crate) fn read_only(&self, patience: Duration) -> Result<(), StoreError> {
         self.connection
             .busy_timeout(patience)
@@ -22,10 +17,6 @@ impl Sqlite {
             .map_err(|error| self.explain(&error))
     }
 
-    /// The file at the store's path at this moment.
-    ///
-    /// # Errors
-    /// [`StoreError::Open`] where there is none.
     pub(crate) fn file(&self) -> Result<FileIdentity, StoreError> {
         let found = match std::fs::metadata(&self.path) {
             Ok(found) => found,
@@ -47,16 +38,12 @@ impl Sqlite {
             ..FileIdentity::default()
         };
         if self.access == Access::Frozen {
-            // SQLite does not look again whether it changed.
+            // SQLite does not check again whether it changed.
             file.changed = (found.mtime(), found.mtime_nsec(), log_bytes(&self.path));
         }
         Ok(file)
     }
 
-    /// What changes when another process changes records.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store cannot be read.
     pub(crate) fn generation(&self) -> Result<Generation, StoreError> {
         let version: i64 = self
             .connection
@@ -74,7 +61,7 @@ impl Sqlite {
         match journal::state(&journal::path(&self.path, id)) {
             journal::State::Written(bytes) => Growth::Growing(bytes),
             journal::State::Orphaned => Growth::CutOff,
-            // Its runs were taken in: that is done for the dead only.
+            // Its runs were taken in: that only happens after the writer's end.
             journal::State::Missing if self.has_runs(id) => Growth::CutOff,
             journal::State::Missing => Growth::Unknown,
         }
