@@ -1,4 +1,4 @@
-//! Why the folder of a fleet cannot be used.
+//! Why a fleet's folder cannot be used.
 
 use std::io;
 use std::path::Path;
@@ -14,12 +14,12 @@ pub enum FolderError {
         /// The folder.
         path: String,
     },
-    /// It is no fleet's.
+    /// Not the folder of a fleet.
     #[error("{path}: no fleet found ({reason})")]
     NoFleet {
         /// The folder.
         path: String,
-        /// The system's words.
+        /// The system's error.
         reason: io::Error,
     },
     /// A file cannot be read or written.
@@ -27,18 +27,18 @@ pub enum FolderError {
     File {
         /// Which.
         path: String,
-        /// The system's words.
+        /// The system's error.
         reason: io::Error,
     },
-    /// Others could have written what it says, or could replace it.
+    /// Others could have written its content, or could replace it.
     #[error("{path}: {reason}")]
     Untrusted {
-        /// Which file or folder.
+        /// The file or folder.
         path: String,
         /// Why.
         reason: String,
     },
-    /// A file is not what it should be.
+    /// A file has invalid content.
     #[error("{path}: {reason}")]
     Damaged {
         /// Which.
@@ -49,7 +49,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    /// A file that the system does not give or take.
+    /// A file that the system cannot read or write.
     pub(super) fn file(path: &Path, reason: io::Error) -> Self {
         Self::File {
             path: path.display().to_string(),
@@ -57,7 +57,7 @@ impl FolderError {
         }
     }
 
-    /// What others could have written or could replace.
+    /// A file that others could have written or could replace.
     pub(super) fn untrusted(path: &Path, reason: String) -> Self {
         Self::Untrusted {
             path: path.display().to_string(),
@@ -65,7 +65,7 @@ impl FolderError {
         }
     }
 
-    /// A file that does not hold what it should.
+    /// A file with invalid content.
     pub(super) fn damaged(path: &Path, reason: impl ToString) -> Self {
         Self::Damaged {
             path: path.display().to_string(),

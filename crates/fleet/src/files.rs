@@ -1,11 +1,9 @@
-//! Opened folders, and the files in them. Whatever is read or written is
-//! reached from a folder's descriptor by one name, so that no symbolic link is
-//! followed and nothing can be exchanged between a look and the use; what
-//! waits for a writer, as a pipe does, is no file of a fleet's.
+//! Opened folders, and the files in them. Every access starts from a folder's descriptor and uses
+//! one name, so no symbolic link is followed and nothing can be exchanged between check and use;
+//! pipes and other files that block are refused.
 //!
-//! Nothing half-written is ever seen under a name: a file is written beside,
-//! synchronised, and given its name by `link`, which refuses where the name is
-//! taken; or by `rename` where the newest counts.
+//! Nothing half-written is ever visible under a name: a file is written beside, synchronised, and
+//! given its name by `link`, which refuses a taken name, or by `rename` if the newest counts.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Write};
@@ -22,14 +20,14 @@ use pinwise_record::RecordError;
 
 /// Largest file that is read, bytes; a trace's record may be long.
 const LARGEST: u64 = 256 * 1024 * 1024;
-/// Names that are tried for a file that is being written.
+/// Names tried for a temporary file.
 const MAX_TEMPORARY: usize = 10_000;
-/// Mode of folders that are made above a fleet's.
+/// Mode of folders made above a fleet's.
 const ABOVE: Mode = Mode::from_raw_mode(0o755);
-/// Bit of a mode: what is made in a folder has its group.
+/// Mode bit: the contents of a folder inherit its group.
 const SETGID: u32 = 0o2000;
 
-/// What to do with a file that exists already.
+/// What to do if a file exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     /// It stays.
@@ -38,12 +36,12 @@ pub(super) enum How {
     Replace,
 }
 
-/// Who may read what is made. Only the owner ever writes it.
+/// Who may read new files. Only the owner ever writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readers {
     /// The owner.
     Owner,
-    /// The owner, who may start it, too.
+    /// The owner, who may also execute it.
     OwnerStarts,
     /// The owner, and the group that the fleet is shared with.
     Group,
@@ -54,21 +52,21 @@ pub(super) enum Readers {
 pub(super) struct Folder {
     file: File,
     path: PathBuf,
-    /// Where they are given, everything opened below must be theirs.
+    /// If given, everything opened below must be theirs.
     users: Option<Users>,
     is_shared: bool,
 }
 
 impl Folder {
-    /// Opens a folder to read what lies there, whoever it belongs to.
+    /// Opens a folder for reading, whoever owns it.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::open(path, flags, Mode::empty())?;
         Self::from_file(File::from(opened), path.to_owned(), None)
     }
 
-    /// Opens a folder that only `users` can write or replace, step by step
-    /// from `/`: it then stays the one of this path.
+    /// Opens a folder that only `users` can write or replace, step by step from `/`, so that the
+    /// path keeps leading to it.
     pub(super) fn open_trusted(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let found = Self::descend(path, users, false)?;
         let mut folder = found
@@ -80,15 +78,15 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a folder in which nobody but `users` can replace what they make;
-    /// it is made where it is missing. It can be looked up and made in only.
+    /// Opens a folder in which only `users` can replace their files, making it if it is missing. It
+    /// allows lookup and creation only.
     pub(super) fn above(path: &Path, users: &Users) -> Result<Self, FolderError> {
         let folder = Self::descend(path, users, true)?;
         folder.refuse(users.reason_replaceable(&folder.metadata()?, owner_of_root()?))?;
         Ok(folder)
     }
 
-    /// All folders above the last are checked, and none is left out.
+    /// Checks every folder above the last.
     fn descend(path: &Path, users: &Users, is_made: bool) -> Result<Self, FolderError> {
         let owner = owner_of_root()?;
         let root = Self::open(Path::new("/"));
@@ -123,7 +121,7 @@ impl Folder {
             file,
             path,
             users,
-            // Its group may look into it.
+            // Its group may read it.
             is_shared: mode & 0o050 == 0o050,
         })
     }
@@ -137,7 +135,7 @@ impl Folder {
         found.map_err(|error| FolderError::file(&self.path, error))
     }
 
-    /// Who owns it.
+    /// The user id of its owner.
     pub(super) fn owner(&self) -> Result<u32, FolderError> {
         Ok(self.metadata()?.uid())
     }
@@ -172,15 +170,14 @@ impl Folder {
         Self::from_file(File::from(opened), path, self.users.clone())
     }
 
-    /// Makes a folder in this one that was not there; `group`: may read in it,
-    /// with all that is shared.
+    /// Makes a new folder in this one; `group` may read its shared contents.
     pub(super) fn create(&self, name: &str, group: Option<u32>) -> Result<Self, FolderError> {
         let path = self.path.join(name);
         let wrong = |error| FolderError::file(&path, error);
         let name = one(name).map_err(wrong)?;
         rustix::fs::mkdirat(&self.file, name, Mode::RWXU).map_err(|error| wrong(error.into()))?;
         let mut folder = self.open_in(name).map_err(wrong)?;
-        // Rights that the folder above hands on go beyond the mode.
+        // Inherited ACLs go beyond the mode.
         for list in ["system.posix_acl_default", "system.posix_acl_access"] {
             let _ = rustix::fs::fremovexattr(&folder.file, list);
         }
@@ -195,7 +192,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes a folder in this one, where it is missing.
+    /// Makes a folder in this one if it is missing.
     pub(super) fn make(&self, name: &str, readers: Readers) -> Result<Self, FolderError> {
         let path = self.path.join(name);
         let wrong = |error| FolderError::file(&path, error);
@@ -212,7 +209,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Its mode, whatever the umask.
+    /// Sets its mode, whatever the umask.
     fn permit(&self, readers: Readers) -> io::Result<()> {
         let mode = match self.is_shared && readers == Readers::Group {
             true => 0o750 | SETGID,
@@ -229,7 +226,8 @@ impl Folder {
         }
     }
 
-    /// What root makes for another user, as in a container, is that user's.
+    /// Gives a new file to the folder's owner, if root makes it for another user, as in a
+    /// container.
     fn give(&self, made: &File) -> io::Result<()> {
         let (owner, maker) = (self.file.metadata()?.uid(), made.metadata()?.uid());
         match maker == 0 && owner != 0 {
@@ -241,7 +239,7 @@ impl Folder {
     /// A plain file in it, opened for reading.
     fn file(&self, name: &str) -> Result<File, FolderError> {
         let path = self.path.join(name);
-        // A pipe would be waited for.
+        // Opening a pipe would block.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = one(name).and_then(|name| {
             let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty());
@@ -267,7 +265,7 @@ impl Folder {
         }
     }
 
-    /// Is this a plain file that is trusted?
+    /// Is this a trusted plain file?
     pub(super) fn check(&self, name: &str) -> Result<(), FolderError> {
         self.file(name).map(|_| ())
     }
@@ -293,7 +291,7 @@ impl Folder {
         })
     }
 
-    /// Names in it that are UTF-8 and not hidden, sorted.
+    /// Its UTF-8 names that are not hidden, sorted.
     pub(super) fn names(&self) -> Result<Vec<String>, FolderError> {
         let wrong = |error: rustix::io::Errno| FolderError::file(&self.path, error.into());
         let entries = Dir::read_from(&self.file).map_err(wrong)?;
@@ -305,7 +303,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Gives a file its content at once; false where it was there and stays.
+    /// Writes a whole file atomically; false if it existed, and then it stays.
     pub(super) fn put(
         &self,
         name: &str,
@@ -335,14 +333,14 @@ impl Folder {
         let Err(error) = linked.map_err(io::Error::from) else {
             return Ok(true);
         };
-        // An answer of NFS may be lost and the link made all the same.
+        // The answer of NFS may be lost although the link was made.
         if stat(beside).is_ok_and(|found| found.st_nlink == 2) {
             return Ok(true);
         }
         match error.kind() {
             io::ErrorKind::AlreadyExists => Ok(false),
-            // File systems without hard links: the first still counts, but for
-            // two that come at the same moment, of which one does.
+            // File systems without hard links: the first still counts, except for two simultaneous
+            // ones, of which either may.
             io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => match stat(name) {
                 Ok(_) => Ok(false),
                 Err(_) => self.rename(beside, name).map(|()| true),
@@ -369,7 +367,7 @@ impl Folder {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Makes a file that was not there, to be written.
+    /// Makes a new file for writing.
     fn make_file(&self, name: &str, readers: Readers) -> io::Result<File> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let made = rustix::fs::openat(&self.file, one(name)?, flags, Mode::RUSR | Mode::WUSR)?;
@@ -379,7 +377,7 @@ impl Folder {
         Ok(file)
     }
 
-    /// Makes an empty file, unless there is one, and opens it to be written.
+    /// Makes an empty file, unless it exists, and opens it for writing.
     pub(super) fn touch(&self, name: &str, readers: Readers) -> Result<File, FolderError> {
         let made = match self.make_file(name, readers) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -392,7 +390,7 @@ impl Folder {
         made.map_err(|error| FolderError::file(&self.path.join(name), error))
     }
 
-    /// Copies a file from elsewhere, to be started.
+    /// Copies an executable from elsewhere.
     pub(super) fn copy_program(&self, name: &str, from: &Path) -> Result<(), FolderError> {
         #[expect(clippy::disallowed_methods, reason = "the Edge reads its own program")]
         let source = File::open(from);
@@ -406,7 +404,7 @@ impl Folder {
         copied.map_err(|error| FolderError::file(&self.path.join(name), error))
     }
 
-    /// When a file was changed, by the clock of whoever keeps the folder.
+    /// When a file was changed, by the clock of the file server.
     pub(super) fn modified_at(&self, name: &str) -> Option<std::time::SystemTime> {
         self.file(name).ok()?.metadata().ok()?.modified().ok()
     }
@@ -417,7 +415,7 @@ impl Folder {
     }
 }
 
-/// Of types whose serialisation cannot fail.
+/// For types whose serialisation cannot fail.
 pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec(value).unwrap_or_default();
     text.push(b'\n');

@@ -14,11 +14,10 @@
 //! FOLDER/nodes/NODE/.own/                 what a step prints, until it ends
 //! ```
 //!
-//! It belongs to who submitted and nobody else may look into it, but for the
-//! records where it is shared with a group. What it says is run only where
-//! nobody else can have written it ([`FleetFolder::own`]); to read what nodes
-//! found, any folder will do ([`FleetFolder::open`]). What cannot be read is
-//! reported, not believed.
+//! It belongs to the submitter and nobody else may read it, except for the records if it is shared
+//! with a group. Its commands are run only if nobody else can have written them
+//! ([`FleetFolder::own`]); results can be read from any folder ([`FleetFolder::open`]). Unreadable
+//! files are reported, not believed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,29 +38,27 @@ pub struct FleetFolder {
     folder: Arc<Folder>,
 }
 
-/// What a new fleet's folder holds, and whose it is.
+/// The contents and owner of a new fleet's folder.
 #[derive(Debug, Clone)]
 pub struct Founding<'a> {
     /// The fleet's record.
     pub record: &'a FleetRecord,
-    /// How it was asked for.
+    /// How it was submitted.
     pub submission: &'a Submission,
-    /// The executable that its nodes run.
+    /// The executable for its nodes.
     pub program: &'a Path,
-    /// Who makes it.
+    /// The users that may own it.
     pub users: &'a Users,
     /// The group that may read results.
     pub group: Option<u32>,
 }
 
 impl FleetFolder {
-    /// Makes the folder of a new fleet, with its record, how it was asked for,
-    /// and the executable that its nodes run. Nobody else may enter it, or
-    /// replace it, whatever the umask.
+    /// Makes the folder of a new fleet, with its record, its submission, and the executable for its
+    /// nodes. Nobody else may enter it, or replace it, whatever the umask.
     ///
     /// # Errors
-    /// [`FolderError`] where it is there already or cannot be made; what was
-    /// made of it is then gone again.
+    /// [`FolderError`] if it exists already or cannot be made; nothing of it is left then.
     pub fn create(path: &Path, founding: &Founding<'_>) -> Result<Self, FolderError> {
         let wrong = |reason| FolderError::file(path, reason);
         let name = path.file_name().and_then(|name| name.to_str());
@@ -87,7 +84,7 @@ impl FleetFolder {
             Ok(folder)
         });
         if filled.is_err() {
-            // Only what was made here a moment ago.
+            // Removes only what was made here a moment ago.
             let _ = std::fs::remove_dir_all(&path);
         }
         filled
@@ -106,28 +103,26 @@ impl FleetFolder {
 
     /// Removes the folder of a fleet without submitted jobs.
     pub fn discard(self) {
-        // What is left of it is seen by whoever chooses its name again.
+        // Remains block only the next use of its name.
         let _ = std::fs::remove_dir_all(self.path());
     }
 
-    /// The fleet that a folder is of, to read what nodes found. It may have
-    /// been copied from elsewhere, and may be anybody's: nothing that it says
-    /// is to be run.
+    /// Opens a fleet's folder to read results. It may be a copy or belong to anybody: nothing in it
+    /// may be run.
     ///
     /// # Errors
-    /// [`FolderError`] where there is none, or its record cannot be read.
+    /// [`FolderError`] if it does not exist, or its record cannot be read.
     pub fn open(path: &Path) -> Result<(Self, FleetRecord), FolderError> {
         let folder = canonicalise(path)?;
         let opened = Folder::open(&folder).map_err(|reason| no_fleet(path, reason))?;
         Self::from_folder(opened)
     }
 
-    /// The fleet of a folder that only `users` can have written, nor can
-    /// anybody else replace it, its record, the way it was asked for or the
-    /// executable in it: what it says may be run.
+    /// Opens a fleet's folder whose commands may be run: only `users` can have written or can
+    /// replace the folder, its record, the submission and the executable.
     ///
     /// # Errors
-    /// [`FolderError::Untrusted`] where others could; as [`FleetFolder::open`].
+    /// [`FolderError::Untrusted`] if others could; as [`FleetFolder::open`].
     pub fn own(path: &Path, users: &Users) -> Result<(Self, FleetRecord), FolderError> {
         let folder = canonicalise(path)?;
         let opened = match Folder::open_trusted(&folder, users) {
@@ -138,7 +133,7 @@ impl FleetFolder {
         let folders = ["nodes", "files", "jobs", "log"].map(|name| opened.folder(name).map(|_| ()));
         for checked in files.into_iter().chain(folders) {
             match checked {
-                // A copy may lack some; then nothing is run of it.
+                // A copy may lack some; then nothing in it is run.
                 Err(FolderError::File { .. }) => {}
                 checked => checked?,
             }
@@ -161,53 +156,52 @@ impl FleetFolder {
         Ok((Self { folder }, record))
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The user that it belongs to.
+    /// The user that owns it.
     ///
     /// # Errors
-    /// [`FolderError`] where the system does not say.
+    /// [`FolderError`] if the system does not say.
     pub fn owner(&self) -> Result<u32, FolderError> {
         self.folder.owner()
     }
 
-    /// Writes the fleet's record anew, at once.
+    /// Rewrites the fleet's record atomically.
     ///
     /// # Errors
-    /// [`FolderError`] where it cannot be written; it then stays as it was.
+    /// [`FolderError`] if it cannot be written; it then stays as it was.
     pub fn write_record(&self, record: &FleetRecord) -> Result<(), FolderError> {
         self.folder
             .put("fleet.json", &json(record), How::Replace, Readers::Group)
             .map(|_| ())
     }
 
-    /// How it was asked for.
+    /// How the fleet was submitted.
     ///
     /// # Errors
-    /// [`FolderError`] where it cannot be read.
+    /// [`FolderError`] if it cannot be read.
     pub fn submission(&self) -> Result<Submission, FolderError> {
         self.folder.read_json("submission.json")
     }
 
-    /// Takes a file along, which nodes then read from the folder.
+    /// Adds a file for the nodes to read.
     ///
     /// # Errors
-    /// [`FolderError`] where it cannot be written.
+    /// [`FolderError`] if it cannot be written.
     pub fn carry(&self, name: &str, content: &[u8]) -> Result<PathBuf, FolderError> {
         let files = self.folder.folder("files")?;
         files.put(name, content, How::Replace, Readers::Owner)?;
         Ok(files.path().join(name))
     }
 
-    /// Waits until no other process of this host has the fleet's turn; it is
-    /// given back when the file is closed.
+    /// Waits for the fleet's lock among the processes of this host; closing the file releases it.
     ///
     /// # Errors
-    /// [`FolderError`] where the folder knows no locks.
+    /// [`FolderError`] if the file system has no locks.
     pub fn turn(&self) -> Result<std::fs::File, FolderError> {
         let file = self.folder.touch("turn", Readers::Owner)?;
         file.lock()
@@ -215,26 +209,26 @@ impl FleetFolder {
         Ok(file)
     }
 
-    /// A node's folder, made where it is missing.
+    /// A node's folder, made if it is missing.
     ///
     /// # Errors
-    /// [`FolderError`] where the name is none of a node, or it cannot be made.
+    /// [`FolderError`] if the name is not a node's, or the folder cannot be made.
     pub fn make_node(&self, name: &str) -> Result<NodeFolder, FolderError> {
         if !is_plain(name) {
             let path = self.path().join("nodes").join(name);
             let reason = "names of nodes have letters, digits, -, _ and . only; report is taken";
             return Err(FolderError::damaged(&path, reason));
         }
-        // Not the folder itself: where that is gone, nothing is made anew.
+        // Does not recreate a removed fleet folder.
         let nodes = self.folder.folder("nodes")?;
         nodes.make(name, Readers::Group)?;
         Ok(NodeFolder::new(Arc::new(nodes), name))
     }
 
-    /// Folders of nodes, by name, and what else lies among them.
+    /// Folders of nodes, by name, and any other files among them.
     ///
     /// # Errors
-    /// [`FolderError`] where they cannot be listed.
+    /// [`FolderError`] if they cannot be listed.
     pub fn nodes(&self) -> Result<(Vec<NodeFolder>, Vec<String>), FolderError> {
         let nodes = Arc::new(self.folder.folder("nodes")?);
         let (mut found, mut strange) = (Vec::new(), Vec::new());
@@ -261,11 +255,10 @@ fn canonicalise(path: &Path) -> Result<PathBuf, FolderError> {
     path.canonicalize().map_err(|reason| no_fleet(path, reason))
 }
 
-/// A path without symbolic links, which others may change later; its end may be
-/// missing.
+/// A path without symbolic links, which others could change later; its end may be missing.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -278,7 +271,7 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// What a fleet's record names goes into commands and paths.
+/// Checks the names in a fleet's record, which become parts of commands and paths.
 fn check_record(record: &FleetRecord) -> Result<(), String> {
     super::check_id(&record.id)?;
     for step in &record.steps {

@@ -1,5 +1,5 @@
-//! From the folder into a store. Records have ids of their own, so that what
-//! is gathered twice, or was delivered by its node before, is there once.
+//! From the folder into a store. Records have ids, so that repeated gathering, or delivery by the
+//! node itself, stores each once.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use super::node_folder::{NodeFolder, NodeSnapshot};
 use pinwise_record::{FleetRecord, StepState};
 use pinwise_store::{Store, StoreError, Stored};
 
-/// What was gathered.
+/// The result of gathering.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gathered {
     /// Nodes with any data.
     pub nodes: usize,
-    /// Records of steps that the store did not have.
+    /// Records of steps that are new to the store.
     pub new: usize,
-    /// Records of steps that it had.
+    /// Records of steps that the store had already.
     pub known: usize,
     /// Files that cannot be used, each with the reason.
     pub unusable: Vec<String>,
 }
 
-/// Why nothing more can be gathered.
+/// Why gathering stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
     /// The folder cannot be read.
@@ -30,7 +30,7 @@ pub enum GatherError {
     /// The store cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store has another fleet of this id.
+    /// The store has another fleet with this id.
     #[error(
         "the store has another fleet '{id}', submitted {started} from {host}: two fleets cannot share an id (choose another store with --store, or another id with --id)"
     )]
@@ -39,16 +39,16 @@ pub enum GatherError {
         id: String,
         /// When it was submitted.
         started: String,
-        /// From where.
+        /// The node's host name.
         host: String,
     },
 }
 
-/// Takes in all that a folder has. `reasons`: why nodes lack something, by node, as
-/// the scheduler says it.
+/// Stores everything in a folder. `reasons`: the scheduler's reasons why nodes lack something, by
+/// node.
 ///
 /// # Errors
-/// [`GatherError`]; what was taken in before stays.
+/// [`GatherError`]; what was stored before stays.
 pub fn gather(
     folder: &FleetFolder,
     fleet: &FleetRecord,
@@ -64,7 +64,7 @@ pub fn gather(
     for node in nodes {
         let mut snapshot = node.read_all(fleet)?;
         gathered.unusable.append(&mut snapshot.unusable);
-        // A folder alone says nothing of the node.
+        // A folder alone says nothing about the node.
         if snapshot.newest.is_none() && snapshot.done.is_empty() {
             continue;
         }
@@ -75,7 +75,7 @@ pub fn gather(
     Ok(gathered)
 }
 
-/// Gives missing steps the scheduler's reason, or that with which the node ended.
+/// Gives missing steps the scheduler's reason, or the reason why the node ended.
 fn explain(snapshot: &mut NodeSnapshot, reason: Option<&String>) {
     let ended = snapshot.ended.as_ref().and_then(|ended| ended.why.as_ref());
     let why = reason.or(ended);
@@ -85,10 +85,10 @@ fn explain(snapshot: &mut NodeSnapshot, reason: Option<&String>) {
     }
 }
 
-/// Keeps the fleet's record, unless another fleet has its id.
+/// Stores the fleet's record, unless another fleet has its id.
 ///
 /// # Errors
-/// [`GatherError`] where one has, or the store cannot be written.
+/// [`GatherError`] if one has, or the store cannot be written.
 pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherError> {
     let Some(there) = load_exact(&fleet.id, store)? else {
         return Ok(store.keep(fleet)?);
@@ -119,7 +119,7 @@ pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherEr
     Ok(())
 }
 
-/// Takes in what a node has.
+/// Stores a node's records.
 fn take_in(
     node: &NodeFolder,
     snapshot: &NodeSnapshot,

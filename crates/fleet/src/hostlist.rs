@@ -1,16 +1,15 @@
 //! Lists of nodes as schedulers write them: `a,b,n[1-4,7]`, `rack[1-2]n[01-16]`.
 //!
-//! The form is Slurm's (its man page of `scontrol`, `show hostnames`): a
-//! number keeps its zeros, several brackets multiply, what is named twice
-//! counts once. Nothing is asked of any scheduler here.
+//! The form is Slurm's (its man page of `scontrol`, `show hostnames`): a number keeps its zeros,
+//! several brackets multiply, duplicates count once. No scheduler is asked.
 
 use std::collections::BTreeSet;
 
-/// Most nodes of a list.
+/// Limits the nodes of a list.
 pub const MAX_NODES: usize = 100_000;
 /// Longest name of a node.
 const LONGEST_NAME: usize = 200;
-/// Most digits of a number.
+/// Limits the digits of a number.
 const MAX_DIGITS: usize = 9;
 
 /// What is wrong with a list, in words.
@@ -23,12 +22,12 @@ pub struct HostlistError {
     pub reason: String,
 }
 
-/// Is this the name of a node: of letters, digits, `-`, `_` and `.`, and no
-/// name that folders have for themselves or a fleet's records use?
+/// Is this the name of a node: letters, digits, `-`, `_` and `.`, and not reserved for folders or a
+/// fleet's records?
 #[must_use]
 pub fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    // A fleet's report has the id that a node of this name would have.
+    // A fleet's report has the id that a node with this name would have.
     let is_taken = matches!(name, "." | ".." | "report");
     !name.is_empty()
         && name.len() <= LONGEST_NAME
@@ -40,8 +39,8 @@ pub fn is_plain(name: &str) -> bool {
 /// The nodes of a list, in its order, each once.
 ///
 /// # Errors
-/// [`HostlistError`] where it is no list, is empty, has more than
-/// [`MAX_NODES`], or names what cannot be a node's name.
+/// [`HostlistError`] if it is not a list, is empty, has more than [`MAX_NODES`], or has a name that
+/// no node can have.
 pub fn expand(list: &str) -> Result<Vec<String>, HostlistError> {
     let bad = |reason: String| HostlistError {
         list: list.to_owned(),
@@ -67,7 +66,7 @@ pub fn expand(list: &str) -> Result<Vec<String>, HostlistError> {
     Ok(nodes)
 }
 
-/// The same nodes as a list, numbers in brackets where they follow each other.
+/// The same nodes as a list, with consecutive numbers in brackets.
 #[must_use]
 pub fn compress(nodes: &[String]) -> String {
     let mut parts: Vec<Run> = Vec::new();
@@ -90,7 +89,7 @@ pub fn compress(nodes: &[String]) -> String {
     words.join(",")
 }
 
-/// Nodes that share all but their last number.
+/// Nodes that differ only in their last number.
 struct Run {
     stem: String,
     is_numbered: bool,

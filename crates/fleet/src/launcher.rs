@@ -1,25 +1,24 @@
-//! What starts pinwise on nodes: a cluster scheduler, or whatever a template
-//! describes.
+//! Starts pinwise on nodes: by a cluster scheduler, or by a template.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pinwise_record::FleetJob;
 
-/// Which nodes.
+/// The requested nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// This many, whichever are chosen.
+    /// This many, of any choice.
     pub count: Option<usize>,
-    /// These, as the user wrote them.
+    /// These, as written by the user.
     pub list: Option<String>,
-    /// Of the others these not: they have what they need.
+    /// Nodes to leave out: they already have what they need.
     pub exclude: Vec<String>,
-    /// Of this partition.
+    /// Only nodes of this partition.
     pub partition: Option<String>,
-    /// With these features.
+    /// Only nodes with these features.
     pub constraint: Option<String>,
-    /// One array job rather than one job.
+    /// One array job instead of one job.
     pub is_array: bool,
     /// Time limit of a node's job.
     pub time: Option<Duration>,
@@ -27,14 +26,14 @@ pub struct Wanted {
     pub account: Option<String>,
 }
 
-/// Nodes that will be asked, and those that will not.
+/// The nodes to use, and those left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Names; empty where the scheduler chooses.
+    /// Names; empty if the scheduler chooses.
     pub nodes: Vec<String>,
-    /// How many nodes there will be.
+    /// Number of nodes.
     pub count: usize,
-    /// Nodes that were wanted and cannot be asked, each with the reason.
+    /// Requested nodes that cannot be used, each with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -43,57 +42,56 @@ pub struct Choice {
 pub struct Task {
     /// The fleet's id; jobs are named after it.
     pub fleet: String,
-    /// The fleet's folder, absolute, shared with the nodes. The executable
-    /// stands in it as `pinwise`; a node runs
-    /// `FOLDER/pinwise fleet node FOLDER [--node NAME] [--job ID]`.
+    /// The fleet's folder, absolute, shared with the nodes. It contains the executable as
+    /// `pinwise`; a node runs `FOLDER/pinwise fleet node FOLDER [--node NAME] [--job ID]`.
     pub folder: PathBuf,
-    /// The user that the folder belongs to. Nodes that run as another one, as
-    /// in containers, run what is in it all the same.
+    /// The folder's owner. Nodes that run as another user, as in containers, still run its
+    /// contents.
     pub owner: u32,
 }
 
 /// Longest id of a job, bytes.
 const LONGEST_JOB: usize = 200;
 
-/// Can this be the id of a job? It becomes a word of commands, where one that
-/// begins with `-` would be an option, and `-1` all processes of a user.
+/// Can this be the id of a job? It becomes a word of commands, in which one that begins with `-`
+/// would be an option, and `-1` all processes of a user.
 #[must_use]
 pub fn is_job_id(id: &str) -> bool {
     let is_odd = id.is_empty() || id.starts_with('-') || id.chars().any(char::is_control);
     !is_odd && id.len() <= LONGEST_JOB
 }
 
-/// What a job is at.
+/// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobState {
-    /// The job, in the scheduler's words.
+    /// The job's id in the scheduler.
     pub job: String,
-    /// The node it runs on, ran on, or is bound to.
+    /// The node that it runs on, ran on, or is bound to.
     pub node: Option<String>,
-    /// How far it is.
+    /// Its stage.
     pub stage: Stage,
     /// The scheduler's words for the state, and its reason.
     pub words: String,
-    /// Times that it was started anew.
+    /// Number of restarts.
     pub restarts: u32,
 }
 
-/// How far a job is.
+/// The stages of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// It waits.
     Queued,
     /// It runs.
     Running,
-    /// It ended well.
+    /// It succeeded.
     Ended,
-    /// It ended otherwise: failed, timed out, preempted, its node lost.
+    /// It failed, timed out, was preempted, or lost its node.
     Failed,
     /// The scheduler does not know it any more.
     Unknown,
 }
 
-/// Why a launcher cannot.
+/// Errors of a launcher.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// Its program does not exist.
@@ -101,26 +99,26 @@ pub enum LaunchError {
     Absent {
         /// Which.
         program: String,
-        /// What would help.
+        /// How to fix it.
         hint: String,
     },
-    /// It refused, in its own words.
+    /// It refused, with this message.
     #[error("{program}: {words}")]
     Refused {
         /// Which.
         program: String,
-        /// Its words, in one line.
+        /// Its message on one line.
         words: String,
     },
-    /// What it printed makes no sense here.
+    /// Its output is not understood.
     #[error("unexpected output of {program}: {words}")]
     Strange {
         /// Which.
         program: String,
-        /// What it printed.
+        /// Its output.
         words: String,
     },
-    /// It does not provide what was asked for.
+    /// It lacks a requested feature.
     #[error("{0}")]
     Wanted(String),
     /// A file or a process is not available.
@@ -128,7 +126,7 @@ pub enum LaunchError {
     System {
         /// Which.
         what: String,
-        /// The system's words.
+        /// The system's error.
         reason: std::io::Error,
     },
 }
@@ -138,21 +136,20 @@ pub trait Launcher {
     /// Its name in records.
     fn name(&self) -> &str;
 
-    /// The nodes that will be asked.
+    /// The nodes to use.
     ///
     /// # Errors
     /// [`LaunchError`].
     fn choose(&self, wanted: &Wanted) -> Result<Choice, LaunchError>;
 
-    /// What [`Launcher::submit`] would write and start, for people.
+    /// Describes what [`Launcher::submit`] would write and start.
     ///
     /// # Errors
     /// [`LaunchError`].
     fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError>;
 
-    /// Starts the task on the nodes. `submitted`: the time now, RFC 3339. Each
-    /// job is reported as soon as it is there, so that none is forgotten where a
-    /// later one is refused.
+    /// Starts the task on the nodes. `submitted`: the time now, RFC 3339. Each job is reported as
+    /// soon as it exists, so that none is lost if a later one is refused.
     ///
     /// # Errors
     /// [`LaunchError`]; jobs reported before were submitted.
@@ -165,23 +162,23 @@ pub trait Launcher {
         on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError>;
 
-    /// What jobs are at; one or, of jobs over several nodes, several for each.
+    /// The states of jobs, several for each job over several nodes.
     ///
     /// # Errors
     /// [`LaunchError`].
     fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError>;
 
-    /// Ends jobs; those that have ended are no error.
+    /// Cancels jobs; ended ones are no error.
     ///
     /// # Errors
     /// [`LaunchError`].
     fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError>;
 }
 
-/// Most characters of a program's message that are shown.
+/// Longest shown message of a program, characters.
 const LONGEST_MESSAGE: usize = 400;
 
-/// Lines as one, within bounds.
+/// Joins lines into one of limited length.
 pub(super) fn one_line<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let lines: Vec<&str> = lines
         .map(str::trim)
@@ -195,7 +192,7 @@ pub(super) fn one_line<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     words
 }
 
-/// A text in which control characters are shown, not obeyed.
+/// Makes control characters visible and harmless.
 pub(super) fn plain(text: &str) -> String {
     let shown = text.chars().map(|c| match c.is_control() {
         true => c.escape_default().to_string(),

@@ -1,10 +1,9 @@
-//! The same studies on many machines: what submits them to the nodes of a
-//! cluster, runs them there, and gathers what they found.
+//! The same studies on many machines: submits them to the nodes of a cluster, runs them there, and
+//! gathers the results.
 //!
-//! Scheduler and nodes meet in a folder that they share ([`folder`]): a node
-//! writes there what it finds, and whoever submitted reads it. Nothing here
-//! measures, nothing of a node is believed before it was checked, and nothing
-//! is run of a folder that others could have written ([`trust`]).
+//! Submitter and nodes share a folder ([`folder`]): nodes write their results there, and the
+//! submitter reads them. Nothing here measures, a node's files are checked before they are
+//! believed, and nothing is run from a folder that others could have written ([`trust`]).
 //!
 //! ```
 //! use pinwise_fleet::{hostlist, record_id};
@@ -46,11 +45,11 @@ pub mod trust;
 /// Longest id of a fleet: with its prefix it must fit into a tag.
 const LONGEST_ID: usize = 50;
 
-/// Is this the id of a fleet: of letters, digits, `-` and `_`? A dot stands
-/// between fleet and node in ids of records.
+/// Checks the id of a fleet: letters, digits, `-` and `_`. In ids of records, a dot separates fleet
+/// and node.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// What is wrong with it, as text.
 pub fn check_id(id: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let is_taken = id == "last";
@@ -64,8 +63,8 @@ pub fn check_id(id: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The id of the record of a step. It is the same for every attempt, so that a record
-/// that is delivered twice is stored once.
+/// The id of a step's record. It is the same for every attempt, so that a record delivered twice is
+/// stored once.
 #[must_use]
 pub fn record_id(fleet: &str, node: &str, step: &str) -> String {
     format!("{fleet}.{node}~{step}")

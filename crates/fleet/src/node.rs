@@ -1,9 +1,7 @@
-//! What runs on a node: the steps that have no record yet, one after the
-//! other.
+//! Runs a node's steps that have no record yet, one after the other.
 //!
-//! A step is a process of its own, started by a [`Runner`]. Its record is renamed
-//! into place, so that a crash leaves one record or none. A step that fails does not
-//! stop those after it.
+//! A step is a separate process, started by a [`Runner`]. Its record is renamed into place, so that
+//! a crash leaves one record or none. A failed step does not stop those after it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +14,7 @@ use pinwise_record::{
     FleetRecord, FleetStep, NodeFigure, StepState, Summary, id_of, with_id, with_tags,
 };
 
-/// Lines of standard error that are kept of a step that failed.
+/// Lines of standard error kept of a failed step.
 const KEPT_LINES: usize = 20;
 /// Characters kept of each.
 const KEPT_CHARACTERS: usize = 500;
@@ -24,47 +22,45 @@ const KEPT_CHARACTERS: usize = 500;
 /// How a step's process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepEnd {
-    /// With a status.
+    /// With an exit status.
     Status(i32),
-    /// In another way; how, in words.
+    /// In another way, as text.
     Otherwise(String),
-    /// The node itself is to end; why, in words.
+    /// The node itself must stop; the reason as text.
     Interrupted(String),
 }
 
 /// Starts steps.
 pub trait Runner {
-    /// Runs a step to its end and says how long that took; standard output and
-    /// error go to `STEM.stdout` and `STEM.stderr`.
+    /// Runs a step to its end and returns its duration; standard output and error go to
+    /// `STEM.stdout` and `STEM.stderr`.
     fn run(&mut self, step: &FleetStep, stem: &std::path::Path) -> (StepEnd, Duration);
 
     /// Time of day, RFC 3339.
     fn now(&self) -> String;
 
-    /// Hands on what is there by now; what cannot be handed on stays in the
-    /// folder.
+    /// Delivers what exists by now; the rest stays in the folder.
     fn deliver(&mut self, place: &NodeFolder, snapshot: &NodeSnapshot);
 
     /// Reports what happens.
     fn report(&mut self, sentence: &str);
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
     /// Every step has a record.
     Whole,
-    /// Some step has none.
+    /// Some step has no record.
     Lacking,
     /// It was interrupted.
     Interrupted,
 }
 
-/// Runs what has no record yet, of a folder that only `users` can have
-/// written.
+/// Runs the steps without a record, from a folder that only `users` can have written.
 ///
 /// # Errors
-/// [`FolderError`] where the folder cannot be written.
+/// [`FolderError`] if the folder cannot be written.
 pub fn run(
     folder: &FleetFolder,
     users: &Users,
@@ -85,14 +81,14 @@ pub fn run(
         number: begun.attempt,
         known: BTreeMap::new(),
     };
-    // Before the first step, so that the machine of a node that is lost then is known.
+    // Before the first step, so that the machine is known even if the node is lost then.
     let mut is_whole = attempt.write_node(runner)?;
     let mut interrupted = None;
     for step in &fleet.steps {
         if place.record(&fleet.id, &step.name)?.is_some() {
             continue;
         }
-        // It may have vanished, or somebody else may write to it now.
+        // It may have vanished, or have become writable for others.
         FleetFolder::own(folder.path(), users)?;
         interrupted = attempt.step(step, runner)?;
         is_whole = attempt.write_node(runner)?;
@@ -100,7 +96,7 @@ pub fn run(
             break;
         }
     }
-    // Another attempt may have done what was passed over.
+    // Another attempt may have done the skipped steps.
     if interrupted.is_none() && !is_whole {
         is_whole = attempt.write_node(runner)?;
     }
@@ -121,7 +117,7 @@ struct Attempt<'a> {
     fleet: &'a FleetRecord,
     place: &'a NodeFolder,
     number: u32,
-    /// Figures of steps that are done.
+    /// Figures of finished steps.
     known: BTreeMap<String, Vec<NodeFigure>>,
 }
 
@@ -165,7 +161,7 @@ impl Attempt<'_> {
         Ok(matches!(end, StepEnd::Interrupted(_)).then_some(why))
     }
 
-    /// The step's record, as it is kept; or why there is none.
+    /// The step's record as stored, or why there is none.
     fn body(
         &self,
         step: &FleetStep,
@@ -173,7 +169,7 @@ impl Attempt<'_> {
         out: Result<String, FolderError>,
     ) -> Result<String, String> {
         match end {
-            // A gate that failed, or an open verdict, is a result.
+            // A failed gate, or an undecided verdict, is a result.
             StepEnd::Status(0 | 1 | 3) => {}
             StepEnd::Status(status) => return Err(format!("exit status {status}")),
             StepEnd::Otherwise(how) | StepEnd::Interrupted(how) => return Err(how.clone()),
@@ -194,7 +190,7 @@ impl Attempt<'_> {
         with_tags(&text, &tags).map_err(damaged)
     }
 
-    /// Writes the node's record and hands everything on; is every step done?
+    /// Writes the node's record and delivers everything; is every step done?
     fn write_node(&mut self, runner: &mut dyn Runner) -> Result<bool, FolderError> {
         let snapshot = self.place.read_new(self.fleet, &mut self.known)?;
         self.place.put_node(&snapshot.record)?;
@@ -204,7 +200,7 @@ impl Attempt<'_> {
     }
 }
 
-/// The last lines of a text, each within bounds.
+/// The last lines of a text, each of limited length.
 fn last_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let from = lines.len().saturating_sub(KEPT_LINES);

@@ -1,5 +1,4 @@
-//! What one node has written: attempts, records, failures; and all of that as
-//! the node's record.
+//! What one node has written: attempts, records, failures; combined into the node's record.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +15,7 @@ use pinwise_record::{
     FleetNode, FleetRecord, Header, HostRecord, NodeFigure, NodeStep, StepState, id_of,
 };
 
-/// Attempts of one node; more are a mistake somewhere.
+/// Limits the attempts of a node; more indicate a mistake.
 const MAX_ATTEMPTS: u32 = 10_000;
 
 /// An attempt that has begun.
@@ -25,7 +24,7 @@ const MAX_ATTEMPTS: u32 = 10_000;
 pub struct Begun {
     /// From 1.
     pub attempt: u32,
-    /// The job, in the scheduler's words.
+    /// The job's id in the scheduler.
     pub job: Option<String>,
     /// When, RFC 3339, by the node's clock.
     pub started: String,
@@ -33,13 +32,13 @@ pub struct Begun {
     pub process: u32,
     /// The machine.
     pub host: Option<HostRecord>,
-    /// What it is set to.
+    /// Its configuration.
     pub settings: BTreeMap<String, String>,
     /// How far its clock was ahead of the shared folder's, seconds.
     pub clock_ahead_s: Option<f64>,
 }
 
-/// An attempt that has ended by itself, rather than with its node.
+/// An attempt that ended by itself, not with its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ended {
@@ -49,7 +48,7 @@ pub struct Ended {
     pub why: Option<String>,
 }
 
-/// A step that ended without a record that counts.
+/// A step that ended without a valid record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Failure {
@@ -65,7 +64,7 @@ pub struct Failure {
     pub stderr: Vec<String>,
 }
 
-/// What goes with a record.
+/// Written next to a record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Done {
@@ -74,13 +73,13 @@ struct Done {
     elapsed_s: f64,
 }
 
-/// What a step prints is nobody else's to change before it is a record.
+/// Nobody else may change a step's output before it becomes a record.
 const OWN: &str = ".own";
-/// Of the files of what a step prints.
+/// Extensions of the files with a step's output.
 const ENDINGS: [&str; 2] = ["stdout", "stderr"];
 
-/// A node's folder. It is opened anew for each thing that is done in it: a
-/// fleet may have more nodes than a process may have files open.
+/// A node's folder. It is opened for each operation: a fleet may have more nodes than a process may
+/// have open files.
 #[derive(Debug, Clone)]
 pub struct NodeFolder {
     nodes: Arc<Folder>,
@@ -92,7 +91,7 @@ pub struct NodeFolder {
 pub struct NodeSnapshot {
     /// The node's record.
     pub record: FleetNode,
-    /// Names of steps that have their record.
+    /// Names of steps with a record.
     pub done: Vec<String>,
     /// The newest attempt.
     pub newest: Option<Begun>,
@@ -114,8 +113,7 @@ impl NodeFolder {
         self.nodes.folder(&self.name)
     }
 
-    /// A folder in it that nobody else may look into, made where it is
-    /// missing.
+    /// A private folder inside it, made if missing.
     fn own(&self) -> Result<Folder, FolderError> {
         self.folder()?.make(OWN, Readers::Owner)
     }
@@ -126,21 +124,21 @@ impl NodeFolder {
         &self.name
     }
 
-    /// Where a step's output goes while it runs: `STEM.stdout`, `STEM.stderr`.
+    /// The stem of a running step's output files: `STEM.stdout`, `STEM.stderr`.
     ///
     /// # Errors
-    /// [`FolderError`] where there is no place for it.
+    /// [`FolderError`] if they cannot be made.
     pub fn output_stem(&self, step: &str, attempt: u32) -> Result<PathBuf, FolderError> {
         let own = self.own()?;
         let stem = format!("{step}.{attempt}");
         for ending in ENDINGS {
-            // Whoever opens it would leave its mode to the umask.
+            // A later creator would leave its mode to the umask.
             own.touch(&format!("{stem}.{ending}"), Readers::Owner)?;
         }
         Ok(own.path().join(stem))
     }
 
-    /// What a step printed: output and error, which are then gone.
+    /// Takes a step's output and error, and removes the files.
     ///
     /// # Errors
     /// [`FolderError`] for each that cannot be read.
@@ -157,24 +155,23 @@ impl NodeFolder {
     /// Spool directory for records that the store could not take.
     ///
     /// # Errors
-    /// [`FolderError`] where there is no place for it.
+    /// [`FolderError`] if it cannot be made.
     pub fn spool(&self) -> Result<PathBuf, FolderError> {
         Ok(self.own()?.path().join("spool"))
     }
 
-    /// Makes the file for what the node prints, which a shell or a scheduler
-    /// then opens.
+    /// Makes the file for the node's output, which a shell or a scheduler then opens.
     ///
     /// # Errors
-    /// [`FolderError`] where it cannot be made.
+    /// [`FolderError`] if it cannot be made.
     pub fn make_log(&self) -> Result<(), FolderError> {
         self.folder()?.touch("log", Readers::Group).map(|_| ())
     }
 
-    /// Claims the next attempt. Two that come at the same moment get two.
+    /// Claims the next attempt; two simultaneous callers get different ones.
     ///
     /// # Errors
-    /// [`FolderError`] where nothing can be written.
+    /// [`FolderError`] if nothing can be written.
     pub fn claim(&self, begun: Begun) -> Result<Begun, FolderError> {
         let folder = self.folder()?;
         let mut begun = Begun {
@@ -192,18 +189,18 @@ impl NodeFolder {
         Err(FolderError::damaged(folder.path(), "too many attempts"))
     }
 
-    /// Writes that an attempt ended.
+    /// Records the end of an attempt.
     ///
     /// # Errors
-    /// [`FolderError`] where it cannot be written.
+    /// [`FolderError`] if it cannot be written.
     pub fn end(&self, attempt: u32, ended: &Ended) -> Result<(), FolderError> {
         self.replace(&format!("ended-{attempt}.json"), &json(ended))
     }
 
-    /// Puts the record of a step; false where there was one, which stays.
+    /// Writes the record of a step; false if there was one, which stays.
     ///
     /// # Errors
-    /// [`FolderError`] where it cannot be written.
+    /// [`FolderError`] if it cannot be written.
     pub fn put_record(
         &self,
         step: &str,
@@ -226,19 +223,19 @@ impl NodeFolder {
         Ok(is_first)
     }
 
-    /// Writes that a step failed.
+    /// Records the failure of a step.
     ///
     /// # Errors
-    /// [`FolderError`] where it cannot be written.
+    /// [`FolderError`] if it cannot be written.
     pub fn put_failure(&self, step: &str, failure: &Failure) -> Result<(), FolderError> {
         let name = format!("{step}.failed-{}.json", failure.attempt);
         self.replace(&name, &json(failure))
     }
 
-    /// Writes the node's record anew.
+    /// Rewrites the node's record.
     ///
     /// # Errors
-    /// [`FolderError`] where it cannot be written.
+    /// [`FolderError`] if it cannot be written.
     pub fn put_node(&self, record: &FleetNode) -> Result<(), FolderError> {
         self.replace("node.json", &json(record))
     }
@@ -250,11 +247,10 @@ impl NodeFolder {
             .map(|_| ())
     }
 
-    /// The record of a step; `None` where there is none.
+    /// The record of a step; `None` if there is none.
     ///
     /// # Errors
-    /// [`FolderError`] where there is one that is damaged, newer, or of
-    /// another fleet, node or step.
+    /// [`FolderError`] if it is damaged, newer, or of another fleet, node or step.
     pub fn record(&self, fleet: &str, step: &str) -> Result<Option<String>, FolderError> {
         self.record_in(&self.folder()?, fleet, step)
     }
@@ -282,16 +278,15 @@ impl NodeFolder {
         Ok(Some(text))
     }
 
-    /// Reads the whole folder; files that cannot be used are listed.
+    /// Reads the whole folder; unusable files are listed.
     ///
     /// # Errors
-    /// [`FolderError`] where the folder cannot be listed.
+    /// [`FolderError`] if the folder cannot be listed.
     pub fn read_all(&self, fleet: &FleetRecord) -> Result<NodeSnapshot, FolderError> {
         self.read_new(fleet, &mut BTreeMap::new())
     }
 
-    /// The same, but records whose figures are known are not read again; the
-    /// figures of new ones are added.
+    /// The same, but skips records whose figures are known, and adds the figures of new ones.
     ///
     /// # Errors
     /// As [`NodeFolder::read_all`].
@@ -368,8 +363,7 @@ impl NodeFolder {
     }
 }
 
-/// How far this host's clock is ahead of the one by which a folder's files get
-/// their times.
+/// How far this host's clock is ahead of the file server's.
 fn clock_ahead_s(folder: &Folder) -> Option<f64> {
     let name = format!(".clock.{}", std::process::id());
     folder.put(&name, b"", How::Replace, Readers::Owner).ok()?;
@@ -427,7 +421,7 @@ fn read_ended(
     ok_or_note(folder.read_json(&name), unusable)
 }
 
-/// A step, and when it ended. `record`: its record's id, where it has one.
+/// A step, and when it ended. `record`: its record's id, if any.
 fn step_of(
     folder: &Folder,
     step: &str,
@@ -476,7 +470,7 @@ fn step_of(
     }
 }
 
-/// The value that was read. A file that exists but cannot be used goes to `unusable`.
+/// Returns the value read. A file that exists but cannot be used goes to `unusable`.
 fn ok_or_note<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
     match read {
         Ok(value) => Some(value),

@@ -6,12 +6,12 @@ use super::super::folder::Founding;
 use super::super::submission::Submission;
 use super::*;
 
-/// Does what a list says, step after step.
+/// Executes a list, step after step.
 struct Script {
     ends: Vec<(StepEnd, &'static str)>,
     ran: Vec<String>,
     delivered: Vec<usize>,
-    /// Another attempt does step `b` after this many were delivered.
+    /// Another attempt does step `b` after this many deliveries.
     other: Option<usize>,
 }
 
@@ -70,7 +70,7 @@ fn site() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
     (place, folder, record)
 }
 
-/// Who runs the tests.
+/// The user who runs the tests.
 fn users(place: &tempfile::TempDir) -> Users {
     Users::trusted_by(place.path().metadata().unwrap().uid())
 }

@@ -1,11 +1,9 @@
-//! What a node is set to: firmware, memory, SMT, NUMA, clocks, and what its
-//! kernel was given.
+//! A node's configuration: firmware, memory, SMT, NUMA, clocks, and its kernel's options.
 //!
-//! Reads only, all of it below a folder that tests choose. Every file may be
-//! missing, and then its setting is: nothing is guessed. Values are text of
-//! others, shortened and with control characters replaced; what differs between
-//! hosts by nature (UUIDs, addresses, names) is left out, so that settings of
-//! equal nodes are equal.
+//! Reads only, below a root folder that tests choose. If a file is missing, so is its setting:
+//! nothing is guessed. Values are untrusted text, shortened and with control characters replaced;
+//! what differs between hosts by nature (UUIDs, addresses, names) is left out, so that equal nodes
+//! have equal settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -23,18 +21,18 @@ mod tests;
 const LONGEST_FILE: u64 = 16 * 1024;
 /// Longest value, characters.
 const LONGEST: usize = 400;
-/// How many distinct values are listed if CPUs differ.
+/// Limits the distinct values listed if CPUs differ.
 const MAX_VALUES_SHOWN: usize = 4;
-/// Names in a folder that are looked at.
+/// Limits the names read of a folder.
 const MAX_NAMES: usize = 65_536;
-/// Idle states that are looked at.
+/// Limits the idle states.
 const MAX_STATES: usize = 16;
 
 const GIB: u64 = 1 << 30;
 const CPU: &str = "sys/devices/system/cpu";
 const DMI: &str = "sys/class/dmi/id";
 
-/// The settings of a node by name; `root` is `/` but in tests.
+/// The settings of a node by name; `root` is `/` except in tests.
 ///
 /// | name | from |
 /// |---|---|
@@ -46,7 +44,7 @@ const DMI: &str = "sys/class/dmi/id";
 /// | `transparent-hugepages`, `numa-balancing`, `clocksource` | the kernel's switches |
 /// | `kernel`, `kernel-command-line`, `microcode`, `mitigations`, `hypervisor` | what runs |
 ///
-/// Of what each CPU has, one value where all agree, else `mixed: A (12), B (4)`.
+/// A per-CPU setting is one value if all agree, else `mixed: A (12), B (4)`.
 #[must_use]
 pub fn read(root: &Path, topology: &Topology) -> BTreeMap<String, String> {
     let node = Node { root, topology };
@@ -130,8 +128,7 @@ impl Node<'_> {
         names
     }
 
-    /// Facts of the firmware's tables, in one line. Makers who fill in nothing
-    /// say so in several ways.
+    /// Firmware facts on one line. Vendors mark empty fields in several ways.
     fn dmi(&self, files: &[&str]) -> Option<String> {
         let is_said = |text: &String| {
             let text = text.to_ascii_lowercase();
@@ -143,7 +140,7 @@ impl Node<'_> {
         Some(texts.join(" ")).filter(|text| !text.is_empty())
     }
 
-    /// What all online CPUs have in a file of theirs.
+    /// The value of a per-CPU file over all online CPUs.
     fn of_cpus(&self, file: &str) -> Option<String> {
         self.one_or_mixed(|cpu| self.text(&format!("{CPU}/cpu{cpu}/{file}")))
     }
@@ -169,8 +166,8 @@ impl Node<'_> {
         Some(format!("mixed: {}{others}", shown.join(", ")))
     }
 
-    /// Installed memory. The kernel's own total lacks what it took at boot,
-    /// which differs from boot to boot; blocks are whole.
+    /// Installed memory. The kernel's own total lacks what it reserved at boot, which varies;
+    /// blocks are complete.
     fn memory(&self) -> Option<String> {
         let blocks = || {
             let folder = "sys/devices/system/memory";
@@ -195,7 +192,7 @@ impl Node<'_> {
         Some(format!("{} GiB", bytes.saturating_add(GIB / 2) / GIB))
     }
 
-    /// `2 x 256 GiB`, or each node's: shows where a DIMM is missing.
+    /// `2 x 256 GiB`, or each node's: reveals a missing DIMM.
     fn memory_per_node(&self) -> Option<String> {
         let sizes = { self.topology.numa_nodes.iter() }.filter_map(|node| node.memory_bytes);
         let sizes: Vec<u64> = sizes
@@ -212,8 +209,7 @@ impl Node<'_> {
 
     fn smt(&self) -> Option<String> {
         let reported = self.text(&format!("{CPU}/smt/control"));
-        // Old kernels and guests report nothing; that a core has two threads
-        // stands in the topology.
+        // Old kernels and guests report nothing; the topology shows two threads per core.
         reported.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
     }
 
@@ -227,7 +223,7 @@ impl Node<'_> {
         }
         Some(match nodes % packages {
             0 => (nodes / packages).to_string(),
-            // One node over several packages, or packages that are cut unlike.
+            // One node over several packages, or unevenly divided packages.
             _ => format!("{nodes}/{packages}"),
         })
     }
@@ -278,8 +274,7 @@ impl Node<'_> {
         })
     }
 
-    /// The kernel's command line, sorted, without what belongs to this host or
-    /// image alone.
+    /// The kernel's command line, sorted, without what is specific to this host or image.
     fn command_line(&self) -> Option<String> {
         let text = self.text("proc/cmdline")?;
         let words: BTreeSet<&str> = text.split_whitespace().filter(|w| !is_own(w)).collect();
@@ -287,8 +282,7 @@ impl Node<'_> {
         Some(words.join(" "))
     }
 
-    /// Weaknesses of the processor that the kernel works around, and those
-    /// that it leaves.
+    /// Processor vulnerabilities that the kernel mitigates, and those that it leaves open.
     fn mitigations(&self) -> Option<String> {
         let folder = format!("{CPU}/vulnerabilities");
         let mut words = Vec::new();
@@ -310,7 +304,7 @@ impl Node<'_> {
     }
 }
 
-/// Does a word of the kernel's command line name something of one host only?
+/// Is a word of the kernel's command line specific to one host?
 fn is_own(word: &str) -> bool {
     const OWN: [&str; 13] = [
         "root",
@@ -345,16 +339,15 @@ fn has_address(text: &str) -> bool {
     pairs.len() == 6 && pairs.iter().all(is_pair)
 }
 
-/// Memory as it is sold: up to the next 32nd part of the next power of two,
-/// and whole GiB. What a kernel has lacks up to some 2 %.
+/// Memory in retail sizes: up to the next 32nd part of the next power of two, and whole GiB. A
+/// kernel reports up to some 2 % less.
 fn round_memory(bytes: u64) -> u64 {
     let power = bytes.checked_next_power_of_two().unwrap_or(1 << 63);
     let step = (power / 32).max(GIB);
     bytes.div_ceil(step).saturating_mul(step)
 }
 
-/// A value in one line, without control characters, not too long; `None` if it is
-/// empty.
+/// A value on one line, without control characters, of limited length; `None` if it is empty.
 fn plain(text: &str) -> Option<String> {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");

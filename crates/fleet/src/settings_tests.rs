@@ -1,4 +1,4 @@
-//! Settings of nodes that are arranged as folders.
+//! Settings of nodes given as folders.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A node's files, and what is read of them.
+/// The settings read from a node's files.
 fn settings(topology: &str, files: &[(&str, &str)]) -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().unwrap();
     arrange(&folder, files);
@@ -147,7 +147,7 @@ fn turbo_of_either_driver() {
     }
 }
 
-/// Kernels of equal nodes have not quite the same memory; a DIMM less is seen.
+/// Kernels of equal nodes report slightly different memory; a missing DIMM shows.
 #[test]
 fn memory_is_as_it_is_sold() {
     let of = |kib: u64| {

@@ -1,4 +1,4 @@
-//! The state of the nodes: what the folder says against what the scheduler says.
+//! The state of the nodes: the folder compared with the scheduler.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,7 @@ use pinwise_record::{
     CLOCK_TOLERANCE_S, FleetRecord, FleetStatus, NodeState, NodeStatus, StepState,
 };
 
-/// How far a fleet is. `jobs`: what the scheduler says; `None` if it cannot be
-/// asked.
+/// The state of a fleet. `jobs`: from the scheduler; `None` if it cannot be asked.
 #[must_use]
 pub fn status(
     fleet: &FleetRecord,
@@ -21,7 +20,7 @@ pub fn status(
     for node in &fleet.nodes {
         by_node.entry(node).or_default();
     }
-    // Without a node a job waits for one.
+    // A job without a node is waiting for one.
     for job in jobs.unwrap_or_default() {
         if let Some(node) = &job.node {
             by_node.entry(node).or_default().1.push(job);
@@ -63,9 +62,9 @@ pub fn status(
     }
 }
 
-/// Was a folder made by a node of the fleet that is not in its list? Only if the
-/// scheduler chose the nodes, and one that has begun a step: anything may lie there
-/// under any name, and the nodes of a status may be submitted again.
+/// Was a folder made by a node of the fleet that is not in its list? Only if the scheduler chose
+/// the nodes and a step has begun: the folder may contain anything under any name, and the nodes of
+/// a status may be submitted again.
 fn is_of(fleet: &FleetRecord, snapshot: &NodeSnapshot) -> bool {
     fleet.nodes.is_empty() && (snapshot.newest.is_some() || !snapshot.done.is_empty())
 }
@@ -81,7 +80,7 @@ fn one(
     let done = steps.iter().filter(|s| s.state == StepState::Done).count();
     let newest = snapshot.and_then(|snapshot| snapshot.newest.as_ref());
     let ended = snapshot.and_then(|snapshot| snapshot.ended.as_ref());
-    // The newest job counts, and one that still lives before any other.
+    // The newest job counts, and a living one before any other.
     let alive = |job: &&&JobState| matches!(job.stage, Stage::Queued | Stage::Running);
     let job = jobs.iter().rev().find(alive).or(jobs.last());
     let missing = steps.iter().find(|s| s.state == StepState::Missing);
@@ -113,7 +112,7 @@ fn one(
         status.why = job.map(|job| job.words.clone());
     } else if newest.is_none() && !job.is_some_and(|job| job.stage == Stage::Failed) {
         status.state = NodeState::Missing;
-        // The job's end is no news if pinwise never started on the node.
+        // The job's end does not matter if pinwise never started on the node.
         let unknown_job = job.filter(|job| job.stage == Stage::Unknown);
         status.why = unknown_job
             .map(|job| job.words.clone())

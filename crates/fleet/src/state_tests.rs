@@ -3,7 +3,7 @@ use super::super::node_folder::{Begun, Ended};
 use super::*;
 use pinwise_record::{FleetNode, Header, NodeStep};
 
-/// A node with steps in these states, whose newest attempt ended so.
+/// A node with steps in these states, whose newest attempt ended in this way.
 fn snapshot(node: &str, states: [StepState; 2], ended: Option<Ended>) -> NodeSnapshot {
     let step = |(name, state): (&str, StepState)| NodeStep {
         name: name.to_owned(),
@@ -122,7 +122,7 @@ fn folder_and_scheduler_together_tell_what_a_node_is_at() {
         NodeState::Queued,
         "Resources",
     );
-    // A resumption that waits counts before the job that failed.
+    // A waiting resumption counts more than the failed job.
     let two = [
         job(Some("n1"), Stage::Queued, "new"),
         job(Some("n1"), Stage::Failed, "old"),
@@ -152,7 +152,7 @@ fn clocks_are_reported() {
     );
 }
 
-/// A folder may be called anything, and what is missing is submitted again.
+/// A folder may have any name, and missing nodes are submitted again.
 #[test]
 fn folders_that_no_node_of_the_fleet_made_are_no_nodes() {
     let done = || snapshot("n1", [StepState::Done; 2], Some(Ended::default()));
@@ -166,7 +166,7 @@ fn folders_that_no_node_of_the_fleet_made_are_no_nodes() {
     let snapshots = [done(), planted.clone()];
     let found = nodes(&fleet(&["n1"]), &snapshots);
     assert_eq!(found, (vec!["n1".to_owned()], true));
-    // Where the scheduler chose, a node is one that has begun.
+    // If the scheduler chose the nodes, a node counts once it has begun.
     let both = vec!["evil".to_owned(), "n1".to_owned()];
     assert_eq!(nodes(&fleet(&[]), &snapshots), (both, false));
     let snapshots = [

@@ -1,4 +1,4 @@
-//! How a fleet was asked for, so that it can be resumed as it was submitted.
+//! How a fleet was submitted, for resuming it in the same way.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::launcher::Wanted;
 
-/// How a fleet was asked for. It stands in the fleet's folder, readable by its
-/// owner only.
+/// How a fleet was submitted. It is in the fleet's folder, readable by its owner only.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Submission {
-    /// Nodes asked for.
+    /// Requested number of nodes.
     pub count: Option<usize>,
-    /// Nodes by name, as the user wrote them.
+    /// Nodes by name, as written by the user.
     pub list: Option<String>,
     /// Partitions, separated by commas.
     pub partition: Option<String>,
@@ -28,17 +27,17 @@ pub struct Submission {
     pub account: Option<String>,
     /// The launcher's name, or the file of its template.
     pub launcher: String,
-    /// The text of the template that lay in a file.
+    /// The text of a template file.
     pub template: Option<String>,
     /// The store that nodes deliver to.
     pub store: Option<String>,
-    /// The folder from which it was submitted. Launchers that start nodes there let
-    /// steps use paths relative to it.
+    /// The folder from which it was submitted. If launchers start nodes there, steps may use
+    /// relative paths.
     pub from: Option<PathBuf>,
 }
 
 impl Submission {
-    /// As launchers want it.
+    /// Converts it for launchers.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         Wanted {

@@ -1,13 +1,13 @@
-//! Whose files may say what is run: those of the caller and of root, which
-//! nobody else can write or replace. Names and paths say nothing about that;
-//! only what the system reports of an opened file or folder counts.
+//! Whose files may contain commands to run: those of the caller and of root, if nobody else can
+//! write or replace them. Names and paths prove nothing; only the system's report about an opened
+//! file or folder counts.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// Bits of a mode: the group or others may write.
+/// Mode bits: the group or others may write.
 const WRITABLE: u32 = 0o022;
-/// Bit of a mode: entries are renamed and removed by their owners only.
+/// Mode bit: only owners rename and remove their entries.
 const STICKY: u32 = 0o1000;
 
 /// Users whose files are trusted.
@@ -28,7 +28,7 @@ impl Users {
         self
     }
 
-    /// Why a file or folder of a fleet must not say what is run.
+    /// Why commands from a file or folder of a fleet must not be run.
     pub(super) fn reason_untrusted(&self, found: &Metadata) -> Option<String> {
         let (owner, mode) = (found.uid(), found.mode());
         if !self.0.contains(&owner) {
@@ -44,8 +44,8 @@ impl Users {
         })
     }
 
-    /// Why somebody else could replace what lies in a folder. `root`: the owner
-    /// of `/`, which is root, or what a user namespace shows in its place.
+    /// Why somebody else could replace the contents of a folder. `root`: the owner of `/`, which is
+    /// root or its substitute in a user namespace.
     pub(super) fn reason_replaceable(&self, found: &Metadata, root: u32) -> Option<String> {
         let (owner, mode) = (found.uid(), found.mode());
         let hint = "choose a folder of your own with --dir";
@@ -82,7 +82,7 @@ mod tests {
             let above = own.reason_replaceable(&found, 0);
             assert_eq!(above.is_none(), is_above, "{found:?}");
             if found.uid() == 0 {
-                // Root's is everybody's.
+                // Root's files are trusted by everybody.
                 let other = Users::trusted_by(1);
                 assert_eq!(other.reason_untrusted(&found).is_none(), is_file);
                 return;

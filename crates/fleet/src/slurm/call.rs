@@ -1,15 +1,14 @@
-//! Slurm's commands, started. What they print is read elsewhere.
+//! Starts Slurm's commands. Other modules parse their output.
 
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
 use crate::launcher::{self, LaunchError};
 
-/// Variables by which a user's or a site's shell changes what the commands do.
-/// Options on the command line override most of them; these filter, wait, or take
-/// CPUs away, and no option overrides them. Defaults that charge or choose (account,
-/// partition, QOS, reservation …) stay. From sbatch(1), squeue(1),
-/// sinfo(1), scancel(1) and sacct(1).
+/// Variables by which a user's or a site's shell changes the commands. Options on the command line
+/// override most of them; these filter, wait, or take CPUs away, and no option overrides them.
+/// Defaults that charge or choose (account, partition, QOS, reservation …) stay. From sbatch(1),
+/// squeue(1), sinfo(1), scancel(1) and sacct(1).
 const UNWANTED: [&str; 36] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_CORE_SPEC",
@@ -49,19 +48,19 @@ const UNWANTED: [&str; 36] = [
     "SCANCEL_WCKEY",
 ];
 
-/// What a command printed.
+/// The output of a command.
 #[derive(Debug)]
 pub(super) struct Printed {
     /// Its standard output.
     pub(super) out: String,
-    /// Its standard error, in one line.
+    /// Its standard error on one line.
     pub(super) words: String,
     /// Did it exit with 0?
     pub(super) is_success: bool,
 }
 
 impl Printed {
-    /// The standard output of a command that did what it was asked.
+    /// The standard output of a successful command.
     pub(super) fn output(self, program: &str) -> Result<String, LaunchError> {
         if self.is_success {
             return Ok(self.out);
@@ -108,8 +107,7 @@ pub(super) fn call(program: &str, arguments: &[String]) -> Result<Printed, Launc
     })
 }
 
-/// What Slurm said, in one line: `sbatch: error: ` before each line says
-/// nothing.
+/// Slurm's message on one line, without the useless prefix `sbatch: error: `.
 pub(super) fn one_line(text: &str, program: &str) -> String {
     let prefix = format!("{program}: ");
     launcher::one_line(text.lines().map(|line| {

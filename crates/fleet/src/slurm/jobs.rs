@@ -1,4 +1,4 @@
-//! Jobs as `squeue` and `sacct` list them.
+//! Jobs as listed by `squeue` and `sacct`.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use crate::hostlist;
 use crate::launcher::{JobState, LaunchError, Stage, plain};
 use pinwise_record::FleetJob;
 
-/// `squeue --format`: id, state in full, nodes, name, reason. Name and reason
-/// stand last, for others choose what is in them.
+/// `squeue --format`: id, state in full, nodes, name, reason. Name and reason come last, since
+/// others choose their text.
 pub(super) const FORMAT: &str = "%i|%T|%N|%j|%r";
-/// `squeue --Format` of what `--format` lacks: id, restarts.
+/// `squeue --Format` for fields that `--format` lacks: id, restarts.
 pub(super) const RESTARTS: &str = "JobArrayID:64,RestartCnt:16";
 /// `sacct --format`, with `--parsable2`.
 pub(super) const ACCOUNTED: &str = "JobID,State,NodeList,JobName";
@@ -49,19 +49,19 @@ const FAILED: [&str; 11] = [
     "RECONFIG_FAIL",
 ];
 
-/// A job, or a task of an array, as it was listed.
+/// A listed job, or a task of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
     /// `12`, or `12_3` of an array.
     pub(super) id: String,
-    /// The job that this is a task of, or itself.
+    /// The job of this task, or itself.
     pub(super) job: String,
     nodes: Vec<String>,
     pub(super) stage: Stage,
     words: String,
 }
 
-/// How far a job in this state is.
+/// The stage for a job state.
 fn stage(state: &str) -> Stage {
     let is_in = |states: &[&str]| states.contains(&state);
     if is_in(&QUEUED) {
@@ -77,8 +77,8 @@ fn stage(state: &str) -> Stage {
     }
 }
 
-/// What `squeue --noheader --array --states=all --format FORMAT` printed, jobs
-/// of other names left out: a controller that lost its state numbers jobs anew.
+/// Parses `squeue --noheader --array --states=all --format FORMAT`. Jobs with other names are
+/// skipped: a controller that lost its state reuses numbers.
 pub(super) fn parse(text: &str, name: &str) -> Result<Vec<Listed>, LaunchError> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let listed = lines.map(|line| {
@@ -108,8 +108,8 @@ fn parse_line(line: &str, name: &str) -> Option<Option<Listed>> {
     parse_job(id, state, nodes, words).map(Some)
 }
 
-/// What `sacct --noheader --parsable2 --allocations --format ACCOUNTED`
-/// printed; jobs of other names left out.
+/// Parses `sacct --noheader --parsable2 --allocations --format ACCOUNTED`; jobs with other names
+/// are skipped.
 pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<Listed>, LaunchError> {
     let mut found = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -158,9 +158,8 @@ fn parse_job(id: &str, state: &str, nodes: &str, words: String) -> Option<Listed
     })
 }
 
-/// What `squeue --noheader --array --states=all --Format RESTARTS` printed:
-/// restarts by id. What is no number is left out: it says nothing that matters
-/// enough to fail.
+/// Parses `squeue --noheader --array --states=all --Format RESTARTS`: restarts by id. Anything else
+/// is skipped: it is not worth a failure.
 pub(super) fn parse_restarts(text: &str) -> BTreeMap<String, u32> {
     let pair = |line: &str| {
         let mut words = line.split_whitespace();
@@ -170,7 +169,7 @@ pub(super) fn parse_restarts(text: &str) -> BTreeMap<String, u32> {
     text.lines().filter_map(pair).collect()
 }
 
-/// What became of jobs: what Slurm lists, and those that it has forgotten.
+/// The states of jobs: listed ones, and those that Slurm has forgotten.
 pub(super) fn states(
     jobs: &[FleetJob],
     listed: &[Listed],

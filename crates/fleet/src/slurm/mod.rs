@@ -1,9 +1,9 @@
 //! Slurm: a job for each node, one job over several nodes, or an array of jobs,
 //! through its commands `sinfo`, `sbatch`, `squeue`, `sacct` and `scancel`.
 //!
-//! The commands' `--format` is read, which is the same since Slurm 15.08, not
-//! their JSON, which changes. A job never counts as done here: what a node has
-//! done is seen from its files, and Slurm is only asked why it has not.
+//! It reads the commands' `--format`, unchanged since Slurm 15.08, not their JSON, which changes. A
+//! job never counts as done here: a node's files show what it has done, and Slurm only why it has
+//! not.
 
 mod call;
 mod jobs;
@@ -23,9 +23,9 @@ use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Want
 use pinwise_format::shell;
 use pinwise_record::FleetJob;
 
-/// Most jobs that one command is asked about: command lines have an end.
+/// Limits the jobs of one query: command lines have a maximum length.
 const MAX_AT_ONCE: usize = 500;
-/// Commands of [`Launcher::plan`] that are shown in full.
+/// Commands of [`Launcher::plan`] shown in full.
 const MAX_SHOWN: usize = 3;
 
 /// Starts nodes through Slurm, whose commands are on the path.
@@ -92,8 +92,8 @@ impl Launcher for Slurm {
     fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError> {
         let name = script::job_name(&task.fleet);
         for some in jobs.chunks(MAX_AT_ONCE) {
-            // scancel fails where one of the jobs is not known, and would end
-            // a job of another name where numbers were given anew.
+            // scancel fails if one of the jobs is unknown, and would end a job of another name if
+            // numbers were reused.
             let listed = queue(&name, some)?;
             let open = listed
                 .iter()
@@ -128,7 +128,7 @@ fn states_of(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchErro
     ))
 }
 
-/// What the queue knows of jobs.
+/// The queue's entries for jobs.
 fn queue(name: &str, jobs: &[FleetJob]) -> Result<Vec<Listed>, LaunchError> {
     jobs::parse(&squeue(&format!("--format={}", jobs::FORMAT), jobs)?, name)
 }
@@ -145,16 +145,14 @@ fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
         format,
     ]);
     let said = call("squeue", &arguments)?;
-    // So it answers where it was asked for one job and has forgotten it; of
-    // several it leaves out those that it does not know.
+    // The answer for a single forgotten job; of several it leaves out unknown ones.
     if !said.is_success && said.words.contains("Invalid job id") {
         return Ok(String::new());
     }
     said.output("squeue")
 }
 
-/// What accounting knows of jobs that the queue has forgotten; nothing where
-/// there is no accounting.
+/// Accounting entries for jobs that the queue has forgotten; empty without accounting.
 fn read_accounting(name: &str, jobs: &[&FleetJob]) -> Result<Vec<Listed>, LaunchError> {
     if jobs.is_empty() {
         return Ok(Vec::new());
@@ -170,8 +168,7 @@ fn read_accounting(name: &str, jobs: &[&FleetJob]) -> Result<Vec<Listed>, Launch
     }
 }
 
-/// What `sbatch --parsable` printed: `12` or `12;cluster`. A site's own checks
-/// may print before it.
+/// Parses `sbatch --parsable`: `12` or `12;cluster`. A site's own checks may print before it.
 fn job_id(said: &str) -> Result<String, LaunchError> {
     let line = said.lines().map(str::trim).rfind(|line| !line.is_empty());
     let id = line
@@ -186,8 +183,8 @@ fn job_id(said: &str) -> Result<String, LaunchError> {
     Ok(id.to_owned())
 }
 
-/// Writes `FOLDER/job.sh`, and makes the folder of logs: Slurm fails a job
-/// without a word where it cannot write its output.
+/// Writes `FOLDER/job.sh`, and makes the folder of logs: Slurm fails a job silently if it cannot
+/// write its output.
 fn write_script(path: &Path, script: &str) -> Result<(), LaunchError> {
     let written = Folder::open(path)
         .map_err(|error| FolderError::file(path, error))

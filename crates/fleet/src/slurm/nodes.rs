@@ -1,16 +1,15 @@
-//! The nodes of a cluster as `sinfo` lists them, and which of them are asked.
+//! The nodes of a cluster as listed by `sinfo`, and the choice among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hostlist;
 use crate::launcher::{Choice, LaunchError, Wanted, plain};
 
-/// `sinfo --format`: name, state in full, partition, features, reason. The
-/// reason is an administrator's text and stands last.
+/// `sinfo --format`: name, state in full, partition, features, reason. The reason is an
+/// administrator's text and comes last.
 pub(super) const FORMAT: &str = "%N|%T|%P|%f|%E";
 
-/// States in which a node gets no job until someone sees to it: sinfo(1), NODE
-/// STATE CODES.
+/// States in which a node gets no job until an administrator acts: sinfo(1), NODE STATE CODES.
 const UNUSABLE: [&str; 10] = [
     "down", "drained", "draining", "drain", "drng", "error", "fail", "failing", "future", "inval",
 ];
@@ -19,9 +18,9 @@ const UNUSABLE: [&str; 10] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) name: String,
-    /// Its state, without the sign behind it.
+    /// Its state without the suffix.
     state: String,
-    /// Does it not answer slurmctld?
+    /// Does it not respond to slurmctld?
     is_silent: bool,
     partitions: Vec<String>,
     is_default: bool,
@@ -30,7 +29,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Why it cannot be asked.
+    /// Why it cannot be used.
     fn refusal(&self) -> Option<String> {
         let name = &self.name;
         if UNUSABLE.contains(&self.state.as_str()) {
@@ -45,8 +44,7 @@ impl Node {
     }
 }
 
-/// What `sinfo --noheader --Node --all --format FORMAT` printed: a line for each
-/// node and partition.
+/// Parses `sinfo --noheader --Node --all --format FORMAT`: a line for each node and partition.
 pub(super) fn parse(text: &str) -> Result<Vec<Node>, LaunchError> {
     let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
     let mut order = Vec::new();
@@ -91,7 +89,7 @@ fn parse_line(line: &str) -> Option<Node> {
     })
 }
 
-/// Which nodes are asked, of those that there are.
+/// Chooses among the existing nodes.
 pub(super) fn choose(wanted: &Wanted, nodes: &[Node]) -> Result<Choice, LaunchError> {
     if let Some(list) = &wanted.list {
         return by_name(wanted, list, nodes);
@@ -135,7 +133,7 @@ fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, Launch
     Ok(named)
 }
 
-/// This many nodes: Slurm chooses, but would wait for ever for more than there are.
+/// This many nodes: Slurm chooses, but would wait for ever for more than exist.
 fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, LaunchError> {
     let choice = Choice {
         count,
@@ -146,7 +144,7 @@ fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, Lau
     }
     let fitting = matching(wanted, nodes.iter())?;
     if fitting.is_empty() {
-        // sbatch says the reason more precisely.
+        // sbatch gives the reason more precisely.
         return Ok(choice);
     }
     if fitting.len() < count {
@@ -158,7 +156,7 @@ fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, Lau
     Ok(choice)
 }
 
-/// Those nodes that are in the partition and have the features.
+/// Nodes in the partition with the features.
 fn matching<'a>(
     wanted: &Wanted,
     nodes: impl Iterator<Item = &'a Node>,
@@ -190,9 +188,8 @@ fn matching<'a>(
     Ok(fitting.collect())
 }
 
-/// `a&b|c` as alternatives of features that must all be there; one empty
-/// alternative for no constraint. `None`: brackets, counts, or what else Slurm
-/// may know.
+/// `a&b|c` as alternatives of required features; one empty alternative for no constraint. `None`
+/// for brackets, counts, or other syntax of Slurm.
 fn alternatives(constraint: &str) -> Option<Vec<Vec<&str>>> {
     if constraint.is_empty() {
         return Some(vec![Vec::new()]);

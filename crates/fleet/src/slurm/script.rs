@@ -1,8 +1,7 @@
-//! What is handed to `sbatch`: one script, and the options of each job.
+//! The input of `sbatch`: one script, and the options of each job.
 //!
-//! A node runs its task under `srun --cpu-bind=none`, also where the job has
-//! one node: Slurm binds the batch shell itself to the CPUs that it counts, and
-//! pinwise would find itself on a part of the machine.
+//! A node runs its task under `srun --cpu-bind=none`, even in a job with one node: Slurm binds the
+//! batch shell itself to the CPUs that it counts, and pinwise would see only a part of the machine.
 
 use std::path::Path;
 
@@ -10,9 +9,8 @@ use crate::hostlist::compress;
 use crate::launcher::{Choice, LaunchError, Task, Wanted};
 use pinwise_format::shell;
 
-/// What the environment of a shell in another job would do to `srun`: sbatch
-/// hands the submitter's whole environment on. From srun(1), INPUT ENVIRONMENT
-/// VARIABLES.
+/// Variables of another job's shell that would affect `srun`: sbatch passes on the submitter's
+/// whole environment. From srun(1), INPUT ENVIRONMENT VARIABLES.
 const UNWANTED: &str = "\
 unset SLURM_CPU_BIND SLURM_CPU_BIND_LIST SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE
 unset SLURM_MEM_BIND SLURM_MEM_BIND_LIST SLURM_MEM_BIND_TYPE SLURM_MEM_BIND_VERBOSE
@@ -54,11 +52,10 @@ exec srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 \
     ))
 }
 
-/// A job: the node that it is bound to, and the words behind `sbatch`.
+/// A job: the node that it is bound to, and the words after `sbatch`.
 pub(super) type Job = (Option<String>, Vec<String>);
 
-/// The options of each job: its node, where it is bound to one, and the words
-/// behind `sbatch`.
+/// The options of each job: its node, if fixed, and the words after `sbatch`.
 pub(super) fn jobs(task: &Task, wanted: &Wanted, choice: &Choice) -> Result<Vec<Job>, LaunchError> {
     let folder = check_folder(&task.folder)?;
     let common = common(task, wanted, folder);
@@ -96,8 +93,8 @@ pub(super) fn jobs(task: &Task, wanted: &Wanted, choice: &Choice) -> Result<Vec<
     Ok(vec![job(None, &all)])
 }
 
-/// Options of all jobs. `--exclusive` gives all CPUs of a node but only the
-/// memory that was asked for, hence `--mem=0`: sbatch(1).
+/// Options of all jobs. `--exclusive` gives all CPUs of a node but only the requested memory, hence
+/// `--mem=0`: sbatch(1).
 fn common(task: &Task, wanted: &Wanted, folder: &str) -> Vec<String> {
     let log = match wanted.is_array {
         true => "%A_%a",
@@ -140,8 +137,8 @@ fn clock(seconds: u64) -> String {
     )
 }
 
-/// A folder that can be written in a script and in a name of Slurm's, in which `\`
-/// switches patterns off.
+/// A folder that can be written in a script and in a Slurm file name pattern, in which `\` disables
+/// patterns.
 fn check_folder(folder: &Path) -> Result<&str, LaunchError> {
     let path = folder.to_str().filter(|path| {
         let is_odd = |c: char| c.is_control() || c == '\\';

@@ -1,4 +1,4 @@
-//! What Slurm 22.05.8 printed on the cluster of `tests/env/slurm`, read.
+//! Parses output of Slurm 22.05.8 on the cluster of `tests/env/slurm`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -187,7 +187,7 @@ fn jobs_are_reported_by_node_with_slurms_words() {
             "13_3 - Queued 0 PENDING (JobArrayTaskLimit)",
             "13_1 - Queued 1 PENDING (JobArrayTaskLimit)",
             "13_2 n2 Running 0 RUNNING",
-            // A job of another name: the number was given anew.
+            // A job with another name: the number was reused.
             "14 n4 Unknown 0 Slurm no longer knows this job",
             "15 n4 Failed 0 NODE_FAIL (NodeDown)",
             "4711 n3 Unknown 0 Slurm no longer knows this job",
@@ -318,7 +318,7 @@ fn folders_that_slurm_would_misread_are_refused() {
     }
 }
 
-/// Lines such as a listing has, and such as none has.
+/// Lines as in a listing, and arbitrary ones.
 fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,40}",

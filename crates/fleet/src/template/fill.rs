@@ -25,7 +25,7 @@ pub const PLACEHOLDERS: [(&str, &str); 15] = [
 /// The additional placeholder; a line with a wish that was not given is left out.
 pub(super) const ACCOUNT: &str = "account";
 
-/// How values are written.
+/// How values are quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quoting {
     /// As shell words.
@@ -99,8 +99,8 @@ pub(super) enum Piece<'a> {
     Placeholder(&'a str),
 }
 
-/// Takes a line apart: `{word}` is a placeholder, `{{word}}` is the text
-/// `{word}`, and other braces are text.
+/// Splits a line: `{word}` is a placeholder, `{{word}}` is the text `{word}`, and other braces are
+/// text.
 pub(super) fn split_placeholders(line: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = line;
@@ -115,7 +115,7 @@ pub(super) fn split_placeholders(line: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// What begins with a brace, and how long it is.
+/// The piece that begins with a brace, and its length.
 fn brace(from: &str) -> (usize, Piece<'_>) {
     let is_escaped = from.starts_with("{{");
     let start = 1 + usize::from(is_escaped);
@@ -136,8 +136,7 @@ fn brace(from: &str) -> (usize, Piece<'_>) {
     (1, Piece::Text(&from[..1]))
 }
 
-/// A text with its placeholders filled in. Lines with one that has no value
-/// are left out.
+/// Fills the placeholders of a text. Lines with one that has no value are left out.
 pub(super) fn fill(text: &str, values: &Values, quoting: Quoting) -> String {
     let lines = text.split_inclusive('\n').filter_map(|line| {
         let words = split_placeholders(line)

@@ -1,5 +1,5 @@
-//! Launchers described by a file: what starts pinwise on one node, says what
-//! became of it, and ends it, as commands for a shell.
+//! Launchers described by a file: shell commands that start pinwise on one node, report its state,
+//! and end it.
 //!
 //! ```toml
 //! name = "ssh"
@@ -15,8 +15,8 @@
 //! parallel = 8
 //! ```
 //!
-//! The built-in ones are such files. Values are quoted where they are put in:
-//! whatever a node or a folder is called, it is one word of the command.
+//! The built-in ones are such files. Values are quoted on insertion: every node or folder name is
+//! one word of the command.
 
 mod fill;
 mod parse;
@@ -39,7 +39,7 @@ use super::launcher::{
 use super::node_folder::NodeFolder;
 use pinwise_record::FleetJob;
 
-/// Templates that are always there: name and text.
+/// Built-in templates: name and text.
 pub const BUILT_IN: [(&str, &str); 4] = [
     ("local", include_str!("builtin/local.toml")),
     ("ssh", include_str!("builtin/ssh.toml")),
@@ -54,13 +54,13 @@ pub fn built_in(name: &str) -> Option<&'static str> {
     found.map(|(_, text)| *text)
 }
 
-/// What one node gets.
+/// The order for one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Order {
     node: String,
-    /// A file to be written among the scripts, and what it holds.
+    /// A file to write among the scripts, and its content.
     script: Option<(String, String)>,
-    /// What is run then; `None` where only files are written.
+    /// The command; `None` if only files are written.
     command: Option<String>,
 }
 
@@ -238,7 +238,7 @@ impl Launcher for Template {
             },
             |_, state| states.push(state),
         )?;
-        // Threads answer in any order; of a node the newest job stands last.
+        // Threads answer in any order; a node's newest job comes last.
         let place = |state: &JobState| jobs.iter().position(|job| job.id == state.job);
         states.sort_by_key(place);
         Ok(states)
@@ -297,7 +297,7 @@ impl Template {
         }
     }
 
-    /// What a scheduler's answer means.
+    /// The stage in a scheduler's answer.
     fn stage(&self, answer: &str) -> (Stage, String) {
         for (pattern, stage) in &self.states {
             if let Some(found) = pattern.captures(answer) {
@@ -310,8 +310,7 @@ impl Template {
     }
 }
 
-/// Makes the folder of scripts, and a log of each node, which the shell opens
-/// before pinwise is there.
+/// Makes the folder of scripts, and each node's log, which the shell opens before pinwise starts.
 fn make_folders(task: &Task, orders: &[Order]) -> Result<Folder, FolderError> {
     let folder = Folder::open(&task.folder).map_err(|e| FolderError::file(&task.folder, e))?;
     let nodes = Arc::new(folder.make("nodes", Readers::Group)?);
@@ -326,8 +325,8 @@ fn unwritten(error: FolderError) -> LaunchError {
     LaunchError::Wanted(error.to_string())
 }
 
-/// Refuses what is not the name of a host, before it becomes part of a command:
-/// ssh takes a host that begins with `-` for an option.
+/// Refuses anything but a host name before it becomes part of a command: ssh takes a host that
+/// begins with `-` for an option.
 fn require_host_names<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
     match nodes.find(|node| !hostlist::is_plain(node)) {
         Some(odd) => Err(LaunchError::Wanted(format!(
@@ -343,9 +342,8 @@ fn clock_time(seconds: u64) -> String {
     format!("{:02}:{:02}:{seconds:02}", minutes / 60, minutes % 60)
 }
 
-/// The name as a label of RFC 1123: lower case, digits and `-`, at most 63
-/// characters. A name that had to be changed gets a hash of it appended, so that two
-/// names never become one label.
+/// The name as a label of RFC 1123: lower case, digits and `-`, up to 63 characters. A changed name
+/// gets a hash appended, so that two names never become one label.
 fn dns_label(name: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,

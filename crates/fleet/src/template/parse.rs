@@ -1,4 +1,4 @@
-//! From TOML to a template. Every mistake is reported with line and column.
+//! Parses a template from TOML. Every mistake is reported with line and column.
 
 use regex_lite::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -12,10 +12,10 @@ use pinwise_workload::toml_error::{self, Position, TomlError};
 const LARGEST: usize = 256 * 1024;
 /// Compiled size of a regular expression, bytes.
 const LARGEST_REGEX: usize = 64 * 1024;
-/// Most commands at a time.
+/// Limits the simultaneous commands.
 const MAX_PARALLEL: i64 = 256;
 
-/// A launcher that a file describes.
+/// A launcher described by a file.
 #[derive(Debug, Clone)]
 pub struct Template {
     pub(super) name: String,
@@ -93,7 +93,7 @@ impl Template {
     /// Reads a template.
     ///
     /// # Errors
-    /// [`TomlError`] where it is none.
+    /// [`TomlError`] if it is invalid.
     pub fn parse(text: &str) -> Result<Self, TomlError> {
         let source = Source(text);
         let raw: RawTemplate = toml_error::read(text, LARGEST, "this is not a template")?;
@@ -137,7 +137,7 @@ impl Template {
     }
 }
 
-/// The text, to find the line of something in it.
+/// The text, to find the lines of values.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
@@ -156,7 +156,7 @@ impl Source<'_> {
         }
     }
 
-    /// A text whose placeholders are known, and which has none of `refused`.
+    /// A text with known placeholders, and none of `refused`.
     fn text(
         &self,
         value: Option<&Spanned<String>>,
@@ -178,7 +178,7 @@ impl Source<'_> {
             if is_known && !refused.contains(&name) {
                 continue;
             }
-            // The line within the value, where it is written as it is read.
+            // The line within the value, if it is written without escapes.
             let span = value.span();
             let written = self.0.get(span.clone()).unwrap_or_default();
             let within = written.find(&format!("{{{name}}}")).unwrap_or(0);

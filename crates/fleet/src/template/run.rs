@@ -1,4 +1,4 @@
-//! Commands of a template, several at a time.
+//! Runs a template's commands, several at a time.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use crate::launcher::{LaunchError, one_line};
 
-/// What a command printed and how it ended.
+/// The output of a command and how it ended.
 #[derive(Debug)]
 pub(super) struct Finished(Output);
 
@@ -18,7 +18,7 @@ impl Finished {
         text(&self.0.stdout) + &text(&self.0.stderr)
     }
 
-    /// Standard output of one that succeeded.
+    /// Standard output, or an error if the command failed.
     pub(super) fn require_success(&self, launcher: &str) -> Result<String, LaunchError> {
         if self.0.status.success() {
             return Ok(String::from_utf8_lossy(&self.0.stdout).into_owned());
@@ -35,8 +35,8 @@ impl Finished {
     }
 }
 
-/// Runs a command line, in a process group of its own: what it leaves running
-/// is not ended by the user's terminal.
+/// Runs a command line in its own process group: processes that it leaves are not ended by the
+/// user's terminal.
 pub(super) fn shell(launcher: &str, line: &str) -> Result<Finished, LaunchError> {
     #[expect(clippy::disallowed_methods, reason = "a launcher starts jobs")]
     let mut command = Command::new("sh");
@@ -51,8 +51,8 @@ pub(super) fn shell(launcher: &str, line: &str) -> Result<Finished, LaunchError>
     })
 }
 
-/// Works on items, N at a time, and passes on each result as it comes. After
-/// an error nothing new is begun, and the first one is returned.
+/// Processes items, N at a time, and passes on each result as it comes. After an error nothing new
+/// is begun, and the first error is returned.
 pub(super) fn each<T: Sync, R: Send>(
     items: &[T],
     parallel: usize,

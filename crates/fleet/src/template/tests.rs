@@ -246,8 +246,7 @@ fn only_names_of_nodes_get_into_commands() {
 }
 
 proptest! {
-    /// Whatever a folder is called, it is one word of the shell, and a text of
-    /// YAML.
+    /// Any folder name is one word of the shell, and a text of YAML.
     #[test]
     fn values_stay_one_word(folder in "/[ -.0-~é]{1,20}") {
         let plan = |name: &str| {
