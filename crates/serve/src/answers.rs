@@ -1,4 +1,4 @@
-//! What stands where, below the secret path.
+//! The routes below the secret path.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{live, query};
 use pinwise_report::page::Line;
 use pinwise_store::Found;
 
-/// The site's ways.
+/// The site's routes.
 pub(super) fn router(state: Arc<AppState>) -> Router {
     let at = |path: &str| format!("/{}{path}", state.secret.word());
     Router::new()
@@ -39,8 +39,8 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
         .with_state(state)
 }
 
-/// Stands before all of them: nothing is sent to those who do not know the
-/// secret, or whom another site sent.
+/// Runs before every route: answers only requests that know the secret and do not come from another
+/// site.
 async fn guard(State(state): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let mut response = match state.policy.refusal(&parts) {
@@ -68,8 +68,8 @@ async fn guard(State(state): State<Arc<AppState>>, request: Request, next: Next)
     response
 }
 
-/// Leads on to the site. Not by a redirect: a browser that came from a file
-/// would report that of the next request, too.
+/// Forwards to the site. Not by a redirect: a browser that came from a file would report that in
+/// the next request, too.
 fn welcome(secret: &Secret) -> String {
     let home = format!("/{}/", secret.word());
     format!(
@@ -77,12 +77,12 @@ fn welcome(secret: &Secret) -> String {
     )
 }
 
-/// The address without its last slash, as it is copied or typed by hand.
+/// The address without its last slash, as copied or typed by hand.
 async fn home(State(state): State<Arc<AppState>>) -> Html<String> {
     Html(welcome(&state.secret))
 }
 
-/// What is said to those who know the secret of an address that does not exist.
+/// The answer for an unknown address below the secret.
 fn nothing_here(secret: &Secret) -> String {
     let home = secret.word();
     format!(

@@ -1,5 +1,5 @@
-//! Places: those who gave the secret have theirs, whoever else connects. The
-//! others wait in a room of its own, from which the oldest goes first.
+//! Connection slots: authenticated clients have their own. The others wait in a separate queue,
+//! from which the oldest is dropped first.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-/// Connections that may wait for their request, or be refused.
+/// Connections that may wait for their request or be refused.
 const WAITING: usize = 64;
 
 pub(super) type Place = OnceLock<OwnedSemaphorePermit>;
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Clone)]
 pub(super) struct Guest {
     places: Arc<Semaphore>,
@@ -27,8 +27,7 @@ impl Guest {
         }
     }
 
-    /// Takes a place, for as long as the connection lasts; false where all are
-    /// taken.
+    /// Takes a slot for the life of the connection; false if all are taken.
     pub(super) fn enter(&self) -> bool {
         if self.place.get().is_some() {
             return true;
@@ -37,21 +36,21 @@ impl Guest {
         place.is_ok_and(|place| self.place.set(place).is_ok())
     }
 
-    /// Its place, taken or not, as long as the connection lasts.
+    /// Its slot, taken or not, for the life of the connection.
     pub(super) fn place(&self) -> Weak<Place> {
         Arc::downgrade(&self.place)
     }
 }
 
-/// Connections that have no place.
+/// Connections without a slot.
 #[derive(Default)]
 pub(super) struct WaitingRoom {
     waiting: VecDeque<(Weak<Place>, AbortHandle)>,
 }
 
 impl WaitingRoom {
-    /// Takes in a connection. Where there is no room for it, the one that has
-    /// waited longest is closed: a browser asks as soon as it is connected.
+    /// Admits a connection. If there is no room, the one that has waited longest is closed: a
+    /// browser sends its request as soon as it is connected.
     pub(super) fn admit(&mut self, place: Weak<Place>, connection: AbortHandle) {
         self.waiting.retain(|(place, connection)| {
             let has_place = place.upgrade().is_none_or(|place| place.get().is_some());

@@ -1,12 +1,12 @@
-//! The local site of `pinwise serve`: the page, and a read-only API beside it.
+//! The local site of `pinwise serve`: the page, and a read-only API.
 //!
 //! Records are private: they hold command lines and host names. The site is
 //! therefore bound to loopback unless set otherwise, answers only below a
 //! secret path, only to requests that name it as their host and that no other
 //! site caused, and changes nothing. No file is read by a name from a request.
 //!
-//! Everything stands on one thread; the store is read on others, so that a
-//! slow disk or a slow reader keeps nobody waiting.
+//! Requests are served on one thread; the store is read on others, so that a slow disk or a slow
+//! reader blocks nobody.
 //!
 //! ```
 //! use pinwise_serve::Secret;
@@ -62,12 +62,12 @@ pub enum WebError {
         /// The port.
         port: u16,
     },
-    /// The system does not give the address.
+    /// The system refuses the address.
     #[error("cannot listen on {address}: {reason} (choose others with --listen and --port)")]
     Listen {
         /// Address and port.
         address: SocketAddr,
-        /// The system's words.
+        /// The system's error.
         reason: io::Error,
     },
     /// The page is of another version.
@@ -87,33 +87,32 @@ pub struct Site {
     pub page: String,
     /// The store.
     pub store: pinwise_store::Location,
-    /// Where records wait that the store cannot take.
+    /// The spool of records that the store cannot take.
     pub spool: pinwise_store::Spool,
     /// The path below which everything is served.
     pub secret: Secret,
-    /// Opens the site once without the secret, for a file that a browser is
-    /// given: nothing that it keeps of it is worth anything later.
+    /// Opens the site once without the secret, from a file given to a browser: a copy of it is
+    /// worthless afterwards.
     pub ticket: Option<Secret>,
-    /// Says what changed from one record to another.
+    /// Computes the difference of two records.
     pub differ: Box<Differ>,
     /// Chains the gates of a benchmark.
     pub chain: Box<Chain>,
-    /// The user who is served: of those of this machine nobody else is, but root.
+    /// The served user: no other local user is answered, except root.
     pub user: u32,
-    /// Finds whose a connection from this machine is, by its other end and ours.
+    /// Finds the user of a local connection, by its other end and ours.
     pub owner_of_peer: Box<OwnerOfPeer>,
-    /// Gets what should be printed on standard error.
+    /// Prints a warning on standard error.
     pub warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// The user at the first address, connected to the second; `None` for unknown.
 pub type OwnerOfPeer = dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync;
 
-/// A benchmark's history by the gates that a filter lets through, as JSON; `null`
-/// without any.
+/// A benchmark's history by the gates that match a filter, as JSON; `null` without any.
 pub type Chain = dyn Fn(&Store, &Filter, &str) -> Result<String, StoreError> + Send + Sync;
 
-/// Two records to their difference as JSON, or why there is none.
+/// Computes the difference of two records as JSON, or why there is none.
 pub type Differ = dyn Fn(&Stored, &Stored) -> Result<String, String> + Send + Sync;
 
 impl std::fmt::Debug for Site {

@@ -1,7 +1,6 @@
 //! Changes as they happen: server-sent events.
 //!
-//! A page is sent what there is when it is ready to receive it: what it missed is
-//! not kept for it.
+//! A page gets the present state when it is ready to receive it: events are not queued for it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -20,9 +19,9 @@ use super::state::AppState;
 use super::store_reader::StoreReader;
 use pinwise_store::{Generation, Growth, Store, StoreError};
 
-/// Least time between two events of a record.
+/// Minimum interval between two events of a record.
 const PACE: Duration = Duration::from_millis(500);
-/// Comments keep the connection open through whatever stands between.
+/// Comments keep the connection open through proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `api/live`: an event whenever any record came, changed or went, and one at
@@ -40,7 +39,7 @@ pub(super) async fn list(State(state): State<Arc<AppState>>) -> Response {
     }))
 }
 
-/// `api/live/ID`: the record at once and whenever it grew, until it ended.
+/// `api/live/ID`: the record at once and whenever it grew, until it is complete.
 pub(super) async fn record(
     State(state): State<Arc<AppState>>,
     Path(id): Path<String>,
@@ -52,7 +51,7 @@ pub(super) async fn record(
     })))
 }
 
-/// What a look at a record found.
+/// The state found by polling a record.
 struct Look {
     id: String,
     body: String,
@@ -62,7 +61,7 @@ struct Look {
 
 impl Look {
     fn at(store: &Store, id: &str) -> Result<Self, StoreError> {
-        // Before the runs are read: those that come in between make another look.
+        // Before the runs are read: runs that come in between trigger another poll.
         let growth = store.growth(id);
         let stored = store.load(id)?;
         Ok(Self {
@@ -83,7 +82,7 @@ struct Watched {
     /// Found before the page was answered.
     first: Option<Look>,
     seen: (Option<Generation>, Growth),
-    /// Of the body sent last.
+    /// The growth of the last sent body.
     sent: Option<u64>,
     stage: Stage,
 }
@@ -91,7 +90,7 @@ struct Watched {
 /// How far the stream is.
 enum Stage {
     Open,
-    /// The record grows no more, whole or not; that is still to be sent.
+    /// The record grows no more; its last state is still to be sent.
     Ended {
         is_complete: bool,
     },
@@ -193,6 +192,6 @@ fn events(
     response
 }
 
-/// Marks an answer that ends when the page goes.
+/// Marks an answer that ends when the page closes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Endless;

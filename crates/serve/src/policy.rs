@@ -1,8 +1,8 @@
-//! Who is answered, and what a browser may do with the answer.
+//! Which requests are answered, and what a browser may do with the answer.
 //!
-//! A page of another site can make the user's browser ask us, and by DNS
-//! rebinding can even give us its name. Its requests are recognised by the host that
-//! they name and by what the browser says of their origin.
+//! A page of another site can make the user's browser send us requests, and by DNS rebinding even
+//! use our name. Such requests are recognised by their host and by the origin that the browser
+//! reports.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -16,7 +16,7 @@ const LONGEST_PATH: usize = 4096;
 /// The path of tickets.
 pub(super) const TICKETS: &str = "/open/";
 
-/// A page without a policy of its own may do nothing.
+/// Answers without a policy of their own may do nothing.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// The hosts that are us.
@@ -43,7 +43,7 @@ impl Policy {
         }
     }
 
-    /// One `Host`, and it is ours; so is the one of a whole address.
+    /// Is there exactly one `Host`, and is it ours, also in an absolute address?
     fn names_us(self, request: &Parts) -> bool {
         let mut hosts = request.headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -57,7 +57,7 @@ impl Policy {
         host.to_str().is_ok_and(|text| self.is_own_host(text))
     }
 
-    /// Is this text, such as `127.0.0.1:8080`, one of our own?
+    /// Is this text, such as `127.0.0.1:8080`, one of our addresses?
     pub(super) fn is_own_host(self, text: &str) -> bool {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, port),
@@ -67,7 +67,7 @@ impl Policy {
         is_port && (name.eq_ignore_ascii_case("localhost") || self.is_own_address(name))
     }
 
-    /// Where all addresses are listened on, any is ours: rebinding takes a name.
+    /// If we listen on all addresses, any address is ours: rebinding needs a name.
     fn is_own_address(self, name: &str) -> bool {
         let inner = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
         let address = match inner {
@@ -83,7 +83,7 @@ impl Policy {
         })
     }
 
-    /// No browser says that another site asks.
+    /// Does no browser report that another site makes the request?
     fn comes_from_us(self, headers: &HeaderMap) -> bool {
         let is_own_origin = |origin: &HeaderValue| {
             let text = origin.to_str().unwrap_or_default();
@@ -96,13 +96,12 @@ impl Policy {
     }
 }
 
-/// A ticket is given to a browser in a file, which is no site of ours; who has
-/// one may come from anywhere.
+/// A browser gets a ticket from a file, which is not our site: its holder may come from anywhere.
 fn is_ticket(request: &Parts) -> bool {
     request.uri.path().starts_with(TICKETS)
 }
 
-/// What the page may do: what it says itself, and not in a frame.
+/// The page's own policy, and no frames.
 pub(super) fn page_policy(page: &str) -> HeaderValue {
     let own = page
         .split_once(r#"<meta http-equiv="Content-Security-Policy" content=""#)
@@ -112,7 +111,7 @@ pub(super) fn page_policy(page: &str) -> HeaderValue {
         .unwrap_or(HeaderValue::from_static(NOTHING))
 }
 
-/// Puts on what every answer carries; its own policy stays, if it has one.
+/// Adds the headers of every answer; an own policy stays.
 pub(super) fn protect(headers: &mut HeaderMap) {
     headers
         .entry(header::CONTENT_SECURITY_POLICY)

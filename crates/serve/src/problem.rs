@@ -1,4 +1,4 @@
-//! What cannot be answered, as the page gets it.
+//! An error as the page gets it.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -25,7 +25,7 @@ impl Problem {
         }
     }
 
-    /// Is it of the store as a whole, and not of what was asked?
+    /// Does it concern the store as a whole, not the request?
     pub(super) fn is_of_store(&self) -> bool {
         self.status == StatusCode::SERVICE_UNAVAILABLE
     }

@@ -10,8 +10,8 @@ const LIMIT: usize = 200;
 /// More come in several answers.
 const LARGEST_LIMIT: usize = 5_000;
 
-/// What the history is narrowed to. A misspelt filter would show too much:
-/// unknown ones are refused.
+/// Parses the filter of a history. A misspelt filter would show too much, so unknown ones are
+/// refused.
 pub(super) fn filter(query: &str) -> Result<Filter, Problem> {
     let mut filter = Filter {
         limit: Some(LIMIT),
@@ -33,8 +33,7 @@ pub(super) fn filter(query: &str) -> Result<Filter, Problem> {
     Ok(filter)
 }
 
-/// The benchmark of `benchmark=NAME`, and the filter of all else that is asked:
-/// a history takes all records that it lets through.
+/// The benchmark of `benchmark=NAME`, and a filter from the other parameters, without a limit.
 pub(super) fn benchmark(query: &str) -> Result<(String, Filter), Problem> {
     let (named, others): (Vec<_>, Vec<_>) = form_urlencoded::parse(query.as_bytes())
         .partition(|(name, value)| name == "benchmark" && !value.is_empty());

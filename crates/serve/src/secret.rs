@@ -1,4 +1,4 @@
-//! The word that the site's address holds.
+//! The secret in the site's address.
 
 use std::fmt;
 use std::hint::black_box;
@@ -6,12 +6,12 @@ use std::hint::black_box;
 /// Bytes of a secret: 192 bits.
 pub(super) const BYTES: usize = 24;
 
-/// A word that cannot be guessed; it is given by the address only.
+/// An unguessable word; only the address contains it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Of random bytes.
+    /// A secret from random bytes.
     #[must_use]
     pub fn new(bytes: &[u8; BYTES]) -> Self {
         Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -23,7 +23,7 @@ impl Secret {
         &self.0
     }
 
-    /// Is this the word? However much of it is right, the answer takes as long.
+    /// Is this the word? The time of the answer does not depend on how much of it is right.
     #[must_use]
     pub fn is(&self, word: &str) -> bool {
         let (own, other) = (self.0.as_bytes(), word.as_bytes());

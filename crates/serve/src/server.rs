@@ -1,8 +1,7 @@
-//! Connections: how many, how long, and when it all ends.
+//! Connections: how many, how long, and how the server ends.
 //!
-//! Each connection carries one request. Those who send theirs slowly, or fetch
-//! their answer slowly, lose the connection; live pages keep theirs.
-//! Unauthenticated connections never use slots of authenticated ones.
+//! Each connection carries one request. Slow senders and slow readers lose the connection; live
+//! pages keep theirs. Unauthenticated connections never use slots of authenticated ones.
 
 use std::future::ready;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -31,26 +30,25 @@ use super::policy::{Policy, protect};
 use super::state::AppState;
 use super::{Site, WebError};
 
-/// Connections of those who gave the secret, served at once; a page with
-/// something live holds up to two.
+/// Simultaneous authenticated connections; a live page holds up to two.
 const PLACES: usize = 64;
-/// Connections of other users of this machine, who are only refused.
+/// Connections of other local users, who are only refused.
 const REFUSALS: usize = 16;
 /// Bytes of a request's head.
 const LARGEST_HEAD: usize = 16 << 10;
 const MAX_HEADERS: usize = 64;
-/// How long a request's head may take.
+/// Time allowed for a request's head.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// How long an answer may take that is not live.
+/// Time allowed for an answer that is not live.
 const ANSWER_TIME: Duration = Duration::from_secs(300);
-/// How long a browser has to use the ticket.
+/// Time allowed for using the ticket.
 const TICKET_TIME: Duration = Duration::from_secs(60);
-/// Rest after a connection could not be taken, as when files have run out.
+/// Pause after a connection could not be accepted, as when file descriptors have run out.
 const REST: Duration = Duration::from_millis(100);
 /// Threads that read the store.
 const READERS: usize = 4;
 
-/// A site that listens.
+/// A listening site.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -69,12 +67,11 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Opens the store and takes the address; port 0 is any that is free. From
-    /// now on SIGINT and SIGTERM end the site and not the process: whoever
-    /// learns the address can end it properly.
+    /// Opens the store and binds the address; port 0 is any free one. From now on SIGINT and
+    /// SIGTERM end the site properly instead of killing the process.
     ///
     /// # Errors
-    /// [`WebError`] where one of them is not available.
+    /// [`WebError`] if one of them is not available.
     pub fn open(site: Site, listen: IpAddr, port: u16) -> Result<Self, WebError> {
         if !pinwise_report::page::has_place_for_data(&site.page) {
             return Err(WebError::Page);
@@ -106,7 +103,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -115,7 +112,7 @@ impl Server {
     /// Answers until SIGINT or SIGTERM ends the process.
     ///
     /// # Errors
-    /// [`WebError::System`] where the system gives no thread or signal.
+    /// [`WebError::System`] if the system gives no thread or signal.
     pub fn serve(mut self) -> Result<(), WebError> {
         self.listener.set_nonblocking(true)?;
         let ended = self.runtime.block_on(async {
@@ -128,7 +125,7 @@ impl Server {
             }
             Ok(())
         });
-        // A reader that waits for a lock would hold up the end.
+        // A reader that waits for a lock would delay the end.
         self.runtime.shutdown_background();
         ended
     }
@@ -178,9 +175,9 @@ async fn answer(listener: tokio::net::TcpListener, state: &Arc<AppState>) {
     }
 }
 
-/// One request and its answer. How it ends is the other side's affair.
+/// One request and its answer. Errors are the other side's problem.
 async fn converse(stream: TcpStream, router: Router) {
-    // An event is small and must not wait for more of its kind.
+    // A small event must be sent at once.
     let _ = stream.set_nodelay(true);
     let is_live = Arc::new(AtomicBool::new(false));
     let mark = Arc::clone(&is_live);
@@ -202,7 +199,7 @@ async fn converse(stream: TcpStream, router: Router) {
     }
 }
 
-/// What other users of this machine hear, whatever they ask.
+/// The answer to other local users, whatever they request.
 async fn refuse(_: Request) -> Response {
     let body = "This site answers the user who started it.\n";
     let mut response = (StatusCode::FORBIDDEN, body).into_response();

@@ -1,4 +1,4 @@
-//! What all answers are made of, and who may have them.
+//! State shared by all requests, and who may make them.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,10 +15,10 @@ use super::store_reader::StoreReader;
 use super::{Chain, Differ, OwnerOfPeer, Site};
 use pinwise_store::StoreError;
 
-/// Most other users whose attempts are reported.
+/// Limits the other users whose attempts are reported.
 const MAX_STRANGERS: usize = 16;
 
-/// What all answers are made of.
+/// State shared by all requests.
 pub(super) struct AppState {
     pub(super) page: Bytes,
     pub(super) page_policy: HeaderValue,
@@ -36,7 +36,7 @@ pub(super) struct AppState {
     pub(super) changes: Arc<ChangePoller>,
 }
 
-/// What opens the site once.
+/// The one-time ticket.
 enum Ticket {
     Valid(Secret),
     /// Kept, so that a second use is noticed.
@@ -67,8 +67,8 @@ impl AppState {
         })
     }
 
-    /// Is the other end this user's, or root's, who reads all files anyway?
-    /// Whoever connects from another machine is asked for the secret only.
+    /// Does the other end belong to this user, or to root, who reads all files anyway? Connections
+    /// from other machines only need the secret.
     pub(super) fn serves(&self, stream: &TcpStream, peer: SocketAddr) -> bool {
         if !peer.ip().to_canonical().is_loopback() {
             return true;
@@ -76,7 +76,7 @@ impl AppState {
         let own = stream.local_addr().ok();
         let owner = own.and_then(|own| (self.owner_of_peer)(peer, own));
         let is_served = owner.is_some_and(|user| user == self.user || user == 0);
-        // Nobody known is one who was gone before it was looked.
+        // No owner is found if the other end closed before the check.
         if !is_served && let Some(user) = owner {
             let mut strangers = lock(&self.strangers);
             if strangers.len() < MAX_STRANGERS && strangers.insert(user) {
@@ -89,12 +89,12 @@ impl AppState {
         is_served
     }
 
-    /// Nobody has used the ticket, and nobody may.
+    /// Invalidates the unused ticket.
     pub(super) fn burn_ticket(&self) {
         *lock(&self.ticket) = Ticket::None;
     }
 
-    /// Takes the ticket, if this is it: it opens once.
+    /// Takes the ticket, if this is it: it works once.
     pub(super) fn takes_ticket(&self, path: &str) -> bool {
         let Some(word) = path.strip_prefix(TICKETS) else {
             return false;

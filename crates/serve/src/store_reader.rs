@@ -1,5 +1,4 @@
-//! The store, as requests read it: one after the other, on threads that may
-//! wait for a disk.
+//! The store for requests: used one at a time, on threads that may wait for a disk.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -52,7 +51,7 @@ impl StoreReader {
         })
     }
 
-    /// What `read` finds, without holding up other requests' answers.
+    /// Runs `read` without blocking other requests.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
@@ -76,14 +75,14 @@ impl StoreReader {
     ) -> Result<T, Problem> {
         // A panic while reading left nothing half-changed.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another file may stand there by now, such as after a restore.
+        // Another file may be there by now, for example after a restore.
         if held.store.file()? != held.file {
             *held = Held::open(&self.location, &self.spool)?;
         }
         Ok(read(&held.store)?)
     }
 
-    /// A store that does not answer is reported on standard error, once.
+    /// Reports once on standard error that the store does not answer.
     fn report(&self, problem: Option<&Problem>) {
         let now = problem.filter(|p| p.is_of_store()).map(|p| &p.error);
         let mut last = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +111,7 @@ mod tests {
             warn: Arc::new(|_| ()),
         };
         let location = Location::Sqlite(path.clone());
-        // Reading makes none.
+        // Reading does not make one.
         drop(Store::open_at(&location, &spool).unwrap());
         let reader = Arc::new(StoreReader::open(location, spool, warn).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread();
