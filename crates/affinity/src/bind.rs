@@ -1,4 +1,4 @@
-//! Binding the calling thread, and giving its old mask back.
+//! Binding the calling thread, and restoring its old mask.
 
 use std::marker::PhantomData;
 
@@ -6,8 +6,8 @@ use super::host::Host;
 use super::mask;
 use pinwise_topology::{CpuSet, Restriction};
 
-/// The calling thread's mask was set; the one from before comes back when this
-/// is dropped, unless someone has changed the mask since.
+/// The calling thread's mask was set; dropping this restores the old one, unless someone has
+/// changed the mask since.
 ///
 /// It stays on its thread: the mask is that thread's.
 #[derive(Debug)]
@@ -16,14 +16,14 @@ pub struct Bound {
     before: CpuSet,
     now: CpuSet,
     is_kept: bool,
-    /// Neither sent nor shared.
+    /// Neither `Send` nor `Sync`.
     stays: PhantomData<*const ()>,
 }
 
-/// Why a thread could not be bound. Its mask is what it was.
+/// Why a thread could not be bound. Its mask is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// No CPU was asked for.
+    /// The requested set is empty.
     #[error("no CPU to bind the thread to; name at least one")]
     Empty,
     /// The mask cannot be read.
@@ -32,35 +32,33 @@ pub enum BindError {
     /// The kernel refuses the mask.
     #[error("this thread cannot be bound to CPUs {cpus}: {reason}{why}")]
     Refused {
-        /// CPUs asked for.
+        /// The requested CPUs.
         cpus: CpuSet,
-        /// What the kernel says.
+        /// The kernel's error.
         reason: std::io::Error,
-        /// Who forbids it, where that is known, after a semicolon.
+        /// What forbids it, if known, after a semicolon.
         why: String,
     },
-    /// The kernel cut the mask without a word.
+    /// The kernel silently reduced the mask.
     #[error("this thread gets only {granted} of CPUs {cpus}{why}")]
     Cut {
-        /// CPUs asked for.
+        /// The requested CPUs.
         cpus: CpuSet,
-        /// CPUs that the kernel would have left.
+        /// The CPUs that the kernel would have granted.
         granted: CpuSet,
-        /// Who forbids it, where that is known, after a semicolon.
+        /// What forbids it, if known, after a semicolon.
         why: String,
     },
 }
 
-/// Binds the calling thread to these CPUs, until what is returned is dropped.
-/// The mask is read back: the kernel drops CPUs that are offline or outside the
-/// cpuset without saying so.
+/// Binds the calling thread to these CPUs, until the returned guard is dropped. The mask is read
+/// back: the kernel silently drops CPUs that are offline or outside the cpuset.
 ///
-/// A thread may leave its own affinity mask, so that one set by `taskset` is no
-/// obstacle here; [`Host::place`] and [`Host::place_as`] stay within it.
+/// A thread may leave its own affinity mask, so one set by `taskset` does not matter here;
+/// [`Host::place`] and [`Host::place_as`] stay within it.
 ///
 /// # Errors
-/// [`BindError`] where the kernel refuses a CPU, and who forbids it: it is
-/// offline, or the cpuset leaves it out.
+/// [`BindError`] if the kernel refuses a CPU, and why: it is offline, or the cpuset excludes it.
 ///
 /// ```
 /// use pinwise_affinity::{bind, current_mask};
@@ -89,7 +87,7 @@ pub fn bind(cpus: &CpuSet) -> Result<Bound, BindError> {
     }
     let granted = mask::affinity().map_err(BindError::Unknown)?;
     if granted != *cpus {
-        // A mask that was granted before is granted again.
+        // The old mask was granted before and will be again.
         let _ = mask::set_affinity(&before);
         return Err(BindError::Cut {
             why: why_not(&cpus.difference(&granted)),
@@ -112,13 +110,13 @@ impl Bound {
         &self.now
     }
 
-    /// The mask from before.
+    /// The mask before.
     #[must_use]
     pub const fn before(&self) -> &CpuSet {
         &self.before
     }
 
-    /// Leaves the thread bound: the old mask does not come back.
+    /// Leaves the thread bound: the old mask is not restored.
     pub fn keep(mut self) {
         self.is_kept = true;
     }
@@ -126,15 +124,14 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        // Where someone else has set another mask meanwhile, theirs stands.
+        // If someone else has set another mask meanwhile, that one stays.
         if !self.is_kept && mask::affinity().is_ok_and(|mask| mask == self.now) {
             let _ = mask::set_affinity(&self.before);
         }
     }
 }
 
-/// Who keeps this thread from these CPUs, after a semicolon; empty where nobody
-/// is known to.
+/// What keeps this thread from these CPUs, after a semicolon; empty if unknown.
 fn why_not(cpus: &CpuSet) -> String {
     let Ok(host) = Host::discover() else {
         return String::new();
@@ -152,7 +149,7 @@ fn why_not(cpus: &CpuSet) -> String {
     if !offline.is_empty() {
         reasons.push(format!("CPU {offline} is offline"));
     }
-    // The thread's own mask, which is the other restriction, hinders nobody.
+    // The other restriction is the thread's own mask, which it may leave.
     for cpuset in topology.restrictions.iter().filter(|r| !r.is_mask) {
         let left_out = cpus
             .intersection(&topology.online)

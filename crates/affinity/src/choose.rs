@@ -1,14 +1,13 @@
-//! Which CPUs threads get where nobody has measured.
+//! CPUs for threads without a measurement.
 //!
-//! Core before sibling, the fastest kind first, close together as long as every
-//! thread has a core of its own, and even beyond. It looks at units only, never
-//! at numbers of CPUs.
+//! Core before sibling, the fastest kind first, close together as long as every thread has its own
+//! core, and even beyond. It uses units only, never CPU numbers.
 
 use std::collections::BTreeMap;
 
 use pinwise_topology::{CpuSet, Level, Topology};
 
-/// A CPU that a thread may get.
+/// A candidate CPU for a thread.
 #[derive(Debug, Clone)]
 struct Candidate {
     cpu: usize,
@@ -18,20 +17,20 @@ struct Candidate {
     slowness: usize,
     /// Position of its core among those of its kind and last-level cache.
     turn: usize,
-    /// Positions of that cache in its NUMA node, of the node in its package.
+    /// Index of that cache in its NUMA node, of the node in its package.
     cache: usize,
     node: usize,
     /// Package, NUMA node, last-level cache and core: neighbours are close.
     path: [usize; 4],
 }
 
-/// The CPUs of this many threads, each once and no more than are allowed, those of
-/// neighbouring threads close together.
+/// CPUs for this many threads, each at most once and only allowed ones; those of neighbouring
+/// threads are close together.
 pub(super) fn choose(topology: &Topology, threads: usize) -> Vec<usize> {
     let cores = topology.allowed_units(Level::Core);
     let within = smallest_that_fits(topology, &cores, threads);
     let mut candidates = candidates(topology, &cores, &within);
-    // Even first: a round of the machine's caches before the next.
+    // Even first: all caches of the machine get one before any gets the next.
     candidates.sort_by_key(|s| (s.sibling, s.slowness, s.turn, s.cache, s.node, s.path));
     candidates.truncate(threads);
     candidates.sort_by_key(|s| (s.sibling, s.slowness, s.path));
@@ -41,7 +40,7 @@ pub(super) fn choose(topology: &Topology, threads: usize) -> Vec<usize> {
         .collect()
 }
 
-/// How much slower than the fastest kind that this process may use a CPU is.
+/// A CPU's rank below the fastest kind that this process may use.
 fn slowness(topology: &Topology, cpu: usize) -> usize {
     let fastest = topology
         .kinds
@@ -54,8 +53,8 @@ fn slowness(topology: &Topology, cpu: usize) -> usize {
     }
 }
 
-/// The CPUs of the smallest unit that has a core of the fastest kind for every
-/// thread; all of them where none has.
+/// The CPUs of the smallest unit that has a core of the fastest kind for every thread; all of them
+/// if none has.
 fn smallest_that_fits(topology: &Topology, cores: &[CpuSet], threads: usize) -> CpuSet {
     let firsts: CpuSet = cores
         .iter()
@@ -70,7 +69,7 @@ fn smallest_that_fits(topology: &Topology, cores: &[CpuSet], threads: usize) -> 
         .map(|unit| (unit.intersection(&firsts).len(), unit))
         .filter(|&(cores, _)| cores >= threads)
         .min_by_key(|(cores, unit)| {
-            // One cache comes before fewer cores of several.
+            // One cache is better than fewer cores in each of several.
             let is_in_one = llcs.iter().any(|llc| unit.is_subset(llc));
             (!is_in_one, *cores, unit.first())
         });
@@ -107,7 +106,7 @@ fn candidates(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Can
     candidates
 }
 
-/// Numbers the units inside each unit around them, in the order of coming.
+/// Numbers the units inside each unit around them, in order of appearance.
 #[derive(Default)]
 struct Numbering {
     known: BTreeMap<([usize; 2], usize), usize>,

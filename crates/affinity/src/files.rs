@@ -1,9 +1,7 @@
-//! Reads `/sys` and `/proc` for [`Topology::from_files`], in as few system
-//! calls as that takes.
+//! Reads `/sys` and `/proc` for [`Topology::from_files`], in as few system calls as possible.
 //!
-//! Files of CPUs are opened from a descriptor of their folder, which saves the walk
-//! from the root: a quarter of the time. Opening a pipe does not block, and no file is
-//! read beyond 64 KiB.
+//! Files of CPUs are opened relative to their folder, which saves the walk from the root: a quarter
+//! of the time. Opening a pipe does not block, and no file is read beyond 64 KiB.
 //!
 //! [`Topology::from_files`]: pinwise_topology::Topology::from_files
 
@@ -20,8 +18,8 @@ use pinwise_topology::Files;
 
 /// Longest file read.
 const LONGEST: usize = 64 * 1024;
-/// Files below `sys` come in pieces of a page, so that a shorter piece is the
-/// last; those below `proc` may come in any.
+/// Files below `sys` are read in pieces of a page, so a shorter piece is the last; those below
+/// `proc` may be read in any.
 const SMALLEST_PAGE: usize = 4096;
 const CPU_DIR: &str = "sys/devices/system/cpu/";
 
@@ -40,7 +38,7 @@ pub(super) struct Folder {
 
 impl Folder {
     /// # Errors
-    /// [`io::Error`] where there is no such folder.
+    /// [`io::Error`] if there is no such folder.
     pub(super) fn open(root: &Path, affinity: Option<String>) -> io::Result<Self> {
         let mut path = root.as_os_str().as_encoded_bytes().to_vec();
         path.push(0);
@@ -63,7 +61,7 @@ impl Folder {
         self.attempts
     }
 
-    /// Length of the content that was read.
+    /// Reads a file; returns its length.
     fn read(&mut self, path: &str) -> Option<usize> {
         self.attempts += 1;
         let (start, rest) = match (&self.cpus, path.strip_prefix(CPU_DIR)) {
@@ -128,7 +126,7 @@ fn open_at(start: RawFd, path: &[u8], flags: libc::c_int) -> io::Result<OwnedFd>
     }
 }
 
-/// Reads the next piece of a file; `None` where that fails.
+/// Reads the next piece of a file; `None` on failure.
 fn read_piece(file: &OwnedFd, into: &mut [u8]) -> Option<usize> {
     // SAFETY: the kernel writes at most as many bytes as the slice has.
     let length = unsafe { libc::read(file.as_raw_fd(), into.as_mut_ptr().cast(), into.len()) };

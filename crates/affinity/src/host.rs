@@ -1,4 +1,4 @@
-//! The machine at hand, and how many workers make sense on it.
+//! The machine, and how many workers make sense on it.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ pub struct Host {
     topology: Topology,
     warnings: Vec<Warning>,
     files: usize,
-    /// Where its files are; `None` where it was built.
+    /// The folder of its files; `None` if it was built from a topology.
     root: Option<PathBuf>,
 }
 
@@ -31,15 +31,15 @@ pub enum DiscoverError {
         /// Why.
         reason: std::io::Error,
     },
-    /// Affinity mask and cpuset have no CPU in common that is online.
+    /// Affinity mask and cpuset share no online CPU.
     #[error(
         "this process may use no CPU: online are {online}{}",
         describe_limits(by)
     )]
     NothingAllowed {
-        /// CPUs that are switched on.
+        /// Online CPUs.
         online: CpuSet,
-        /// Who leaves which.
+        /// What restricts the CPUs, and to which.
         by: Vec<(String, CpuSet)>,
     },
 }
@@ -54,8 +54,8 @@ fn describe_limits(by: &[(String, CpuSet)]) -> String {
 /// How many workers make sense, by what limits them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workers {
-    /// Workers that can run at the same time: the allowed CPUs, or the quota
-    /// rounded up where that is less; at least 1.
+    /// Workers that can run at the same time: the allowed CPUs, or the quota rounded up if that is
+    /// less; at least 1.
     pub parallelism: usize,
     /// The same with one worker per physical core.
     pub on_own_cores: usize,
@@ -63,16 +63,15 @@ pub struct Workers {
     pub cpus: usize,
     /// Physical cores with a CPU that this process may use.
     pub cores: usize,
-    /// Such cores in each last-level-cache domain, by lowest CPU; empty where
-    /// no cache is reported.
+    /// Such cores in each last-level-cache domain, by lowest CPU; empty if no cache is reported.
     pub cores_per_llc: Vec<usize>,
     /// CPUs' worth of time that the tightest cgroup leaves, its ancestors
     /// included; `None` without a limit.
     pub quota: Option<f64>,
 }
 
-/// The units that a CPU belongs to. Indices are those of the lists in
-/// [`Topology`]; `None` where nothing is reported, or the CPU is offline.
+/// The units that a CPU belongs to. Indices are those of the lists in [`Topology`]; `None` if not
+/// reported, or if the CPU is offline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// The operating system's number of the CPU.
@@ -89,7 +88,7 @@ pub struct Location {
     pub package: Option<usize>,
     /// Its kind on a hybrid machine: `P`, `M` or `E`.
     pub kind: Option<String>,
-    /// Is it switched on?
+    /// Is it online?
     pub online: bool,
     /// May this process run on it?
     pub allowed: bool,
@@ -100,8 +99,7 @@ impl Host {
     /// that is bound already sees only its own CPUs as allowed: discover first.
     ///
     /// # Errors
-    /// [`DiscoverError`] where the affinity mask cannot be read, or where
-    /// nothing is left to this process.
+    /// [`DiscoverError`] if the affinity mask cannot be read, or this process may use no CPU.
     ///
     /// ```
     /// use pinwise_affinity::Host;
@@ -115,8 +113,8 @@ impl Host {
         Self::read(Path::new("/"), Some(affinity.to_string()))
     }
 
-    /// The machine as it was when this was first called; later calls cost
-    /// nothing. For programs whose limits change, there is [`Host::discover`].
+    /// The machine as it was at the first call; later calls cost nothing. Programs whose limits
+    /// change use [`Host::discover`].
     ///
     /// # Errors
     /// As [`Host::discover`]; an error is not kept.
@@ -137,21 +135,19 @@ impl Host {
         Ok(SHARED.get_or_init(|| host))
     }
 
-    /// Reads a folder that holds a copy of `/sys` (and perhaps `/proc`), for
-    /// programs that test their own placing on machines they do not have. An
-    /// affinity mask is not part of it.
+    /// Reads a folder that holds a copy of `/sys` (and perhaps `/proc`), for programs that test
+    /// their placement on machines they do not have. It contains no affinity mask.
     ///
     /// # Errors
-    /// As [`Host::discover`], and where there is no such folder.
+    /// As [`Host::discover`], and if there is no such folder.
     pub fn from_folder(root: &Path) -> Result<Self, DiscoverError> {
         Self::read(root, None)
     }
 
-    /// A machine that was read or built before, such as
-    /// [`Topology::from_synthetic`] makes.
+    /// A machine from a topology, for example of [`Topology::from_synthetic`].
     ///
     /// # Errors
-    /// [`DiscoverError::NothingAllowed`] where it has no CPU to be used.
+    /// [`DiscoverError::NothingAllowed`] if it has no usable CPU.
     ///
     /// ```
     /// use pinwise_affinity::Host;
@@ -195,8 +191,8 @@ impl Host {
         })
     }
 
-    /// The machine with what the firmware says of its fastest CPUs, which takes files of
-    /// each CPU and is left to who asks for them.
+    /// The machine with the firmware's ranking of its CPUs, which needs a file of each CPU and is
+    /// therefore read on request.
     pub(super) fn read_ranked(&self) -> Topology {
         let mut topology = self.topology.clone();
         if let Some(root) = &self.root
@@ -207,20 +203,20 @@ impl Host {
         topology
     }
 
-    /// The units of the machine. Discovery leaves out names, inner caches that no other
-    /// core shares, which CPUs are the fastest, and sizes of memory.
+    /// The units of the machine. Discovery leaves out names, inner caches that no other core
+    /// shares, the fastest CPUs, and sizes of memory.
     #[must_use]
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// What is odd about the system's report, as sentences.
+    /// Warnings about the system's report, as sentences.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Files and folders that discovery tried; what it costs grows with them.
+    /// Files and folders that discovery tried; its cost grows with them.
     #[must_use]
     pub const fn files_read(&self) -> usize {
         self.files
@@ -244,7 +240,7 @@ impl Host {
         }
     }
 
-    /// The units that a CPU belongs to; `None` where there is no such CPU.
+    /// The units that a CPU belongs to; `None` if there is no such CPU.
     ///
     /// ```
     /// use pinwise_affinity::Host;
@@ -274,10 +270,10 @@ impl Host {
     }
 }
 
-/// A worker that a quota lets run for a part of the time still counts as one.
+/// A worker with a fraction of a CPU's time still counts as one.
 fn limit_by_quota(units: usize, quota: Option<f64>) -> usize {
     let most = quota.map_or(usize::MAX, |quota| {
-        // As an integer without casts that could wrap: units are few.
+        // Converts without casts that could wrap: units are few.
         (1..=units)
             .find(|&n| n as f64 >= quota)
             .unwrap_or(usize::MAX)

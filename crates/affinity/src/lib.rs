@@ -1,5 +1,5 @@
-//! For programs that place their own threads: what is there, how many workers
-//! make sense, where each goes, and binding the calling thread.
+//! For programs that place their own threads: the machine, how many workers make sense, a CPU for
+//! each, and binding the calling thread.
 //!
 //! ```
 //! use pinwise_affinity::Host;
@@ -24,12 +24,10 @@
 //!                      └────► workers(), locate(cpu)                 └──► confine()
 //! ```
 //!
-//! The hardware is read from `/sys`; what of it this process may use, from its affinity
-//! mask, its cpuset, and the CPU quotas of its cgroup and of those above. Nothing is
-//! guessed, nothing is written but the mask of the calling
-//! thread, and a mask that was set is given back when [`Bound`] is dropped. Where
-//! threads run best is not known here: that is measured by `pinwise compare`,
-//! whose answer is a name that [`Host::place_as`] takes.
+//! The hardware is read from `/sys`; what of it this process may use, from its affinity mask, its
+//! cpuset, and the CPU quotas of its cgroup and of those above. Nothing is guessed, only the mask
+//! of the calling thread is changed, and the old one is restored when [`Bound`] is dropped. Where
+//! threads run best must be measured: `pinwise compare` answers with a name for [`Host::place_as`].
 
 mod bind;
 mod choose;
@@ -44,10 +42,10 @@ pub use places::Places;
 
 use pinwise_topology::CpuSet;
 
-/// The calling thread's affinity mask, as the kernel has it now.
+/// The calling thread's present affinity mask.
 ///
 /// # Errors
-/// [`std::io::Error`] where the kernel refuses to report it.
+/// [`std::io::Error`] if the kernel refuses to report it.
 ///
 /// ```
 /// assert!(!pinwise_affinity::current_mask()?.is_empty());
@@ -57,9 +55,8 @@ pub fn current_mask() -> std::io::Result<CpuSet> {
     mask::affinity()
 }
 
-/// The CPU that the calling thread is on. Unless the thread is bound to it, it
-/// may be on another by the time that the answer is read. `None` where the
-/// kernel does not report it.
+/// The CPU that the calling thread is on. An unbound thread may be on another one by the time the
+/// answer is read. `None` if the kernel does not report it.
 #[must_use]
 pub fn current_cpu() -> Option<usize> {
     mask::current_cpu()

@@ -63,8 +63,8 @@ pub fn set_affinity_of(thread: libc::pid_t, cpus: &CpuSet) -> io::Result<()> {
     Ok(())
 }
 
-/// The CPU that the calling thread is on; it may be on another by the time
-/// that the answer is read. `None` where the kernel does not report it.
+/// The CPU that the calling thread is on; it may be on another one by the time the answer is read.
+/// `None` if the kernel does not report it.
 pub(super) fn current_cpu() -> Option<usize> {
     // SAFETY: the call has no preconditions.
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()

@@ -19,11 +19,10 @@ impl Host {
     /// A CPU for each of this many threads; 0: as many as
     /// [`Workers::parallelism`](crate::Workers::parallelism) says.
     ///
-    /// Every physical core gets a thread before any gets a second, the fastest
-    /// kind of core first, in the smallest of last-level cache, NUMA node and
-    /// package that has enough cores, spread evenly over the caches in it. More
-    /// threads than CPUs share them in turn. This is a start that costs
-    /// nothing, not a finding: measure with `pinwise compare`.
+    /// Every physical core gets a thread before any gets a second, the fastest kind of core first,
+    /// in the smallest of last-level cache, NUMA node and package that has enough cores, spread
+    /// evenly over the caches in it. More threads than CPUs share them in turn. This is a free
+    /// starting point, not a result: measure with `pinwise compare`.
     ///
     /// ```
     /// use pinwise_affinity::Host;
@@ -42,15 +41,13 @@ impl Host {
         Places::new(choose(self.topology(), threads), threads)
     }
 
-    /// CPUs for this many threads (0: as [`Host::place`]) by a placement that was
-    /// found best, such as `"one-per-core".parse()`. Threads take CPUs in the
-    /// placement's order; it is cut to as many as there are threads, unless it
-    /// is `os-default`. Memory policies are not applied.
-    /// Devices are not read here: `near:` and `far:` find none.
+    /// CPUs for this many threads (0: as [`Host::place`]) by a placement, such as
+    /// `"one-per-core".parse()`. Threads take CPUs in the placement's order, which is cut to the
+    /// number of threads unless it is `os-default`. Memory policies are not applied. Devices are
+    /// not read here: `near:` and `far:` find none.
     ///
     /// # Errors
-    /// [`RealiseError`] where the machine lacks what is asked for, or says who
-    /// forbids it.
+    /// [`RealiseError`] if the machine lacks what is requested, or what forbids it.
     ///
     /// ```
     /// use pinwise_affinity::Host;
@@ -94,7 +91,7 @@ impl Places {
         }
     }
 
-    /// Threads that the places were chosen for.
+    /// The number of threads that the places were chosen for.
     #[must_use]
     pub const fn threads(&self) -> usize {
         self.threads
@@ -107,28 +104,27 @@ impl Places {
         self.order[thread % self.order.len()]
     }
 
-    /// All CPUs used: the mask for threads that are left to the scheduler
-    /// within it.
+    /// All used CPUs: the mask for threads that the scheduler may move within it.
     #[must_use]
     pub const fn cpus(&self) -> &CpuSet {
         &self.cpus
     }
 
-    /// Binds the calling thread to the CPU of thread number `thread`, until
-    /// what is returned is dropped.
+    /// Binds the calling thread to the CPU of thread number `thread`, until the returned guard is
+    /// dropped.
     ///
     /// # Errors
-    /// [`BindError`] where the kernel refuses, and who forbids it.
+    /// [`BindError`] if the kernel refuses, and why.
     pub fn bind(&self, thread: usize) -> Result<Bound, BindError> {
         bind(&CpuSet::single(self.cpu(thread)))
     }
 
-    /// Confines the calling thread to all of the CPUs, until what is returned
-    /// is dropped. For programs whose threads come and go, this is the safer
-    /// choice: the scheduler may still balance them.
+    /// Confines the calling thread to all of the CPUs, until the returned guard is dropped. For
+    /// programs whose threads come and go, this is the safer choice: the scheduler may still
+    /// balance them.
     ///
     /// # Errors
-    /// [`BindError`] where the kernel refuses, and who forbids it.
+    /// [`BindError`] if the kernel refuses, and why.
     pub fn confine(&self) -> Result<Bound, BindError> {
         bind(&self.cpus)
     }

@@ -1,4 +1,4 @@
-//! Where threads are put, and masks really set.
+//! Chosen CPUs, and masks that are really set.
 
 use proptest::prelude::*;
 
@@ -199,7 +199,7 @@ proptest! {
         if caches.iter().any(|cache| cores_in(cache) >= threads) {
             prop_assert_eq!(caches.iter().filter(|cache| used(cache) > 0).count(), 1);
         } else if threads > topology.packages.iter().map(cores_in).max().unwrap() && threads <= cores.len() {
-            // All of the machine: no cache is fuller by two than one with a core left.
+            // All of the machine: no cache has two more threads than one with a free core.
             let fullest = caches.iter().map(used).max().unwrap();
             prop_assert!(caches.iter().all(|c| used(c) == cores_in(c) || used(c) + 1 >= fullest));
         }
