@@ -11,13 +11,13 @@ pub mod shell;
 
 use std::time::Duration;
 
-/// What stands for a number that is none.
+/// Shown for NaN and infinity.
 const NONE: &str = "–";
 
 /// From here on a number has too many digits to be read.
 const TOO_LONG: f64 = 1e15;
 
-/// The nearest whole number; 0 for what is below it or no number.
+/// The nearest whole number; 0 if negative or not a number.
 #[must_use]
 #[expect(
     clippy::cast_possible_truncation,
@@ -63,7 +63,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// A value with at most two decimals and no zeros at its end: `2`, `2.5`.
+/// A value with up to two decimals and no trailing zeros: `2`, `2.5`.
 #[must_use]
 pub fn trimmed(value: f64) -> String {
     without_zeros(&format!("{value:.2}")).to_owned()
@@ -201,8 +201,7 @@ pub fn round_percent(share: f64) -> String {
     format!("{} %", without_zeros(&hundredths(share)))
 }
 
-/// A share with its sign, as `+1.3 %`, `−20.0 %`; one that rounds to nothing
-/// has none.
+/// A share with its sign, as `+1.3 %`, `−20.0 %`; no sign if it rounds to zero.
 #[must_use]
 pub fn signed_percent(share: f64) -> String {
     if !share.is_finite() {
@@ -223,7 +222,7 @@ pub fn change(ratio: f64) -> String {
     signed_percent(ratio - 1.0)
 }
 
-/// Two shares with their signs, as `−2.0 to +1.3 %`; an end at zero has none.
+/// Two shares with their signs, as `−2.0 to +1.3 %`; an end at zero has no sign.
 #[must_use]
 pub fn signed_range(low: f64, high: f64) -> String {
     let [low, high] = [low, high].map(signed_percent);

@@ -17,9 +17,8 @@ pub fn word(word: &str) -> String {
     if !word.chars().any(is_unprintable) {
         return format!("'{}'", word.replace('\'', "'\\''"));
     }
-    // A terminal could run what stands before a line feed as soon as it is pasted,
-    // so printf makes it. `$(…)` strips line feeds at the end: `$'…'`, which bash and
-    // zsh know, keeps them.
+    // A terminal could run the text before a line feed as soon as it is pasted, so printf makes it.
+    // `$(…)` strips trailing line feeds: `$'…'`, which bash and zsh know, keeps them.
     let (open, close) = match word.ends_with('\n') {
         false => ("\"$(printf '", "')\""),
         true => ("$'", "'"),
