@@ -1,4 +1,4 @@
-//! Names the interface in the shared library, so that programs find the one
+//! Sets the soname of the shared library, so that programs find the version
 //! that they were linked with.
 
 fn main() {

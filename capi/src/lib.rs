@@ -74,7 +74,7 @@ pub struct PinwiseLocation {
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
-    /// The mask before this thread was first bound, and the one set last.
+    /// The mask before this thread was first bound, and the last one set.
     static BOUND: RefCell<Option<(CpuSet, CpuSet)>> = const { RefCell::new(None) };
 }
 
@@ -357,14 +357,13 @@ pub extern "C" fn pinwise_current_cpu() -> c_int {
     number(pinwise_affinity::current_cpu())
 }
 
-/// Leaves a thread bound, and remembers its first mask for
-/// [`pinwise_unbind`].
+/// Leaves a thread bound, and remembers its first mask for [`pinwise_unbind`].
 fn keep(bound: Bound) -> Result<(), String> {
     let (before, now) = (bound.before().clone(), bound.cpus().clone());
     BOUND
         .try_with(|slot| {
             let mut slot = slot.borrow_mut();
-            // A mask that someone else set meanwhile is the one to come back.
+            // If someone else set a mask meanwhile, that one is restored later.
             let first = match slot.take() {
                 Some((first, last)) if last == before => first,
                 _ => before,
@@ -380,7 +379,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// What does not fit is not known.
+/// A number that does not fit counts as unknown.
 fn number(value: Option<usize>) -> c_int {
     value
         .and_then(|value| c_int::try_from(value).ok())

@@ -1,4 +1,4 @@
-//! `pinwise.h` says what the library has.
+//! `pinwise.h` matches the library.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,7 +1,6 @@
-//! What must hold whatever was read: checks that several fuzz targets share.
+//! Invariants of all inputs: checks that several fuzz targets share.
 //!
-//! Nothing here is about how a text is written; only about the values that
-//! came out of it, and about what pinwise then shows of them.
+//! They do not concern the syntax of a text, only the parsed values and how pinwise shows them.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -14,8 +13,8 @@ use pinwise_sched::{Event, EventKind};
 use pinwise_study::trace::{About, TraceRecorder};
 use pinwise_topology::{CpuSet, Level, Node, NodeKind, Topology};
 
-/// Larger machines are read, but not looked at from all sides: a target should
-/// make thousands of runs per second.
+/// Larger machines are read, but not fully checked: a target should make thousands of runs per
+/// second.
 const LARGEST_MACHINE: usize = 256;
 
 /// One placement of each kind, some with counts that small machines lack.
@@ -38,7 +37,7 @@ const PLACEMENTS: [&str; 16] = [
     "cpu:0",
 ];
 
-/// A machine is consistent, can be written down, shown and placed on.
+/// A machine is consistent, and can be written, shown and placed on.
 pub(crate) fn check_topology(topology: &Topology, warnings: &[String]) {
     if topology.cpus.len() > LARGEST_MACHINE {
         return;
@@ -55,8 +54,8 @@ pub(crate) fn check_topology(topology: &Topology, warnings: &[String]) {
     }
 }
 
-/// A machine is shown by every output without control characters, and read again
-/// from hwloc's XML with the same CPUs.
+/// Every output shows a machine without control characters, and hwloc's XML round-trips with the
+/// same CPUs.
 pub(crate) fn check_topology_faces(topology: &Topology, record: &TopologyRecord) {
     check_shown(&pinwise_report::topology(
         topology,
@@ -72,8 +71,8 @@ pub(crate) fn check_topology_faces(topology: &Topology, record: &TopologyRecord)
     }
 }
 
-/// Where a placement can be had, its CPUs are allowed ones, or at least within the cpuset
-/// where it names them, and as many as asked for.
+/// If a placement is possible, its CPUs are allowed ones, or at least within the cpuset if it names
+/// them, and as many as requested.
 pub(crate) fn check_placement(placement: &Placement, topology: &Topology) -> Option<Realised> {
     let realised = match placement.realise(topology) {
         Ok(realised) => realised,
@@ -107,8 +106,8 @@ pub(crate) fn check_placement(placement: &Placement, topology: &Topology) -> Opt
     Some(realised)
 }
 
-/// Text for a terminal holds no control characters: they could come from the
-/// file that was read, and fool the reader.
+/// Text for a terminal contains no control characters: they could come from the file that was read,
+/// and fool the reader.
 pub(crate) fn check_shown(text: &str) {
     let bad = text.chars().find(|&c| c.is_control() && c != '\n');
     assert_eq!(bad, None, "{text:?}");
@@ -120,9 +119,8 @@ pub(crate) fn through_json<R: Record>(record: &R) -> R {
     pinwise_record::read(&text).expect("pinwise reads what it writes")
 }
 
-/// A trace is refused in one line, or becomes events: not more than its bytes
-/// could hold, harmless wherever they are written, and the same for everybody
-/// and for the first process in it.
+/// A trace is refused in one line, or becomes events: not more than its bytes can hold, harmless in
+/// every output, and the same for everybody and for the first process in it.
 pub(crate) fn check_import(bytes: &[u8]) {
     let mut csv = TraceCsv::new(Vec::new()).expect("memory");
     let mut perfetto = TracePerfetto::new(std::io::sink());
@@ -177,7 +175,7 @@ fn about(notes: Vec<String>, topology: &Topology) -> About {
     }
 }
 
-/// What a trace comes to is written, read again as the same and shown.
+/// The analysis of a trace round-trips and is shown.
 fn check_trace(record: &TraceRecord) {
     assert_eq!(&through_json(record), record);
     check_shown(&pinwise_report::trace(record, Palette::default()));
@@ -190,8 +188,7 @@ fn process_of(event: &Event) -> Option<i32> {
     }
 }
 
-/// A folder for files that a target must hand over by path; in memory where
-/// the system has such a place.
+/// A folder for files that a target passes by path; in memory if the system has such a place.
 pub(crate) fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() {
@@ -234,8 +231,8 @@ fn check_cpus(topology: &Topology) {
     }
 }
 
-/// Every node lies inside its parent and beside its siblings, and every CPU
-/// stands in the tree once.
+/// Every node lies inside its parent and beside its siblings, and every CPU occurs in the tree
+/// once.
 fn check_tree(topology: &Topology) {
     for (tree, within) in [
         (topology.tree(), &topology.online),

@@ -1,6 +1,6 @@
-//! Everything in pinwise that reads text or files from outside, as functions
-//! that take any bytes and panic where something does not hold. The tests give
-//! them seeds and what becomes of those by chance; `libfuzzer` looks on.
+//! Every reader of outside text or files in pinwise, as functions that take any bytes and panic if
+//! an invariant fails. The tests feed them seeds and random variations of these; `libfuzzer` feeds
+//! them guided input.
 
 mod invariants;
 mod targets;

@@ -1,5 +1,5 @@
-//! Every target takes its seeds, and what becomes of them by chance: the same
-//! inputs in every run. libFuzzer finds more; this finds what no longer holds.
+//! Every target gets its seeds and random variations of them: the same inputs in every run.
+//! libFuzzer finds more; this finds regressions.
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,7 @@ use std::sync::Once;
 use pinwise_fuzz::TARGETS;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Inputs by chance for each target; a fifth of them, unless `PINWISE_REPLAYS=all`
-/// asks for all.
+/// Random inputs for each target; a fifth of them, unless `PINWISE_REPLAYS=all` requests all.
 fn inputs() -> u64 {
     match std::env::var("PINWISE_REPLAYS") {
         Ok(which) if which == "all" => 4000,
@@ -19,8 +18,7 @@ fn inputs() -> u64 {
 
 /// Longer inputs are not made: libFuzzer, too, keeps to the longest seed.
 const LONGEST: usize = 32 << 10;
-/// Address space of all targets together, bytes: what asks for more than a
-/// file can hold dies.
+/// Address space of all targets together, bytes: excessive allocations die.
 const MEMORY: u64 = 8 << 30;
 
 /// Values at which arithmetic tends to break.
@@ -35,7 +33,7 @@ const EDGES: [u64; 8] = [
     u64::MAX,
 ];
 
-/// SplitMix64 (Steele, Lea, Flood 2014): numbers that look like chance.
+/// SplitMix64 (Steele, Lea, Flood 2014): pseudo-random numbers.
 struct Chance(u64);
 
 impl Chance {
@@ -47,13 +45,13 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// Below a limit, 0 where that is 0.
+    /// Below a limit; 0 if the limit is 0.
     fn below(&mut self, limit: usize) -> usize {
         (self.next() % (limit as u64).max(1)) as usize
     }
 }
 
-/// A seed with some changes, perhaps joined with another.
+/// A seed with some changes, possibly joined with another.
 fn changed(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
     let mut bytes = seeds[chance.below(seeds.len())].clone();
     for _ in 0..=chance.below(4) {
@@ -92,8 +90,7 @@ fn changed(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
     bytes
 }
 
-/// The seeds of a target, in the order of their names; a record of each kind
-/// is a seed, too.
+/// The seeds of a target, in the order of their names; a record of each kind is a seed, too.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("seeds")

@@ -1,4 +1,4 @@
-//! The target that `PINWISE_FUZZ` names.
+//! The target named by `PINWISE_FUZZ`.
 
 #![no_main]
 

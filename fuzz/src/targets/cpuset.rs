@@ -1,5 +1,4 @@
-//! Lists such as `0,2-4:1/2` and masks such as `0x55`: what was read is printed
-//! and read again as the same set.
+//! Lists such as `0,2-4:1/2` and masks such as `0x55`: a parsed set survives printing and parsing.
 
 use pinwise_topology::CpuSet;
 

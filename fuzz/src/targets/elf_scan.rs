@@ -1,5 +1,4 @@
-//! ELF files: refused with a reason, or code no larger than the file, whose
-//! loops lie in it.
+//! ELF files: refused with a reason, or code no larger than the file, with loops inside it.
 
 use pinwise_code::{demangle, elf};
 use pinwise_spin::scan::scan;
@@ -22,8 +21,7 @@ pub(crate) fn run(bytes: &[u8]) {
     for function in &binary.functions {
         let _ = demangle(&function.name);
     }
-    // Sections may name the same bytes many times over; what is scanned then is
-    // no longer small.
+    // Sections may name the same bytes many times over; a scan is then no longer small.
     let size: usize = binary.sections.iter().map(|code| code.bytes.len()).sum();
     if size > 1 << 16 {
         return;

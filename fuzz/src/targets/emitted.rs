@@ -1,5 +1,4 @@
-//! Tools and lists of CPUs: both are read or refused, and any CPUs that could be
-//! read are emitted for every tool.
+//! Tools and lists of CPUs: both are parsed or refused, and parsed CPUs are emitted for every tool.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! A fleet's own files as JSON: what is read is written, read again as the same,
-//! and shown without control characters.
+//! A fleet's own files as JSON: a parsed file survives writing and reading, and is shown without
+//! control characters.
 
 use crate::invariants::{check_shown, through_json};
 use pinwise_fleet::state::status;

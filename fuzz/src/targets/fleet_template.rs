@@ -1,4 +1,4 @@
-//! Templates of launchers: read, or refused in one line.
+//! Templates of launchers: parsed, or refused in one line.
 
 use pinwise_fleet::template::Template;
 

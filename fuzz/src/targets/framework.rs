@@ -1,5 +1,4 @@
-//! What benchmark frameworks print: names that can be run, figures that are
-//! times, or an error of one line.
+//! Output of benchmark frameworks: runnable names, times, or a one-line error.
 
 use pinwise_workload::Framework;
 

@@ -1,5 +1,5 @@
-//! The text of ftrace: refused with a reason, or events that are no more than
-//! its lines could hold, and that every export can write.
+//! The text of ftrace: refused with a reason, or no more events than its lines can hold, and every
+//! export can write them.
 
 
 /// Reads any bytes.

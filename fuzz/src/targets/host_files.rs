@@ -1,5 +1,5 @@
-//! The files of `/sys` and `/proc` that `doctor` and `topology --from FOLDER`
-//! read, given in the text form of a capture and put into a folder.
+//! The files of `/sys` and `/proc` that `doctor` and `topology --from FOLDER` read, given in the
+//! text form of a capture and written to a folder.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,8 +16,8 @@ pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
-    // Only the look of the text form is borrowed: its reader is the target
-    // `capture`, and does not list paths.
+    // Only the text form's appearance is borrowed: its reader is the target `capture`, and does not
+    // list paths.
     let folder = crate::invariants::folder();
     for line in text.lines().take(MAX_FILES) {
         if let Some((path, content)) = line.split_once('\t')
@@ -45,8 +45,7 @@ fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
     is_good.then(|| folder.join(path))
 }
 
-/// Names that cannot be made (too long, a file where a folder is needed) are
-/// left out.
+/// Impossible names (too long, a file where a folder is needed) are skipped.
 fn put(path: &Path, content: &str) {
     if let Some(folder) = path.parent()
         && std::fs::create_dir_all(folder).is_ok()

@@ -1,8 +1,8 @@
-//! The journal of a comparison whose writer was killed: whatever stands in it,
-//! the store opens, and a whole line at the end is not lost.
+//! The journal of a comparison whose writer was killed: whatever it contains, the store opens, and
+//! a whole line at the end is not lost.
 //!
-//! The journal's parser is private; it is reached as users reach it, by opening
-//! a store beside which a journal lies.
+//! The journal's parser is private; it is reached as users reach it, by opening a store with a
+//! journal beside it.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -20,8 +20,7 @@ thread_local! {
     static FOLDER: tempfile::TempDir = crate::invariants::folder();
 }
 
-/// A store with a record that has begun, as the bytes of its file, and a whole
-/// line of its journal.
+/// The file of a store with a record that has begun, and a whole line of its journal.
 static BEGUN: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
     let folder = crate::invariants::folder();
     let path = folder.path().join("x.db");

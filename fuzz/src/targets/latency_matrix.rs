@@ -1,6 +1,5 @@
-//! Latency matrices as CSV, and what is inferred from them: groups are
-//! disjoint and hold CPUs of the matrix, what was read is written and read
-//! again as the same.
+//! Latency matrices as CSV, and the wiring inferred from them: groups are disjoint and hold CPUs of
+//! the matrix, and a parsed matrix survives writing and reading.
 
 use pinwise_topology::CpuSet;
 use pinwise_wiring::{Evidence, PairMatrix, infer};

@@ -1,5 +1,5 @@
-//! Journals of changes: whatever they say, what is read is written so that it
-//! is read the same, and every change in force is undone once.
+//! Journals of changes: whatever they contain, a parsed one survives writing and reading, and every
+//! change in force is undone once.
 
 use pinwise_machine::linux::ChangeJournal;
 

@@ -1,11 +1,11 @@
-//! Machine code: the first byte gives the architecture, two more the address
-//! that is asked for. Every address has its instructions and loops, or none.
+//! Machine code: the first byte gives the architecture, two more the address to examine. Every
+//! address has its instructions and loops, or none.
 
 use pinwise_code::{Arch, Code, disassemble};
 use pinwise_spin::identify::{Evidence, identify};
 use pinwise_spin::loops::{begins_at, is_hint_function, loops_at};
 
-/// More than loops are looked for in.
+/// Longer code is not searched for loops.
 const LONGEST: usize = 12_000;
 
 /// Reads any bytes.
@@ -19,7 +19,7 @@ pub(crate) fn run(bytes: &[u8]) {
         } else {
             Arch::Aarch64
         },
-        // Some stretches lie at the end of all addresses.
+        // Some stretches lie at the end of the address space.
         start: if arch % 4 < 2 {
             0x40_0000
         } else {

@@ -1,6 +1,5 @@
-//! On the first line a metric such as `regex:(\d+) req/s higher`, below it what
-//! a program printed: a reading is a cost that ratios can be made of, or there
-//! is a reason why there is none.
+//! On the first line a metric such as `regex:(\d+) req/s higher`, below it a program's output: the
+//! result is a cost that ratios can be made of, or a reason why there is none.
 
 use pinwise_workload::{Measured, Metric};
 

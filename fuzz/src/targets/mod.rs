@@ -1,4 +1,4 @@
-//! The targets; each says at its head what it reads and what must hold.
+//! The targets; each documents its input and its invariants.
 
 macro_rules! modules {
     ($($name:ident)+) => {

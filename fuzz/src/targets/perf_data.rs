@@ -1,5 +1,5 @@
-//! `perf.data`: refused with a reason, or events that are no more than its
-//! bytes could hold, and that every export can write.
+//! `perf.data`: refused with a reason, or no more events than its bytes can hold, and every export
+//! can write them.
 
 
 /// Reads any bytes.

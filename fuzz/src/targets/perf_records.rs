@@ -1,6 +1,5 @@
-//! Records of perf's buffers, and the formats of tracepoints. The first byte
-//! says what: `f` a format, `t` records with a thread in each, anything else
-//! records without.
+//! Records of perf's buffers, and the formats of tracepoints. The first byte selects: `f` a format,
+//! `t` records with a thread in each, anything else records without.
 
 use pinwise_sched::TracepointFormat;
 use pinwise_sched::jitter::Points;

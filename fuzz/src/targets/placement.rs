@@ -1,5 +1,5 @@
-//! Placement names: printed and read again they are the same, and on machines
-//! of several shapes they stay inside the allowed CPUs.
+//! Placement names: they survive printing and parsing, and on machines of several shapes they stay
+//! inside the allowed CPUs.
 
 use std::sync::LazyLock;
 

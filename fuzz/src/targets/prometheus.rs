@@ -1,6 +1,5 @@
-//! On the first line a query such as `rate(requests{code="200"})`, below it two
-//! readings of a page, parted by a line `---`: a figure, or the reason why there
-//! is none.
+//! On the first line a query such as `rate(requests{code="200"})`, below it two readings of a page,
+//! separated by a line `---`: a figure, or the reason why there is none.
 
 use pinwise_workload::{Query, two_readings};
 

@@ -1,5 +1,5 @@
-//! Recipes: read or refused with a line of the text and one line of words; what
-//! was read makes commands, without values as well as with those asked for.
+//! Recipes: parsed, or refused with a line of the text and one line of explanation; a parsed recipe
+//! makes commands, with and without the requested values.
 
 use pinwise_workload::{Recipe, Sweep};
 

@@ -1,5 +1,5 @@
-//! Records as JSON: what is read can be written, read again as the same, and
-//! shown by every output without control characters.
+//! Records as JSON: a parsed record survives writing and reading, and every output shows it without
+//! control characters.
 
 use crate::invariants::check_shown;
 use pinwise_record::{AnyRecord, Comparison, ProfileDiff, ProfileRecord, SchemaName};

@@ -1,9 +1,9 @@
-//! Files of rules: read, or refused with a place in the text and one line of
-//! words; what was read can be matched against any process.
+//! Files of rules: parsed, or refused with a place in the text and one line of explanation; parsed
+//! rules can be matched against any process.
 
 use pinwise_workload::rules::{Process, Rules};
 
-/// A process that is what the text says.
+/// A process as described by the text.
 struct Someone<'a>(&'a [u8]);
 
 impl Process for Someone<'_> {

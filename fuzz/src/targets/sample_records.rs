@@ -1,6 +1,6 @@
-//! Perf's records of samples, beside code that they point into: whatever the
-//! bytes, reading ends, and a profile is made of them that every output shows.
-//! The bytes are the code, too: their first address is 0.
+//! Perf's records of samples, with code that they point into: whatever the bytes, reading ends, and
+//! every output can show the resulting profile. The bytes are the code, too: their first address is
+//! 0.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +88,7 @@ impl Made {
         });
         let from = samples.frames.len();
         for (address, is_kernel) in chain {
-            // Names and files repeat, as they do in programs.
+            // Names and files repeat, as in programs.
             let modules = samples.modules.len();
             samples.frames.push(Frame {
                 pid: if is_kernel { -1 } else { 1 },

@@ -1,5 +1,5 @@
-//! Recorded series as CSV. The first byte says how: `p` plain, `a` only the
-//! rows of arm 1, `x` packed by xz.
+//! Recorded series as CSV. The first byte selects: `p` plain, `a` only the rows of arm 1, `x`
+//! packed by xz.
 
 use pinwise_sim::SimulatedMachine;
 use pinwise_machine::{CommandRunner, Host, Request};

@@ -1,6 +1,6 @@
-//! A simulated machine's TOML, after a NUL byte perhaps the series `s.csv` that
-//! stands beside it: refused with a reason, or a machine whose clock goes
-//! forward whatever its noise, and whose probes find finite figures.
+//! A simulated machine's TOML, optionally followed by a NUL byte and the series `s.csv`: refused
+//! with a reason, or a machine whose clock advances whatever its noise, and whose probes find
+//! finite figures.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ thread_local! {
 pub(crate) fn run(bytes: &[u8]) {
     let at = bytes.iter().position(|&byte| byte == 0);
     let (toml, series) = bytes.split_at(at.unwrap_or(bytes.len()));
-    // A series is looked for beside the description: with a slash, plain or as
-    // an escape, it could be any file of this system.
+    // A series is read relative to the description: with a slash, plain or as an escape, it could
+    // be any file of this system.
     if toml.iter().any(|byte| matches!(byte, b'/' | b'\\')) {
         return;
     }
@@ -46,7 +46,7 @@ fn check(machine: &mut SimulatedMachine) {
         let run = machine.run(&request).expect("simulated runs do not break");
         assert!(machine.now() >= before);
         assert!(run.output.is_some() && run.granted == place.cpus);
-        // Studies add such times up.
+        // Studies add such times.
         let cpu = run.user.unwrap_or_default() + run.system.unwrap_or_default();
         total += run.wall + cpu;
     }

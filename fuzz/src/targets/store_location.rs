@@ -1,4 +1,4 @@
-//! What stands after `--store`.
+//! Arguments of `--store`.
 
 use pinwise_store::Location;
 
@@ -14,7 +14,7 @@ pub(crate) fn run(text: &[u8]) {
             assert!(text.starts_with("postgres"));
             assert!(server.to_string().starts_with("postgres://"));
         }
-        // What could be a password or cannot be seen is not shown as it is.
+        // Possible passwords and invisible characters are not shown unchanged.
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }

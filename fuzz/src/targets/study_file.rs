@@ -1,5 +1,4 @@
-//! Study files of fleets: refused with line and column, or steps with names of
-//! their own.
+//! Study files of fleets: refused with line and column, or steps with unique names.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! Suites of benchmarks: refused with line and column, or entries that can be
-//! run.
+//! Suites of benchmarks: refused with line and column, or runnable entries.
 
 use pinwise_workload::suite::{MOST_BENCHMARKS, parse};
 

@@ -1,6 +1,5 @@
-//! Two machines as records, one per line, measured or not: a machine does not
-//! differ from itself, A differs from B as B from A, and every output shows what
-//! was measured.
+//! Two machines as records, one per line, measured or not: a machine does not differ from itself, A
+//! differs from B as B from A, and every output shows what was measured.
 
 use crate::invariants::{check_shown, check_topology_faces};
 use pinwise_record::{TopologyDiff, TopologyRecord, read};
