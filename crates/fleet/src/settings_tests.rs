@@ -132,7 +132,7 @@ fn what_is_not_reported_is_absent() {
 }
 
 #[test]
-fn turbo_of_either_driver() {
+fn turbo_is_read_from_either_driver() {
     for (file, text, word) in [
         ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n", "off"),
         ("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n", "on"),

@@ -308,7 +308,7 @@ fn the_largest_cache_and_the_fastest_cores_are_arms() {
 }
 
 #[test]
-fn other_tools_words() {
+fn words_of_other_tools_are_understood() {
     let topology = Topology::from_synthetic("[numa] core:2 pu:2").unwrap();
     let placement: Placement = "one-per-core/mem=bind".parse().unwrap();
     let realised = placement.realise(&topology).unwrap();
@@ -328,7 +328,7 @@ fn other_tools_words() {
 }
 
 #[test]
-fn openmp_places_in_even_steps() {
+fn openmp_places_in_even_steps_are_shortened() {
     let topology = Topology::from_synthetic("core:16 pu:2").unwrap();
     let places = |placement: &str| {
         let placement: Placement = format!("{placement}/bound").parse().unwrap();
@@ -420,7 +420,7 @@ fn with_devices() -> Topology {
 }
 
 #[test]
-fn near_and_far_name_the_cpus_of_a_device() {
+fn near_and_far_mean_the_cpus_of_a_device() {
     let topology = with_devices();
     for (name, cpus) in [
         ("near:gpu0", "4-7"),

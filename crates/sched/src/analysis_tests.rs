@@ -263,7 +263,7 @@ fn the_limits_of_a_class_are_a_cause_of_their_own() {
 }
 
 #[test]
-fn waits_behind_others_and_behind_the_programs_own_threads() {
+fn waits_behind_others_and_behind_own_threads_are_told_apart() {
     let busy: Vec<Event> = (0..8).map(|cpu| switch(1, cpu, IDLE, 100)).collect();
     let busy: Vec<Event> = (100..)
         .zip(busy)

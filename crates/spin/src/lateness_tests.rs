@@ -32,7 +32,7 @@ fn check(delay_ms: u32, late_ms: f64, cliff_percent: f64) {
 }
 
 #[test]
-fn the_curve_of_the_field_report_and_its_cliffs() {
+fn the_curve_of_the_field_report_has_its_cliffs() {
     // Looks at 2.35, 7.05 and 21.16 ms.
     check(1, 12.157, 27.6);
     check(2, 13.157, 13.4);

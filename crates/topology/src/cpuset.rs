@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_masks() {
+    fn lists_and_masks_are_read() {
         check("0,2-4", &[0, 2, 3, 4], "0,2-4", "0x1d");
         check(" 3 , 1 ", &[1, 3], "1,3", "0xa");
         check("", &[], "", "0x0");

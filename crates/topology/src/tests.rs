@@ -17,7 +17,7 @@ fn check(description: &str, cpus: usize, cores: usize, llcs: usize, nodes: usize
 }
 
 #[test]
-fn synthetic_descriptions() {
+fn synthetic_descriptions_are_read() {
     check("pu:1", 1, 1, 0, 1, 1);
     check("package:2 l3:2 core:4 pu:2", 32, 16, 4, 1, 2);
     check(

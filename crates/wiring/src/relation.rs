@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn between_and_beyond() {
+    fn latencies_between_and_beyond_the_ranges_are_unclear() {
         check(36.0, Some(1.2), Relation::Unclear);
         check(65.0, None, Relation::Unclear);
         check(2e6, None, Relation::Stacked);

@@ -61,7 +61,7 @@ fn shown(topology: &Topology, place: &str, command: &[&str]) -> String {
 }
 
 #[test]
-fn on_a_server_with_smt_and_numa() {
+fn emissions_on_a_server_with_smt_and_numa_are_as_recorded() {
     let server = machine(SERVER);
     insta::assert_snapshot!(
         "server",
@@ -231,12 +231,12 @@ fn the_kubelet_gets_options_that_go_together() {
 }
 
 #[test]
-fn on_a_hybrid() {
+fn emissions_on_a_hybrid_are_as_recorded() {
     insta::assert_snapshot!("hybrid", shown(&hybrid(), "p-cores/mem=local", &[]));
 }
 
 #[test]
-fn on_a_small_virtual_machine() {
+fn emissions_on_a_small_virtual_machine_are_as_recorded() {
     insta::assert_snapshot!(
         "vm",
         shown(&machine(VM), "cpu:1", &["sh", "-c", "echo \"it's $HOME\""])

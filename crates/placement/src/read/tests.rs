@@ -21,7 +21,7 @@ fn are(sets: Result<Vec<CpuSet>, ReadError>, lists: &[&str]) {
 }
 
 #[test]
-fn lists_of_the_manuals() {
+fn lists_of_the_manuals_are_read() {
     let all = CpuSet::first_n(8);
     is(taskset_list("0,5,8-11"), "0,5,8-11");
     is(taskset_list("0-30:10"), "0,10,20,30");
@@ -40,7 +40,7 @@ fn lists_of_the_manuals() {
 }
 
 #[test]
-fn places_of_the_standard() {
+fn places_of_the_standard_are_read() {
     let places = |text: &str| omp_places(text, &server());
     let four = ["0-3", "4-7", "8-11", "12-15"];
     are(
@@ -73,7 +73,7 @@ fn places_of_the_standard() {
 }
 
 #[test]
-fn places_of_hwloc() {
+fn places_of_hwloc_are_read() {
     let machine = server();
     is(hwloc_location("0x5", &machine), "0,2");
     is(hwloc_location("core:1", &machine), "2-3");

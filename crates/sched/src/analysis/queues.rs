@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_behind_others() {
+    fn waits_behind_other_programs_are_their_doing() {
         check("0-3", &[], [0, 0, 0, 10], episodes(0, 0, 0, 0));
         check("0-3", &[(0, 0, 'f')], [0, 0, 10, 0], episodes(0, 0, 0, 0));
         check(
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_while_an_allowed_cpu_idles() {
+    fn waits_beside_an_idle_allowed_cpu_are_the_schedulers_doing() {
         check("0-3", &[(0, 2, '.')], [10, 0, 0, 0], episodes(10, 0, 1, 10));
         check(
             "0-3",
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_while_only_forbidden_cpus_idle() {
+    fn waits_beside_idle_forbidden_cpus_are_the_masks_doing() {
         check("0-1", &[(0, 2, '.')], [0, 10, 0, 0], episodes(0, 10, 1, 10));
         check(
             "0-1",

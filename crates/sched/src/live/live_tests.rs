@@ -55,7 +55,7 @@ fn check(found: Option<f64>, expected: f64) {
 }
 
 #[test]
-fn shares_of_threads_and_cpus() {
+fn shares_of_threads_and_cpus_are_counted() {
     let mut live = live(Tier::Bpf, true);
     live.take(&[
         comes(10, 0, 7),
@@ -116,7 +116,7 @@ fn waits_after_waking_where_they_are_reported() {
 }
 
 #[test]
-fn moves_by_what_they_cross() {
+fn moves_are_counted_by_what_they_cross() {
     let mut live = live(Tier::Bpf, true);
     let mut at = 0;
     for cpu in [0, 1, 2, 4, 8, 0, 0] {
@@ -132,7 +132,7 @@ fn moves_by_what_they_cross() {
 }
 
 #[test]
-fn shared_cores_while_others_idle() {
+fn cores_shared_beside_idle_ones_are_avoidable() {
     let mut live = live(Tier::Bpf, true);
     for cpu in 0..16 {
         live.take(&[goes(0, cpu, 100)]);
@@ -180,7 +180,7 @@ fn sharing_is_not_reported_where_it_cannot_be() {
 
 /// Switch records of a program's own threads do not show other programs.
 #[test]
-fn own_threads_only() {
+fn records_of_own_threads_do_not_show_others() {
     let mut live = live(Tier::Switch, false);
     let out = EventKind::Out {
         thread: 7,

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_of_a_task_in_each_hierarchy() {
+    fn the_group_of_a_task_is_found_in_each_hierarchy() {
         let text = "4:cpuset:/a b\n3:cpu,cpuacct:/\n0::/x/y\n";
         check(
             text,

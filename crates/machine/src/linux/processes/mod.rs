@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn cgroups_of_both_versions() {
+    fn cgroups_of_both_versions_are_found() {
         #[track_caller]
         fn check(file: &str, path: Option<&str>) {
             let found = cgroup_in(file.as_bytes());

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn polling_looks_at_new_numbers_a_few_times() {
+    fn polling_checks_new_ids_a_few_times() {
         let mut polling = Polling {
             every: Duration::from_secs(1),
             next: Duration::ZERO,

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_code() {
+    fn lines_that_map_code_are_parsed() {
         let line = "7f10-7f20 r-xp 00000400 fe:00 1234       /usr/lib/a b.so (deleted)";
         let found = parse_line(line).unwrap();
         assert_eq!(

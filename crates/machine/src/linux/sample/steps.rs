@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_into_the_own_stack() {
+    fn pointers_into_the_own_stack_are_recognised() {
         let top = 0x7fff_0000;
         let mut values = [0; REGISTERS.len()];
         values[STACK_POINTER] = top;
