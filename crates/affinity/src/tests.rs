@@ -152,7 +152,7 @@ fn a_mask_that_someone_else_set_is_left_alone() {
 }
 
 #[test]
-fn what_the_kernel_refuses_changes_nothing() {
+fn a_refused_mask_changes_nothing() {
     let before = current_mask().unwrap();
     assert!(matches!(bind(&CpuSet::new()), Err(BindError::Empty)));
     let absent = CpuSet::MAX_CPU;

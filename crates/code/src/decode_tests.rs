@@ -147,7 +147,7 @@ fn arm64_targets_are_absolute() {
 }
 
 #[test]
-fn what_is_no_instruction_is_skipped() {
+fn invalid_bytes_are_skipped() {
     // 06 is invalid in 64-bit mode; the stretch ends within an instruction.
     let code = code(Arch::X86_64, 0x10, &[0x06, 0x90, 0xe8, 0x00]);
     assert_eq!(texts(&code), ["nop"]);

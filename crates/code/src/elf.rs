@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_named() {
+    fn undecodable_files_are_named() {
         let cases = [
             (Vec::new(), "the file is empty"),
             (b"#!/bin/sh\n".to_vec(), "not an ELF file"),

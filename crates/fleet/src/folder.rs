@@ -103,7 +103,7 @@ impl FleetFolder {
 
     /// Removes the folder of a fleet without submitted jobs.
     pub fn discard(self) {
-        // Remains block only the next use of its name.
+        // What is left behind only blocks the next use of its name.
         let _ = std::fs::remove_dir_all(self.path());
     }
 

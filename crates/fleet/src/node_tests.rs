@@ -112,7 +112,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
 }
 
 #[test]
-fn what_another_attempt_does_meanwhile_counts() {
+fn steps_of_another_attempt_count() {
     let (_place, folder, record) = site();
     let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
     script.other = Some(2);
@@ -121,7 +121,7 @@ fn what_another_attempt_does_meanwhile_counts() {
 }
 
 #[test]
-fn what_is_printed_must_be_a_record() {
+fn output_that_is_not_a_record_fails_the_step() {
     for bad in [
         "",
         "{",

@@ -122,7 +122,7 @@ fn a_server_tells_its_settings() {
 }
 
 #[test]
-fn what_is_not_reported_is_absent() {
+fn unreported_settings_are_absent() {
     let found = settings("core:4 pu:1", &[]);
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
     assert!(

@@ -50,7 +50,7 @@ fn job(node: Option<&str>, stage: Stage, words: &str) -> JobState {
 }
 
 #[test]
-fn folder_and_scheduler_together_tell_what_a_node_is_at() {
+fn folder_and_scheduler_together_give_a_nodes_state() {
     use StepState::{Done, Failed, Missing};
     let ended = || Some(Ended::default());
     let check = |snapshot: Option<NodeSnapshot>, jobs: Option<&[JobState]>, state, why: &str| {
@@ -131,7 +131,7 @@ fn folder_and_scheduler_together_tell_what_a_node_is_at() {
 }
 
 #[test]
-fn nodes_that_nobody_knows_yet_are_counted() {
+fn unknown_nodes_are_counted() {
     let mut record = fleet(&[]);
     record.asked = 3;
     let waiting = [job(None, Stage::Queued, "")];
@@ -154,7 +154,7 @@ fn clocks_are_reported() {
 
 /// A folder may have any name, and missing nodes are submitted again.
 #[test]
-fn folders_that_no_node_of_the_fleet_made_are_no_nodes() {
+fn foreign_folders_do_not_count_as_nodes() {
     let done = || snapshot("n1", [StepState::Done; 2], Some(Ended::default()));
     let planted = snapshot("evil", [StepState::Missing; 2], None);
     let nodes = |fleet: &FleetRecord, snapshots: &[NodeSnapshot]| {

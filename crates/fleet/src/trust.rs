@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_nobody_else_can_write_is_trusted() {
+    fn files_that_others_can_write_are_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let check = |mode: u32, is_file: bool, is_above: bool| {
             let mode = Permissions::from_mode(mode);

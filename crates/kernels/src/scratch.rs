@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_there_and_then_gone() {
+    fn a_folder_is_made_and_removed() {
         let parent = tempfile::tempdir().unwrap();
         let one = create(parent.path()).unwrap();
         let other = create(parent.path()).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_killed_left_is_removed_and_nothing_else() {
+    fn only_folders_of_killed_processes_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let alive = create(parent.path()).unwrap();
         let dead = parent.path().join(format!("{PREFIX}1-0"));

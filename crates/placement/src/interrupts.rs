@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_go_where_interrupts_go() {
+    fn queues_follow_their_interrupts() {
         let mut topology = machine();
         let mut queue = |name: &str, cpus: &[usize]| {
             let queue = Queue::from_name("eth0", name).unwrap();

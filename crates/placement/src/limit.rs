@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_would_refuse_is_refused() {
+    fn limits_that_the_kernel_would_refuse_are_refused() {
         let limit = |cpus: f64, ms: u64| CpuLimit::new(cpus, Duration::from_millis(ms));
         let half = limit(0.5, 20).unwrap();
         assert_eq!((half.quota_us(), half.period_us()), (10_000, 20_000));

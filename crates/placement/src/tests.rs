@@ -65,7 +65,7 @@ fn refused(machine: &str, placement: &str, part: &str) {
 }
 
 #[test]
-fn what_cannot_be_had_is_refused() {
+fn impossible_requests_are_refused() {
     refused(TWO_SOCKETS, "", "empty");
     refused(TWO_SOCKETS, "one-per-kore", "did you mean 'one-per-core'?");
     refused(TWO_SOCKETS, "zzz", "known are os-default");

@@ -150,7 +150,7 @@ fn equal_sides_have_nothing_to_explain() {
 }
 
 #[test]
-fn what_is_not_known_is_left_to_the_rest() {
+fn unknown_parts_are_left_to_the_rest() {
     let b = Truth {
         hints_s: 5.0,
         accesses_s: 3.0,

@@ -22,7 +22,7 @@ fn change<'a>(difference: &'a Difference, name: &str) -> &'a FunctionChange {
 }
 
 #[test]
-fn twice_the_work_in_twice_the_time_is_no_change() {
+fn twice_the_work_in_twice_the_time_is_not_a_change() {
     let before = profile(Scene::new("/a/prog").stack(&["main", "f"], 400));
     let after = profile(Scene::new("/b/prog").stack(&["main", "f"], 800));
     let found = Difference::between(side(&before, 10.0), side(&after, 20.0));

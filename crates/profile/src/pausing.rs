@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_taken_apart() {
+    fn unknown_figures_are_not_attributed() {
         let of = |before, after, a, b| Pausing::from_waits(&waits(before, after), a, b);
         assert_eq!(of(0.0, 1.0, Some(40.0), Some(40.0)), None);
         assert_eq!(of(1.0, 1.0, None, Some(40.0)), None);

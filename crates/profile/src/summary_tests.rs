@@ -93,7 +93,7 @@ fn nothing_but_cpu_time_is_known_of_proc() {
 }
 
 #[test]
-fn what_is_left_out_is_reported() {
+fn left_out_amounts_are_reported() {
     let scene = Scene::new("/bin/prog")
         .stack(&["a"], 5)
         .stack(&["b"], 3)
@@ -115,7 +115,7 @@ fn what_is_left_out_is_reported() {
 }
 
 #[test]
-fn frames_that_are_not_there_are_no_reason_to_fail() {
+fn missing_frames_are_tolerated() {
     let mut samples = Scene::new("/bin/prog").stack(&["a"], 5).samples;
     samples.stacks[0].frames = vec![99];
     samples.stacks[0].thread = 99;

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_with_callees_before_callers_is_none() {
+    fn a_tree_with_callees_before_callers_is_refused() {
         let nodes = vec![(function(1), Some(0), Amount::default())];
         assert!(Tree::from_nodes(nodes).is_none());
     }

@@ -64,7 +64,7 @@ fn on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
 }
 
 #[test]
-fn time_goes_to_whom_it_belongs() {
+fn time_is_credited_to_the_right_thread() {
     let result = on_smt(
         vec![
             follow(1),
@@ -89,7 +89,7 @@ fn time_goes_to_whom_it_belongs() {
 }
 
 #[test]
-fn a_cpu_without_a_switch_yet_ran_whom_its_first_switch_names() {
+fn the_first_switch_of_a_cpu_names_its_earlier_thread() {
     let events = [follow(1), switch(0, 1, IDLE, 9), switch(60, 0, 1, IDLE)];
     let result = summary("core:2 pu:1", Tier::CpuWide.scope(), &events, 100);
     assert_eq!(result.cpu_ns, 60 * MS);
@@ -293,7 +293,7 @@ fn waits_behind_others_and_behind_own_threads_are_told_apart() {
 }
 
 #[test]
-fn what_is_lost_counts_for_nobody() {
+fn lost_time_counts_for_no_thread() {
     let result = on_smt(
         vec![
             follow(1),
@@ -318,7 +318,7 @@ fn more_lost_records_than_can_be_counted_are_the_most() {
 }
 
 #[test]
-fn a_cpu_whose_idle_task_is_not_seen_is_named() {
+fn a_cpu_with_an_unseen_idle_task_is_named() {
     let leaves = |ms| switch(ms, 0, 1, IDLE);
     let comes = |ms| switch(ms, 0, IDLE, 1);
     let on = |events: Vec<Event>| on_smt([vec![follow(1)], events].concat(), 100).unknown;
@@ -379,7 +379,7 @@ fn a_number_that_comes_again_is_another_thread() {
 /// The first switch of a CPU credits the leaving thread with all the time before, but a thread that
 /// ended elsewhere has had that time already.
 #[test]
-fn who_ended_elsewhere_was_not_here_since_the_beginning() {
+fn a_thread_that_ended_elsewhere_was_not_here_since_the_beginning() {
     let ended = EventKind::Switch {
         prev: 4,
         left: Left::Ended,
@@ -398,7 +398,7 @@ fn who_ended_elsewhere_was_not_here_since_the_beginning() {
 /// A thread that leaves a CPU did not wait on another one, whatever was reported before; and losses
 /// of that CPU do not concern it.
 #[test]
-fn who_leaves_a_cpu_waits_nowhere() {
+fn a_thread_that_leaves_a_cpu_waits_on_no_other() {
     let events = vec![
         switch(0, 7, IDLE, 2),
         switch(0, 7, 2, IDLE),
@@ -452,7 +452,7 @@ fn halves_of_switches_tell_of_own_threads_only() {
 }
 
 #[test]
-fn polling_counts_what_the_kernel_counted() {
+fn polling_reports_the_kernels_counts() {
     let sample = |ms, cpu, run_ms, migrations| {
         let sample = Sample {
             thread: 1,
@@ -739,7 +739,7 @@ fn looked_at(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
 }
 
 #[test]
-fn a_wrong_guess_of_who_was_on_a_cpu_contradicts_nothing() {
+fn a_wrong_guess_of_a_cpus_thread_contradicts_nothing() {
     let mut runnable = looked_at(0, 500, 70, false);
     if let EventKind::Sample(sample) = &mut runnable.what {
         sample.is_runnable = true;
@@ -752,7 +752,7 @@ fn a_wrong_guess_of_who_was_on_a_cpu_contradicts_nothing() {
 
 /// Linux 6.18 calls no tracepoint while certain threads are on a CPU.
 #[test]
-fn what_the_kernel_counted_stands_for_events_that_did_not_come() {
+fn the_kernels_counts_replace_missing_events() {
     let check = |events: Vec<Event>, cpu_ms: u64, wait_ms: u64, switches: Option<u64>| {
         let result = on_smt([vec![follow(1)], events].concat(), 100);
         let thread = &result.by_thread[0];
@@ -846,7 +846,7 @@ fn waits_after_the_kernels_report_of_an_end_are_missing() {
 /// A hypervisor that takes the CPU from a thread is not seen in events; the kernel's own account
 /// excludes that time.
 #[test]
-fn cpu_time_is_what_the_kernel_counted_without_stolen_time() {
+fn cpu_time_is_the_kernels_without_stolen_time() {
     let came = |ms| at(ms, 0, EventKind::In { thread: 1 });
     let went = |ms| {
         let left = Left::Blocked;
@@ -892,7 +892,7 @@ fn cpu_time_is_what_the_kernel_counted_without_stolen_time() {
 
 /// A switch is missing: the thread next seen leaving the CPU was on it, for an unknown time.
 #[test]
-fn waits_whose_end_was_not_seen_are_missing_in_the_total() {
+fn waits_with_an_unseen_end_are_missing_in_the_total() {
     let check = |missing: bool, total_ms: u64, is_bound: bool| {
         let mut events = vec![
             follow(1),

@@ -66,7 +66,7 @@ fn an_interrupt_is_taken_off_the_softirq_that_it_comes_into() {
 }
 
 #[test]
-fn an_nmi_is_taken_off_what_it_comes_into() {
+fn an_nmi_is_subtracted_from_what_it_interrupts() {
     check(
         &[
             (1_000, OWN, Enter(tick())),
@@ -95,7 +95,7 @@ fn time_of_other_threads_and_of_idling_is_not_stolen() {
 }
 
 #[test]
-fn what_has_no_end_or_no_beginning_counts_nowhere() {
+fn activities_without_beginning_or_end_are_not_counted() {
     check(&[(1_000, OWN, Leave(net()))], &[], 1);
     check(&[(1_000, OWN, Enter(net()))], &[], 0);
     // It cannot nest in itself: the first has ended unseen.
@@ -131,7 +131,7 @@ fn what_has_no_end_or_no_beginning_counts_nowhere() {
 }
 
 #[test]
-fn what_reports_were_lost_of_counts_nowhere() {
+fn activities_with_lost_reports_are_not_counted() {
     let summary = summed(&[
         (1_000, OWN, Enter(net())),
         (2_000, OWN, Lost),

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_out_of_order_is_put_where_it_belongs() {
+    fn an_event_out_of_order_is_sorted_in() {
         let merger = check(&[&[1, 6, 4], &[5, 2]], 100, &[1, 2, 4, 5, 6]);
         assert_eq!(merger.backwards(), 0);
     }

@@ -138,7 +138,7 @@ fn other_kinds_are_passed_over() {
 }
 
 #[test]
-fn what_is_no_record_ends_the_reading() {
+fn invalid_records_end_the_reading() {
     let good = record(14, 0, &[&trailer(5)]);
     let switch = Record::Switch {
         other: None,

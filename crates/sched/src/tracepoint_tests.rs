@@ -61,7 +61,7 @@ fn check(text: &str, name: &str, expected: Result<(usize, usize), &str>) {
 }
 
 #[test]
-fn fields_are_where_each_kernel_has_them() {
+fn fields_have_each_kernels_offsets() {
     check(SWITCH_6_18, "prev_state", Ok((32, 8)));
     check(SWITCH_3_10, "prev_state", Ok((32, 4)));
     check(SWITCH_6_18, "next_pid", Ok((56, 4)));
@@ -135,7 +135,7 @@ fn numbers_are_read_with_their_sign() {
 }
 
 #[test]
-fn names_lie_where_the_record_says() {
+fn names_have_the_offsets_of_the_record() {
     let format = Format::parse(WAKEUP_MOVED).unwrap();
     let mut raw = vec![0; 16];
     raw[8..12].copy_from_slice(&((5u32 << 16) | 16).to_le_bytes());
@@ -183,7 +183,7 @@ fn states_are_those_of_the_kernel_that_wrote() {
 }
 
 #[test]
-fn states_without_a_pair_are_none() {
+fn states_without_a_pair_are_ignored() {
     let without_state = "\"%s\", { x, \"S\" }, { 1, S }, { 2, \"D\"";
     assert_eq!(States::parse(without_state), None);
     let some = States::parse("{ 0x1, \"S\" }, { 16, \"X\" }, { 0x40, \"R\" }").unwrap();

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_too_large_is_refused() {
+    fn incomplete_and_too_large_numbers_are_refused() {
         assert_eq!(take_varint(&mut &[0x80u8, 0x80][..]), None);
         assert_eq!(take_varint(&mut &[0xffu8; 10][..]), None);
         let mut largest = Vec::new();

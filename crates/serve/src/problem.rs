@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_differs_from_what_is_broken() {
+    fn bad_requests_differ_from_failures() {
         let check = |error: StoreError, status: u16, words: &str| {
             let problem = Problem::from(error);
             assert_eq!(problem.status.as_u16(), status);

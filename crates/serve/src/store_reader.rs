@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_in_vain_is_nobody_elses_affair() {
+    fn a_failed_request_affects_no_other() {
         let warnings = check(async |reader, _| {
             let problem = reader.read(|store| store.load("none")).await.unwrap_err();
             assert_eq!(problem.status, 404);

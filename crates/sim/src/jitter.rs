@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn senseless_descriptions_are_refused() {
         refused("rate = 250", "rate = 0", "[0].rate: 0 must be above 0");
         refused(
             "rate = 250",

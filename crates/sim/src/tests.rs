@@ -270,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn a_description_is_what_it_says(cores in 1usize..5, base in 0.001f64..100.0, effect in 0.1f64..10.0, threads in 1u32..9) {
+    fn a_machine_matches_its_description(cores in 1usize..5, base in 0.001f64..100.0, effect in 0.1f64..10.0, threads in 1u32..9) {
         let text = format!("topology = \"core:{cores} pu:2\"\n[workload.prog]\nbase_s = {base}\nthreads = {threads}\n[effects]\n\"cpu:1\" = {effect}");
         let mut machine = machine(&text, 1).unwrap();
         prop_assert_eq!(machine.topology().unwrap().0.counts().cpus, 2 * cores);
@@ -287,7 +287,7 @@ proptest! {
     }
 
     #[test]
-    fn a_series_is_what_was_recorded(rows in prop::collection::vec((1e-6f64..1e6, 0.0f64..1.0, 0u32..2), 40)) {
+    fn a_series_replays_the_recorded_runs(rows in prop::collection::vec((1e-6f64..1e6, 0.0f64..1.0, 0u32..2), 40)) {
         let lines: Vec<String> = rows.iter().map(|(wall, share, arm)| format!("{arm},{wall},{}", wall * share)).collect();
         let text = format!("arm, wall, user\n{}\n", lines.join("\n"));
         let all = series::parse(text.as_bytes(), None).unwrap();

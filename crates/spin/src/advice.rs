@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_fit_into_what_blocking_costs() {
+    fn counts_fit_into_the_cost_of_blocking() {
         // 8 µs: 200 PAUSEs of 40 ns.
         check(40.0, "GOMP_SPINCOUNT", 12_000.0, Some("200"));
         check(4.0, "GOMP_SPINCOUNT", 1_200.0, Some("2000"));
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn libomp_gets_units_only_where_it_knows_them() {
+    fn libomp_gets_units_only_if_it_supports_them() {
         let all = on(40.0, 24);
         let rows = all.iter().filter(|row| row.setting == "KMP_BLOCKTIME");
         let described: Vec<_> = rows

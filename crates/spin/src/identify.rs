@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_nobodys_wait() {
+    fn work_is_not_identified_as_a_wait() {
         let mut found = polling(&[]);
         found.kind = LoopKind::Work;
         let symbols = ["pthread_spin_lock"];

@@ -59,7 +59,7 @@ fn a_change_of_the_latency_beyond_the_cliff_flips_the_result() {
 }
 
 #[test]
-fn who_gives_up_is_late_by_a_wake_up_or_half_a_yield() {
+fn a_parked_waiter_is_late_by_a_wake_up_or_half_a_yield() {
     let setting = Setting {
         cpus: 24,
         hint_ns: 43.0,

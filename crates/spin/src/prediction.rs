@@ -149,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn cliffs_are_where_another_round_begins() {
+    fn cliffs_are_at_the_start_of_another_round() {
         assert_eq!(cliffs(&NETFX_AWARELOCK, 30.0, 1..=128), [2, 6, 17, 50]);
         assert_eq!(cliffs(&NETFX_AWARELOCK, 30.0, 18..=49), [0u64; 0]);
         assert_eq!(cliffs(algorithm("go_mutex").unwrap(), 30.0, 1..=8), [2]);
     }
 
     #[test]
-    fn what_waits_in_something_else_has_no_figures() {
+    fn waits_without_hints_have_no_figures() {
         let loads = on("abseil_mutex", "skylake-sp", 8);
         assert_eq!((loads.total, loads.blind_gap), (None, None));
         let endless = on("glibc_spinlock", "skylake-sp", 8);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_for_what_a_pause_makes_long() {
+    fn limits_apply_only_to_waits_in_pauses() {
         let limits = Limits {
             total_ns: 50e6,
             blind_gap_ns: 2e6,

@@ -231,7 +231,7 @@ mod tests {
 
     /// Opening a pipe would block, and a link may lead anywhere.
     #[test]
-    fn what_only_has_a_journals_name_is_passed_over() {
+    fn other_files_with_a_journals_name_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("x.db");
         let pipe = path(&store, "pipe");

@@ -67,7 +67,7 @@ fn a_password_file_gives_what_the_url_lacks() {
 }
 
 #[test]
-fn what_leaves_the_machine_is_known() {
+fn local_and_remote_servers_are_told_apart() {
     let check = |text: &str, wanted: bool| match Location::parse(text).unwrap() {
         Location::Postgres(server) => assert_eq!(server.is_here(), wanted, "{text}"),
         other => panic!("{other:?}"),
@@ -91,7 +91,7 @@ fn what_leaves_the_machine_is_known() {
 }
 
 #[test]
-fn a_word_alone_is_no_path() {
+fn a_single_word_is_not_a_path() {
     let error = Location::parse("nnone").unwrap_err().to_string();
     assert!(error.contains("sqlite:nnone"), "{error}");
     for path in ["sqlite:nnone", "./nnone", "records.db"] {
@@ -101,7 +101,7 @@ fn a_word_alone_is_no_path() {
 }
 
 #[test]
-fn refusals_show_no_password_and_say_what_to_do() {
+fn refusals_show_a_remedy_and_no_password() {
     let check = |text: &str, words: &[&str]| {
         let error = Location::parse(text).unwrap_err().to_string();
         assert!(!error.contains("secret"), "{error}");

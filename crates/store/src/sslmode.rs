@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_refused_with_a_hint() {
+    fn unsupported_modes_are_refused_with_a_hint() {
         for (parameters, hint) in [
             ("?sslmode=allow", "write disable, prefer"),
             ("?sslmode=", "write disable, prefer"),

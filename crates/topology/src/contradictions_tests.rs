@@ -30,7 +30,7 @@ fn machine() -> Capture {
 
 /// Printed by most distributions' kernels, which could have such CPUs but do not.
 #[test]
-fn a_mask_that_the_kernel_does_not_have_is_none() {
+fn a_missing_mask_of_the_kernel_is_empty() {
     let mut capture = machine();
     capture.insert(format!("{CPU_DIR}/nohz_full"), "(null)\n");
     let (topology, warnings) = Topology::from_capture(&capture);
@@ -84,7 +84,7 @@ fn an_l3_over_two_packages_is_one_in_each() {
 }
 
 #[test]
-fn lists_count_where_an_l3_id_has_several() {
+fn lists_count_if_an_l3_id_has_several() {
     let halves = ["0-1", "2-3", "4-5", "6-7"];
     let capture = altered("cache/index3/shared_cpu_list", |cpu| {
         halves[cpu / 2].to_owned()
@@ -101,7 +101,7 @@ fn lists_count_where_an_l3_id_has_several() {
 }
 
 #[test]
-fn lists_count_where_one_has_several_l3_ids() {
+fn lists_count_if_one_has_several_l3_ids() {
     let capture = altered("cache/index3/id", |cpu| (cpu / 2).to_string());
     let warning = "CPUs 0-3 are listed as sharing an L3, but give it 2 ids, 0; 1";
     check(&capture, Level::Llc, &["0-3", "4-7"], warning);

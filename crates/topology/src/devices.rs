@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_is_named_by_all_who_know_it() {
+    fn a_gpu_has_the_names_of_all_drivers() {
         let mut files = gpu("1", "2-3");
         let below = "../../devices/pci0000:40/0000:40:01.0/0000:41:00.0/drm";
         let card = format!("{below}/card1");
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn a_console_is_no_gpu() {
+    fn a_console_is_not_a_gpu() {
         assert_eq!(
             DeviceKind::from_class(0x0300, Some(0x1a03), Some(0x2000)),
             Some(DeviceKind::Display)

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nvlinks_are_read_of_what_nvidia_smi_prints() {
+    fn nvlinks_are_read_from_nvidia_smi() {
         let mut capture = Capture::new();
         capture.insert(NVIDIA_MATRIX, FOUR);
         let mut topology = four();

@@ -79,7 +79,7 @@ fn tiers_of_memory_come_fastest_first() {
 }
 
 #[test]
-fn the_kernel_says_what_the_firmware_says_of_memory() {
+fn memory_attributes_are_read_from_the_kernel() {
     let mut capture = Capture::new();
     for cpu in 0..2 {
         let file = format!("sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list");

@@ -319,7 +319,7 @@ fn one_package_id_makes_one_package() {
 }
 
 #[test]
-fn a_limit_above_what_there_is_is_named() {
+fn a_limit_above_the_machine_is_named() {
     let mut capture = Capture::new();
     capture.insert("sys/devices/system/cpu/online", "0-1");
     capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
@@ -372,7 +372,7 @@ fn several_memories_of_the_same_cpus_are_nodes() {
 
 /// Ten X925 and ten A725 with the capacities of a GB10, in hwloc's format.
 #[test]
-fn favoured_cores_are_no_kind_of_their_own() {
+fn favoured_cores_are_not_a_separate_kind() {
     let pu = |number: usize| {
         format!(
             "<object type=\"L2Cache\" cache_size=\"{}\" cpuset=\"0x{mask:x}\"/>\

@@ -209,7 +209,7 @@ fn ranks_read_alike() {
 }
 
 #[test]
-fn modules_are_split_by_core_id_alone_where_they_are_known() {
+fn modules_are_split_only_by_known_core_ids() {
     let mut capture = machine([1, 1, 2, 2], false);
     for cpu in 0..4 {
         capture.insert(

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_seen_where_they_matter() {
+    fn steps_that_matter_are_found() {
         let teeth = [5.0, 5.3, 10.3, 10.7, 15.3, 15.7, 20.7, 20.9, 26.0];
         check(&teeth, Some(5.2));
         let far = [16.7, 16.6, 383.2, 383.5, 400.0, 400.1, 416.6, 416.7, 433.4];

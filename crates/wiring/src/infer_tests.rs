@@ -42,7 +42,7 @@ fn siblings_that_were_disturbed_beyond_their_mates_are_found() {
 
 /// A guest with two of the small cores of a hybrid chip.
 #[test]
-fn small_cores_left_over_are_no_siblings_where_contention_says_so() {
+fn leftover_small_cores_are_not_siblings_if_contention_denies_it() {
     let ns = |a: usize, b: usize| match (a < 14, b < 14) {
         (true, true) if a / 2 == b / 2 => 4.5,
         (true, true) => 33.0,
@@ -57,7 +57,7 @@ fn small_cores_left_over_are_no_siblings_where_contention_says_so() {
 /// Eight CPUs of a machine with two packages, whose line is homed in the first: those of the other
 /// are as far from each other as from the first.
 #[test]
-fn a_package_beside_single_cpus_is_reported_with_little_confidence() {
+fn a_package_among_single_cpus_is_reported_with_little_confidence() {
     let ns = |a: usize, b: usize| if a < 4 && b < 4 { 110.0 } else { 222.0 };
     let wiring = found(made(8, ns), None);
     let level = &wiring.levels[0];

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_cpus_around_a_matrix_are_no_cpu() {
+    fn cpu_numbers_around_a_matrix_are_not_figures() {
         for from in [0, 1] {
             let text = format!(
                 ",{from},{},{}\n{from},,9,26\n{},9,,26.5\n{},26,26.5,\n",
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_no_measurement() {
+    fn zeros_are_not_measurements() {
         let read = PairMatrix::from_csv("0,0,0\n0,0,0\n0,0,0\n");
         assert_eq!(read.unwrap_err(), MatrixError::AllZero);
     }

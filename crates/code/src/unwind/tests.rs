@@ -116,7 +116,7 @@ fn the_row_of_the_instruction_holds() {
 }
 
 #[test]
-fn what_is_not_in_the_copy_is_not_known() {
+fn values_outside_the_copy_are_unknown() {
     assert_eq!(called(&USUAL, &[], CODE, &[]), Some(Caller::Unknown));
     // CFA = RSI + 8, which is not known.
     let elsewhere = [0x0c, 4, 8, 0x90, 1];

@@ -114,7 +114,7 @@ fn mistakes_are_reported_with_their_place() {
 }
 
 #[test]
-fn what_a_template_has_no_use_for_is_refused() {
+fn unused_options_of_a_template_are_refused() {
     let refused = |template: &Template, wanted: Wanted, words: &str| {
         let error = template.choose(&wanted).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn following_ends_where_the_cycle_says_and_linking_can_be_stopped() {
+    fn following_visits_the_cycle_and_linking_can_be_stopped() {
         let mut memory = [0u64; 8 * UNROLLED];
         let start = NonNull::new(memory.as_mut_ptr()).unwrap().cast::<u8>();
         let mut order = [0; UNROLLED];

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_where_it_is_stopped() {
+    fn watching_ends_when_stopped() {
         let buffer = GapBuffer::new(1);
         let stop = AtomicBool::new(true);
         let watched = watch(&Clock::system(), 1_000_000_000, u64::MAX, &stop, &buffer);

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variant_does_what_its_pattern_says() {
+    fn every_variant_computes_its_pattern() {
         check(Pattern::Sum, |a, _, _| a);
         check(Pattern::Fill, |_, _, _| SCALAR);
         check(Pattern::Copy, |_, b, _| b);

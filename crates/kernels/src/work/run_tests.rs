@@ -56,7 +56,7 @@ fn a_time_is_kept() {
 }
 
 #[test]
-fn a_cpu_that_is_not_there_is_reported_and_nobody_waits() {
+fn a_missing_cpu_is_reported_and_no_thread_waits() {
     let mut order = order(find("fibonacci").unwrap(), 4, 4, Split::Static, Isa::V1);
     order.cpus = vec![0, 9999];
     let error = run(&order, None).unwrap_err().to_string();
@@ -64,7 +64,7 @@ fn a_cpu_that_is_not_there_is_reported_and_nobody_waits() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_it_is_allocated() {
+fn impossible_orders_are_refused_before_allocation() {
     let kernel = Kernel {
         footprint_bytes: |_, threads| 1000 * (threads as u64),
         ..*find("fibonacci").unwrap()

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_meanwhile_is_counted() {
+    fn events_between_snapshots_are_counted() {
         let look = |text: &str| interrupts::lines(text);
         let before = look("  CPU0 CPU1\n 36: 5 7 msi 1-edge disk\nLOC: 9 9 Timer\n");
         let now = look(

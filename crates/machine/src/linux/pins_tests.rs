@@ -64,7 +64,7 @@ fn pins_are_undone_in_turn_and_at_the_end() {
 }
 
 #[test]
-fn what_someone_else_changed_and_who_ended_is_left_alone() {
+fn foreign_changes_and_ended_threads_are_left_alone() {
     let sleeper = Sleeper::start();
     let tid = sleeper.2;
     let before = sys::affinity_of(tid).unwrap();

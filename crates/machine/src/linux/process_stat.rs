@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_not_known() {
+    fn missing_fields_are_unknown() {
         for line in ["", ")(", "12 x S 7"] {
             assert_eq!(ProcessStat::parse(line), None, "{line}");
         }

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_found_by_the_first_name_that_is_there() {
+    fn programs_are_found_by_the_first_existing_name() {
         let names =
             |list: &[&str]| -> Vec<String> { list.iter().map(|name| (*name).to_owned()).collect() };
         let sh = find_program(&names(&["no-such-program-here", "sh"]), &[]).unwrap();

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_started_ends_the_others() {
+    fn a_failed_start_ends_the_other_commands() {
         let missing = command(&["/no/such/program"]);
         assert!(run_side_by_side(vec![shell("exec sleep 3600"), missing]).is_err());
     }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_find_the_place_of_a_device_by_themselves() {
+    fn tools_with_device_syntax_get_it() {
         check(
             "near:eth0/mem=bind",
             Tool::Numactl,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_what_is_near_has_no_such_words() {
+    fn a_part_of_the_near_cpus_has_no_device_syntax() {
         check("near:gpu0", Tool::Numactl, None);
         check("near:eth0", Tool::Slurm, None);
         check("near:eth0*1", Tool::Numactl, None);

@@ -381,7 +381,7 @@ fn check(realised: &Realised, topology: &Topology) {
 
 proptest! {
     #[test]
-    fn what_is_emitted_is_read_back(
+    fn emitted_placements_are_read_back(
         sizes in (1usize..4, 1usize..4, 1usize..5, 1usize..3),
         seed in any::<u64>(),
         name in prop::sample::select(vec!["compact", "spread", "one-per-core", "balanced", "one-per-llc"]),

@@ -485,7 +485,7 @@ proptest! {
 }
 
 #[test]
-fn the_same_shape_lies_elsewhere_where_there_is_room() {
+fn the_same_shape_can_be_placed_elsewhere_if_there_is_room() {
     let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
     let space = Space::from_topology(&topology);
     for shape in space.shapes(4) {

@@ -401,26 +401,26 @@ mod tests {
     const SMT: &str = "package:2 core:2 pu:2";
 
     #[test]
-    fn nothing_is_shared_where_threads_have_cores() {
+    fn nothing_is_shared_if_threads_have_their_own_cores() {
         check(SMT, &["0-7"], "0.0.0...", 0, [0; 3]);
         check(SMT, &["0-7"], "0.f.f.f.", 0, [0; 3]);
     }
 
     #[test]
-    fn sharing_is_the_schedulers_where_an_allowed_core_idles() {
+    fn sharing_is_the_schedulers_if_an_allowed_core_idles() {
         check(SMT, &["0-7"], "00......", 2, [2, 0, 0]);
         check(SMT, &["0-7"], "0000....", 4, [4, 0, 0]);
     }
 
     #[test]
-    fn sharing_is_the_masks_where_only_forbidden_cores_idle() {
+    fn sharing_is_the_masks_if_only_forbidden_cores_idle() {
         check(SMT, &["0-1"], "00......", 2, [0, 2, 0]);
         check(SMT, &["0-3"], "0000....", 4, [0, 4, 0]);
         check(SMT, &["0-3"], "0000..f.", 4, [0, 2, 0]);
     }
 
     #[test]
-    fn sharing_cannot_be_avoided_where_no_core_idles() {
+    fn sharing_cannot_be_avoided_if_no_core_idles() {
         check(SMT, &["0-7"], "00000000", 8, [0; 3]);
         check(SMT, &["0-7"], "00f.f.f.", 2, [0; 3]);
         check(SMT, &["0-7"], "00?.?.?.", 2, [0; 3]);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_core_is_dealt_once_and_first_to_whom_it_is_allowed() {
+    fn an_idle_core_is_dealt_once_and_first_to_threads_that_may_use_it() {
         check(SMT, &["0-7"], "0000f...", 4, [2, 0, 0]);
         check(SMT, &["0-1", "2-7"], "0011..f.", 4, [2, 0, 0]);
         check(SMT, &["0-1", "2-7"], "0011....", 4, [2, 2, 0]);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_taken_back_once() {
+    fn lost_spans_are_removed_once() {
         let topology = Topology::from_synthetic(SMT).unwrap();
         let mut cores = Cores::new(&CpuMap::new(&topology));
         cores.add_mask(&CpuSet::first_n(8));

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_beyond_what_is_packed_are_given_up() {
+    fn slices_beyond_the_limit_are_dropped() {
         let mut drawing = Drawing::new();
         let slice = Slice {
             thread: 1,

@@ -29,7 +29,7 @@ fn threads_without_end_are_refused_before_they_fill_the_memory() {
 }
 
 #[test]
-fn what_is_no_trace_is_named() {
+fn other_files_are_named() {
     refused(b"", "it is empty");
     refused(
         b"\x89PNG\r\n\x1a\n\0\0",

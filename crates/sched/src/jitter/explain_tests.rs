@@ -55,7 +55,7 @@ fn check(length_ns: u64, steps: &[(u64, StepKind)], expected: &[(Cause, u64)]) {
 use StepKind::{Enter, Leave, Lost, Was};
 
 #[test]
-fn the_way_into_the_kernel_belongs_to_what_was_done_there() {
+fn kernel_entry_time_belongs_to_the_main_cause() {
     check(
         7_000,
         &[(1_000, Enter(tick())), (4_000, Leave(tick()))],
@@ -134,7 +134,7 @@ fn threads_take_the_time_between_two_switches() {
 }
 
 #[test]
-fn who_could_run_and_idles_is_held_back() {
+fn a_runnable_thread_on_an_idle_cpu_is_held_back() {
     let parts = explained(
         90_000,
         &[(1_000, run(IDLE, "swapper/1")), (89_000, run(WATCHER, "x"))],

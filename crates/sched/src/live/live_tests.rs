@@ -89,7 +89,7 @@ fn shares_of_threads_and_cpus_are_counted() {
 
 /// A CPU without an earlier event did what its first event says.
 #[test]
-fn the_first_event_of_a_cpu_tells_what_was_before() {
+fn the_first_event_of_a_cpu_shows_its_earlier_state() {
     let mut live = live(Tier::CpuWide, true);
     live.take(&[goes(80, 3, 9)]);
     let frame = live.frame(100 * MS);
@@ -98,7 +98,7 @@ fn the_first_event_of_a_cpu_tells_what_was_before() {
 }
 
 #[test]
-fn waits_after_waking_where_they_are_reported() {
+fn waits_after_waking_count_if_reported() {
     let wake = EventKind::Wake {
         thread: 5,
         target: 2,
@@ -165,7 +165,7 @@ fn the_observer_is_not_seen_now() {
 }
 
 #[test]
-fn sharing_is_not_reported_where_it_cannot_be() {
+fn sharing_is_absent_if_unknown() {
     let mut own = live(Tier::Switch, false);
     own.take(&[event(5, 0, EventKind::In { thread: 7 })]);
     assert_eq!(own.frame(100 * MS).sharing, None);
@@ -293,7 +293,7 @@ fn short_lives_take_no_memory() {
 }
 
 #[test]
-fn lost_records_count_for_nobody() {
+fn time_with_lost_records_counts_for_no_thread() {
     let mut live = live(Tier::Bpf, true);
     live.take(&[
         comes(0, 0, 7),

@@ -95,7 +95,7 @@ fn throughput(threads: i32, servers: i32, ratio: f64) -> f64 {
 }
 
 #[test]
-fn a_preference_draws_threads_and_is_no_limit() {
+fn a_preference_attracts_threads_and_is_not_a_limit() {
     let text = "topology = \"core:4 pu:2(indexes=0,4,1,5,2,6,3,7)\"\n[scheduler]\npolicy = \"random-idle\"\nslice_s = 0.01\nideal_share = 0.5\nsmt_throughput = 1.2\n[workload.w]\nbase_s = 10\nthreads = 4";
     let preferring = |cpus: &str| {
         mean_s(

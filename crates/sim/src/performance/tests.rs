@@ -233,7 +233,7 @@ fn policies_place_threads_as_they_say() {
 }
 
 #[test]
-fn threads_that_move_fill_caches_anew() {
+fn moved_threads_refill_caches() {
     let text = text(
         "policy = \"random-idle\"\nrebalance_s = 0.01",
         "private_bytes = 33554432\nissue_share = 0.1",

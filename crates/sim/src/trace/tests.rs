@@ -186,7 +186,7 @@ fn with_neighbour() -> String {
 }
 
 #[test]
-fn events_come_to_what_the_run_used() {
+fn events_sum_to_the_runs_figures() {
     for tier in [Tier::Switch, Tier::CpuWide, Tier::Tracepoint, Tier::Bpf] {
         for cpus in ["0-3", "0", "1,2"] {
             check(MACHINE, cpus, tier, 7);
@@ -196,7 +196,7 @@ fn events_come_to_what_the_run_used() {
 }
 
 #[test]
-fn poorer_tiers_leave_out_what_they_cannot_tell() {
+fn poorer_tiers_leave_out_what_they_cannot_see() {
     let emit = |tier: Tier, is: fn(&EventKind) -> bool| {
         let (recorder, traced) = check(&with_neighbour(), "0-3", tier, 3);
         assert_eq!(traced.scope, tier.scope());
@@ -334,7 +334,7 @@ fn a_time_without_events_is_not_reported_round_by_round() {
 }
 
 #[test]
-fn what_is_not_played_is_refused_but_for_kernels() {
+fn only_mechanisms_and_kernels_can_be_traced() {
     let mut plain = machine("topology = \"core:2 pu:2\"", 1);
     assert!(plain.tiers().iter().all(|tier| tier.refused.is_some()));
     let mut refused = |line: &str, tier: Option<Tier>| {
@@ -406,7 +406,7 @@ fn wrong_neighbours_are_refused_with_their_key() {
 }
 
 #[test]
-fn a_neighbour_takes_what_it_takes() {
+fn a_neighbour_uses_its_described_share() {
     // Pinned next to the command on one CPU, without slices: it computes half of the time,
     // undisturbed on its own CPU.
     let text = "topology = \"core:2 pu:1\"\n[scheduler]\npolicy = \"core-first\"\n\
@@ -462,7 +462,7 @@ fn check_sharing(text: &str, cpus: &str, expected: [f64; 4]) {
 }
 
 #[test]
-fn the_analysis_finds_sharing_and_who_caused_it() {
+fn the_analysis_finds_sharing_and_its_cause() {
     let free = |threads| spinners(threads, "core-first", "");
     check_sharing(&free(3), "0-7", [0.0, 0.0, 0.0, 0.0]);
     check_sharing(&free(2), "0,1", [100.0, 0.0, 100.0, 0.0]);
@@ -486,7 +486,7 @@ fn the_analysis_finds_sharing_and_who_caused_it() {
 }
 
 #[test]
-fn the_analysis_counts_what_the_run_used() {
+fn the_analysis_agrees_with_the_runs_figures() {
     for tier in [Tier::Switch, Tier::CpuWide, Tier::Bpf] {
         let (summary, run) = analysed(&with_neighbour(), "0-2", tier);
         assert_eq!(
@@ -506,7 +506,7 @@ fn the_analysis_counts_what_the_run_used() {
 }
 
 #[test]
-fn the_analysis_knows_who_waits_and_why() {
+fn the_analysis_finds_waits_and_their_causes() {
     // Two threads on one CPU in turns: one of them always waits behind the other while the rest of
     // the machine is forbidden.
     let text = spinners(2, "core-first", "slice_s = 0.002");

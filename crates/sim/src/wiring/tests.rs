@@ -365,7 +365,7 @@ fn memory_under_load_is_slower() {
 }
 
 #[test]
-fn what_cannot_be_probed_is_said() {
+fn impossible_probes_are_reported() {
     let mut machine = machine("core:2 pu:1", "lacks = [\"pause_cycles\"]");
     let mut reason = |probe: &Probe| make(&mut machine, probe, 5).unavailable.unwrap();
     for (probe, wanted) in [

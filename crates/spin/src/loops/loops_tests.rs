@@ -268,7 +268,7 @@ fn counted_hints_are_a_blind_delay() {
 }
 
 #[test]
-fn counters_on_the_stack_are_no_looks() {
+fn counters_on_the_stack_are_not_looks() {
     let bytes = [
         0xc7, 0x45, 0xfc, 0x32, 0x00, 0x00, 0x00, // 0: mov dword [rbp-4], 50
         0xeb, 0x06, // 7: jmp f
@@ -390,7 +390,7 @@ fn a_thread_yields_by_its_system_call() {
 }
 
 #[test]
-fn loads_without_hints_wait_only_where_every_turn_is_alike() {
+fn loads_without_hints_wait_only_if_every_turn_is_alike() {
     let bare = [0x8b, 0x07, 0xa8, 0x01, 0x74, 0xfa, 0xc3]; // mov eax, [rdi]; test al, 1; je
     check(&x86(&bare), 2, LoopKind::BareLoad, None);
     let search = [
@@ -437,7 +437,7 @@ fn loads_without_hints_wait_only_where_every_turn_is_alike() {
 }
 
 #[test]
-fn the_bound_of_a_delay_in_memory_is_no_look() {
+fn the_bound_of_a_delay_in_memory_is_not_a_look() {
     let bytes = [
         0xf3, 0x90, // pause
         0xff, 0xc0, // inc eax
@@ -575,7 +575,7 @@ fn hold_to_names(compiler: &str, options: &[&str]) {
 }
 
 #[test]
-fn compiled_waits_are_what_their_names_say() {
+fn compiled_waits_match_their_names() {
     if cfg!(target_arch = "x86_64") {
         hold_to_names("cc", &[]);
     } else {
@@ -584,7 +584,7 @@ fn compiled_waits_are_what_their_names_say() {
 }
 
 #[test]
-fn compiled_arm64_waits_are_what_their_names_say() {
+fn compiled_arm64_waits_match_their_names() {
     hold_to_names("aarch64-linux-gnu-gcc", &["-mno-outline-atomics"]);
     hold_to_names("aarch64-linux-gnu-gcc", &["-march=armv8.1-a"]);
 }
@@ -657,7 +657,7 @@ fn locals_that_registers_show_hide_no_progress() {
 
 /// Unoptimised loops are entered at their condition, after the body.
 #[test]
-fn progress_is_where_a_turn_makes_it_and_not_in_the_question() {
+fn progress_is_in_the_body_and_not_in_the_condition() {
     let bytes = [
         0xeb, 0x0e, // 0: jmp 10
         0x8b, 0x55, 0xfc, // 2: mov edx, [rbp-4]
@@ -704,7 +704,7 @@ fn a_thread_behind_its_hint_is_in_the_loop_of_the_hint() {
 }
 
 #[test]
-fn what_goes_on_within_a_loop_is_work_of_that_loop() {
+fn progress_of_an_inner_loop_is_work() {
     let walk_until_a_flag = [
         0x48, 0x8d, 0x06, // 0: lea rax, [rsi]
         0x0f, 0xb6, 0x08, // 3: movzx ecx, byte [rax]

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_connection_keeps_has_a_bound() {
+    fn memory_kept_for_a_connection_is_limited() {
         let many = |tag| message(tag, &[b'x'; 1000]).repeat(2000);
         let ready = message(b'Z', b"I");
         let is_endless = |bytes: &[u8]| {

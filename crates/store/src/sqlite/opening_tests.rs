@@ -24,7 +24,7 @@ fn fill_store(path: &Path) {
 }
 
 #[test]
-fn what_is_made_is_for_nobody_elses_eyes() {
+fn new_files_are_private() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/x.db");
     let mut store = Store::open(&path).unwrap();
@@ -89,7 +89,7 @@ fn reading_changes_nothing() {
 }
 
 #[test]
-fn a_file_that_nobody_can_write_is_read_and_looked_at_again() {
+fn a_read_only_file_is_read_and_checked_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("50 % of #1?.db");
     fill_store(&path);

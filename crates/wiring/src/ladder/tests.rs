@@ -257,7 +257,7 @@ fn levels(ladder: &Ladder) -> Vec<Option<u8>> {
 const THREE: [Option<u8>; 4] = [Some(1), Some(2), Some(3), None];
 
 #[test]
-fn a_small_tlb_is_no_cache() {
+fn a_small_tlb_is_not_a_cache() {
     let mut chance = seeded();
     let known = zen3();
     for sd in [0.0, 0.03, 0.06] {
@@ -321,7 +321,7 @@ fn virtual_machines_report_more_than_a_program_gets() {
 }
 
 #[test]
-fn what_is_not_reported_is_numbered() {
+fn unreported_caches_are_numbered() {
     let points = zen3().points(Shape::Sudden, 6, 0.03, &mut seeded());
     let all = zen3().reported();
     for reported in [&[][..], &all[..1], &all[2..], &all[..2], &[all[0], all[2]]] {
@@ -379,7 +379,7 @@ fn capacities_hint_at_exclusion() {
 }
 
 #[test]
-fn few_points_are_enough_where_they_are_chosen() {
+fn a_few_chosen_points_are_enough() {
     let mut chance = seeded();
     let mut wrong = Vec::new();
     let mut most = 0;
@@ -424,7 +424,7 @@ fn sizes_come_to_an_end() {
 }
 
 #[test]
-fn nothing_and_one_point_are_no_ladder() {
+fn zero_or_one_point_make_no_ladder() {
     assert_eq!(read(&[], &zen3().reported()), Ladder::default());
     let nonsense = [
         point(4096.0, f64::NAN),

@@ -55,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sizes_are_what_was_asked_for(bytes in 1u64..10_000_000, seed: u64) {
+        fn sizes_sum_to_the_requested_bytes(bytes in 1u64..10_000_000, seed: u64) {
             let found = sizes(bytes, seed);
             prop_assert_eq!(found.iter().sum::<u64>(), bytes);
             prop_assert!(found.iter().all(|&size| size > 0));

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_flat_stays_as_it_is() {
+    fn flat_areas_are_unchanged() {
         for value in [0, 1, 128, 255] {
             let extent = Extent {
                 width: 33,

@@ -70,7 +70,7 @@ mod tests {
     use crate::work::images::picture::make;
 
     #[test]
-    fn what_was_stored_is_read_back_and_damage_is_reported() {
+    fn pictures_round_trip_and_damage_is_reported() {
         let extent = Extent {
             width: 130,
             height: 70,

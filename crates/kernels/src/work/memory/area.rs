@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_there_aligned_and_empty() {
+    fn memory_is_aligned_and_zero() {
         for bytes in [1, 4096, HUGE_BYTES, 3 * HUGE_BYTES + 5] {
             let area = Area::new(bytes).unwrap();
             let start = area.start().as_ptr();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_refused() {
+    fn impossible_requests_are_refused() {
         for bytes in [usize::MAX, 1 << 60] {
             let error = Area::new(bytes).unwrap_err().to_string();
             assert!(error.starts_with("taking "), "{error}");

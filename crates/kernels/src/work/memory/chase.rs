@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_ends_where_the_cycle_says() {
+    fn a_walk_follows_the_cycle() {
         for lines in [2, 3, 1000, LOADS + 1] {
             let mut walk = Walk::new(lines, line_bytes()).unwrap();
             for unit in 0..3 {

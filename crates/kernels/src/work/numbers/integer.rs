@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn closed_forms_are_what_the_passes_leave() {
+    fn closed_forms_equal_the_results_of_passes() {
         for count in [0, 1, 2, 3, 4, 5, 99, 1000, 12_345] {
             let mut state = State::new(77);
             passes(Version::V1, &mut state, count);

@@ -111,12 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn all_that_was_added_is_there() {
+    fn all_additions_are_counted() {
         counted().check(2, 0).unwrap();
     }
 
     #[test]
-    fn what_was_lost_or_given_twice_is_found() {
+    fn lost_and_duplicate_additions_are_found() {
         let counter = counted();
         assert!(counter.check(3, 0).is_err());
         counter.returned.0.fetch_sub(1, Ordering::Relaxed);

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_left_alone_does_not_wait() {
+    fn a_thread_left_alone_does_not_wait() {
         let ring = Ring::new();
         drop(Presence(&ring));
         assert_eq!(Exit::new(&ring).take(), Err(ABANDONED));

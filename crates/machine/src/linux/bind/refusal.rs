@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_would_allow_it() {
+    fn a_refusal_names_its_remedy() {
         let user = "TracerPid:\t0\nCapEff:\t0000000000000000\nNoNewPrivs:\t0\nSeccomp:\t0\n";
         let root = "CapEff:\t000001ffffffffff\nSeccomp:\t2\n";
         assert!(words(libc::EPERM, user, Some("3")).contains("next boot"));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_setuid_for_another_user_would_lose_it() {
+    fn setuid_programs_of_other_users_would_lose_their_privilege() {
         // The same file system as the tests' programs, on which setuid counts.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prog");

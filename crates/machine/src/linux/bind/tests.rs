@@ -63,7 +63,7 @@ fn a_thread_that_ended_before_it_was_reported_is_not_begun_again() {
 }
 
 #[test]
-fn nobody_is_bound_once_it_is_over() {
+fn no_thread_is_bound_after_the_settling_time() {
     let mut binder = binder(&[0, 1]);
     binder.note_exec(NOBODY);
     binder.leave();

@@ -545,7 +545,7 @@ mod tests {
 
     /// Errors and placements of this process's pages, wherever they are.
     #[test]
-    fn own_pages_are_found_and_there_is_nothing_to_move_to_where_they_are() {
+    fn own_pages_are_found_and_need_no_move_to_their_nodes() {
         let own = i32::try_from(std::process::id()).unwrap();
         if ranges(own).is_none() {
             eprintln!("SKIPPED own_pages_are_found: no /proc/self/numa_maps");

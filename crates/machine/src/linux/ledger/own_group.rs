@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_makes_of_a_value_is_read_back() {
+    fn values_are_read_back_from_the_kernel() {
         let folder = tempfile::tempdir().unwrap();
         let limit = CpuLimit::new(0.5, std::time::Duration::from_millis(20)).unwrap();
         let file = folder.path().join("cpu.max");

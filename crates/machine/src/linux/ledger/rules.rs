@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_next_finds_what_is_in_force() {
+    fn the_next_process_finds_what_is_in_force() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let mut journal = unguarded(path.clone());
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "tests arrange files")]
-    fn what_is_no_journal_of_rules_is_none() {
+    fn other_files_are_not_journals_of_rules() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         assert_eq!(read(&path).unwrap(), None);

@@ -84,7 +84,7 @@ fn check(journal_lines: &str, left: &[&str], are_kept: bool) {
 }
 
 #[test]
-fn what_is_in_force_by_the_journal() {
+fn the_journal_gives_the_changes_in_force() {
     check("", &[], false);
     let made = "made 1 mask 5 17 0-3 1\n";
     check(made, &["thread 5: CPUs 0-3"], false);
@@ -153,7 +153,7 @@ fn cpus_come_back_before_cpusets_and_these_before_masks() {
 
 /// All pages are on the target already, so this works on any machine.
 #[test]
-fn memory_that_is_there_already_is_left_alone() {
+fn memory_on_its_target_is_left_alone() {
     let own = i32::try_from(std::process::id()).unwrap();
     let nodes: CpuSet = crate::linux::numa_maps::bytes_by_node(own)
         .into_keys()
@@ -289,7 +289,7 @@ fn interrupts_are_moved_and_come_back() {
 }
 
 #[test]
-fn what_cannot_be_switched_off() {
+fn some_cpus_cannot_be_switched_off() {
     let folder = tempfile::tempdir().unwrap();
     with_cpus(&folder);
     let refused = |ledger: &mut Ledger, cpus: &str| {
@@ -330,7 +330,7 @@ fn nothing_is_changed_without_a_guardian() {
 }
 
 #[test]
-fn nothing_is_changed_where_the_journal_is_full() {
+fn nothing_is_changed_if_the_journal_is_full() {
     let (mut ledger, _folder) = unguarded();
     // Nothing can be written through it.
     ledger.writer.file.file = open_for_reading(ledger.path());
@@ -363,7 +363,7 @@ fn check_written(ledger: &Ledger, count: usize) {
 }
 
 #[test]
-fn a_journal_whose_folder_was_removed_is_written_anew_before_a_change() {
+fn a_journal_is_rewritten_before_a_change_if_its_folder_was_removed() {
     let (mut ledger, _folder) = unguarded();
     let folder = ledger.path().parent().unwrap().to_owned();
     ledger.save(Entry::SmtOff).unwrap();
@@ -381,7 +381,7 @@ fn a_journal_whose_folder_was_removed_is_written_anew_before_a_change() {
 }
 
 #[test]
-fn nothing_is_changed_where_the_journal_cannot_be_written_anew() {
+fn nothing_is_changed_if_the_journal_cannot_be_rewritten() {
     let (mut ledger, _folder) = unguarded();
     let folder = ledger.path().parent().unwrap().to_owned();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -400,7 +400,7 @@ fn nothing_is_changed_where_the_journal_cannot_be_written_anew() {
 }
 
 #[test]
-fn no_cpu_is_switched_where_the_lock_is_gone() {
+fn no_cpu_is_switched_if_the_lock_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     with_cpus(&folder);
     let mut ledger = on(&folder, true);
@@ -432,7 +432,7 @@ fn the_guardian_needs_no_file() {
 }
 
 #[test]
-fn what_the_guardian_cannot_put_back_is_written_down_again() {
+fn changes_that_the_guardian_cannot_undo_are_recorded_again() {
     let (mut ledger, folder) = unguarded();
     let group = folder.path().join("group");
     ledger
@@ -480,7 +480,7 @@ fn another_thread_of_the_same_number_is_left_alone() {
 }
 
 #[test]
-fn a_long_journal_is_written_anew() {
+fn a_long_journal_is_rewritten() {
     let (mut ledger, _folder) = unguarded();
     ledger.save(Entry::SmtOff).unwrap();
     for _ in 0..LONG {

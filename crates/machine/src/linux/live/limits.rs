@@ -68,7 +68,7 @@ mod tests {
     use pinwise_placement::Placement;
 
     #[test]
-    fn who_forbids_a_cpu_is_reported() {
+    fn the_reason_why_a_cpu_is_forbidden_is_reported() {
         let host = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
         let set = |list: &str| CpuSet::parse_list(list).unwrap();
         let restrictions = vec![

@@ -483,7 +483,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_placed_differs_from_most_threads() {
+    fn self_placed_threads_differ_from_most() {
         let masks = |lists: &[&str]| -> usize {
             let masks = lists.iter().map(|list| CpuSet::parse_list(list).unwrap());
             unlike_most(&masks.collect::<Vec<_>>())

@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_shown_is_known() {
+    fn lines_for_the_guardian_round_trip() {
         let output =
             "process 5 0-3\nthread 5 17\nthread 6 18\ngiven 1\nover\ngiven 2\nnonsense\nthread 7 x";
         let mut known = Known::default();

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_there_is_no_meeting() {
+    fn no_partner_means_no_meeting() {
         let (meeting, clock) = (Meeting::default(), Clock::system());
         assert!(!meeting.meet(0, 0, &clock));
         assert!(!meeting.meet(0, 2, &clock));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_at_another_part_is_not_met() {
+    fn a_partner_at_another_part_is_not_met() {
         let (meeting, clock) = (Meeting::default(), Clock::system());
         meeting.0.store(WAITING | (2 << 1) | 1, Ordering::Relaxed);
         assert!(!meeting.meet(0, 3, &clock));

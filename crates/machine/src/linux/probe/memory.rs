@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn memory_is_there_aligned_and_empty() {
+    fn memory_is_aligned_and_zero() {
         for bytes in [1, 4096, LARGE_BYTES, HUGE_BYTES, 3 * HUGE_BYTES + 5] {
             let mapping = Mapping::new(bytes, None).unwrap();
             let start = mapping.start().as_ptr();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_refused_in_words() {
+    fn impossible_requests_are_refused_with_a_sentence() {
         for bytes in [usize::MAX, usize::MAX / 2] {
             let refusal = Mapping::new(bytes, None).unwrap_err();
             assert!(refusal.ends_with('.'), "{refusal}");

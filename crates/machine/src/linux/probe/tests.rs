@@ -104,7 +104,7 @@ fn several_are_made_side_by_side_and_answered_in_order() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_reported_in_a_sentence() {
+fn impossible_probes_are_reported_in_a_sentence() {
     let cpu = allowed()[0];
     let chase = |bytes, node| Probe::Chase { cpu, bytes, node };
     let bandwidth = |bytes| Probe::Bandwidth {
@@ -168,7 +168,7 @@ fn endless() -> Vec<Probe> {
 }
 
 #[test]
-fn everything_ends_with_the_limit_and_says_what_it_has() {
+fn probes_end_with_the_limit_and_return_what_they_have() {
     for limit in [Duration::ZERO, Duration::from_millis(50)] {
         for probe in endless() {
             let made = make(std::slice::from_ref(&probe), usize::MAX, limit).unwrap();

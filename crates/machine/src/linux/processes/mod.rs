@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_there() {
+    fn this_process_is_listed() {
         let own = i32::try_from(std::process::id()).unwrap();
         let mut host = LinuxProcesses::open();
         assert!(host.all().contains(&own));

@@ -44,7 +44,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn who_may_change_what_a_path_leads_to() {
+    fn everyone_who_can_replace_a_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (inside, file) = (root.join("bin"), root.join("bin/db"));

@@ -70,7 +70,7 @@ fn a_spinning_waiter_sees_the_release_by_a_look() {
 }
 
 #[test]
-fn who_has_spun_in_vain_parks_or_yields() {
+fn a_waiter_parks_or_yields_after_spinning_in_vain() {
     check(&[(2, 5)], false, Ending::Parks, Seen::Parked);
     check(&[], false, Ending::Parks, Seen::Parked);
     check(&[(1, 5)], false, Ending::Yields, Seen::Yielding);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mapped_later_covers_what_was_there() {
+    fn later_mappings_replace_earlier_ones() {
         let mut maps = Maps::default();
         maps.insert(mapping(0x1000, 0x5000, 0));
         maps.insert(mapping(0x2000, 0x3000, 1));

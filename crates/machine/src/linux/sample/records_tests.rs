@@ -152,7 +152,7 @@ fn mappings_names_and_lives_are_read() {
 }
 
 #[test]
-fn what_makes_no_sense_ends_it() {
+fn a_senseless_record_ends_the_reading() {
     let good = record(2, 0, &[&longs(&[9, 3]), &trailer()]);
     for bad in [
         record(1, 0, &[&ints(&[7, 8])]),

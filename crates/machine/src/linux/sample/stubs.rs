@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stub_is_named_by_what_it_jumps_to() {
+    fn a_stub_is_named_after_its_target() {
         let stub = [
             0xf3, 0x0f, 0x1e, 0xfa, // endbr64
             0xff, 0x25, 0xda, 0x2f, 0x00, 0x00, // jmp [rip + 0x2fda]

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_left_out_and_the_order_is_kept() {
+    fn unavailable_tiers_are_left_out_and_the_order_is_kept() {
         let tiers = [Tier::Bpf, Tier::Proc];
         let permitted = tiers.into_iter().filter(|&t| open_for_us(t).is_some());
         let permitted: Vec<Tier> = permitted.collect();

@@ -54,7 +54,7 @@ fn only_how_things_stood_is_kept() {
 }
 
 #[test]
-fn who_left_before_is_not_on_the_cpu() {
+fn a_thread_that_left_before_is_not_on_the_cpu() {
     let left = EventKind::Out {
         thread: 5,
         left: Left::Preempted,

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_stand_where_the_kernel_writes_them() {
+    fn figures_have_the_kernels_offsets() {
         let mut statistics = [0u8; 328];
         for (at, value) in [(24, 5u64), (72, 7), (144, 3), (272, 11), (280, 13)] {
             statistics[at..at + 8].copy_from_slice(&value.to_ne_bytes());

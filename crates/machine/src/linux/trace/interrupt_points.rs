@@ -213,7 +213,7 @@ mod tests {
 
     /// The kernel reports a loss with the next record, which never comes here.
     #[test]
-    fn what_a_full_buffer_lost_at_the_end_is_reported() {
+    fn losses_of_a_full_buffer_at_the_end_are_reported() {
         let own = sys::affinity().unwrap();
         let cpus = CpuSet::single(own.first().unwrap());
         let mut points = match InterruptPoints::open(&cpus, Wanted::Interrupts) {

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn where_none_is_named_all_threads_are() {
+    fn all_threads_count_if_none_is_named() {
         let own = own(&[EventKind::Exit { thread: 5 }]);
         assert!(own.has(5) && !own.has(IDLE));
     }

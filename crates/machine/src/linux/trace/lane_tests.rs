@@ -79,7 +79,7 @@ fn halves_of_own_threads_are_reported_as_they_are() {
 
 /// A thread that was attached to twice reports everything twice.
 #[test]
-fn what_is_reported_twice_is_counted_once() {
+fn duplicate_reports_count_once() {
     let records = [
         own(7, false, false),
         own(7, false, false),
@@ -102,7 +102,7 @@ fn an_own_thread_that_ends_leaves_its_cpu() {
 
 /// The command's first record is the name of its program: it is on the CPU.
 #[test]
-fn who_starts_a_program_is_on_the_cpu() {
+fn a_thread_that_executes_a_program_is_on_the_cpu() {
     let comm = Record::Comm {
         process: 7,
         thread: 7,
@@ -149,7 +149,7 @@ fn a_second_half_alone_is_reported() {
 /// A thread that has ended has no id when it leaves for the last time. One that still has an id may
 /// run again: since Linux 6.16 the end is reported before memory is freed.
 #[test]
-fn who_ended_is_known_by_the_cpu() {
+fn an_ended_thread_is_known_by_its_cpu() {
     let records = [
         wide(0, 7, true, false),
         gone(7),

@@ -34,7 +34,7 @@ fn counts_are_read_from_either_file() {
 }
 
 #[test]
-fn numbers_that_are_no_process_are_reported() {
+fn invalid_process_ids_are_reported() {
     let reason = |pid| check_process(pid).unwrap_err();
     assert_eq!(reason(0), "no such process");
     assert_eq!(reason(-5), "no such process");

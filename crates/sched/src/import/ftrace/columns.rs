@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_no_seconds_are_named() {
+    fn invalid_times_are_named() {
         for time in [
             "123456:",
             "1.0000000000:",

@@ -74,7 +74,7 @@ fn switches_are_read_in_all_styles() {
 
 /// A call chain follows each event if one was recorded.
 #[test]
-fn what_perf_script_prints_is_read() {
+fn output_of_perf_script_is_read() {
     let text = "            perf 10358 [001] 44289.602113:       sched:sched_wakeup: comm=perf-exec pid=10360 prio=120 target_cpu=001
 \tffffffff810c8d1a ttwu_do_activate+0xba ([kernel.kallsyms])
 
@@ -188,7 +188,7 @@ fn a_new_task_tells_threads_from_processes() {
 }
 
 #[test]
-fn a_waking_thread_is_queued_where_it_is_moved() {
+fn a_waking_thread_is_queued_on_the_cpu_it_is_moved_to() {
     let line =
         |time: u32, rest: &str| format!("            bash-317     [001] d..2. {time}.0: {rest}\n");
     let text = [

@@ -214,7 +214,7 @@ fn whole_cpus_are_reported_twice_and_count_once() {
 }
 
 #[test]
-fn what_is_cut_off_is_reported_and_the_rest_counts() {
+fn truncation_is_reported_and_the_rest_counts() {
     let mut file = File::new(false);
     for at in [100, 120, 140] {
         file.switch(at, 0, 7, 0, None);

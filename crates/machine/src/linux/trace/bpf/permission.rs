@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn obstacles_are_reported_with_what_removes_them() {
+    fn obstacles_are_reported_with_their_remedy() {
         let setcap = "sudo setcap cap_bpf,cap_perfmon+ep '/opt/my tools/pinwise'";
         check(|_| {}, None);
         check(|s| s.capabilities = CAP_SYS_ADMIN, None);

@@ -255,7 +255,7 @@ fn the_bell_rings_before_the_ring_is_full() {
 }
 
 #[test]
-fn rings_shrink_where_there_are_many_cpus() {
+fn rings_shrink_with_many_cpus() {
     assert_eq!(slots_log2(1), MAX_SLOTS_LOG2);
     assert_eq!(slots_log2(32), 17);
     assert_eq!(slots_log2(33), 16);

@@ -146,7 +146,7 @@ fn records_are_read_as_they_are_written() {
 }
 
 #[test]
-fn a_record_that_is_being_written_holds_back_what_came_after_it() {
+fn an_unfinished_record_holds_back_later_ones() {
     let shared = Shared::new();
     let mut reader = Reader::new(0);
     let mut events = Vec::new();
@@ -164,7 +164,7 @@ fn a_record_that_is_being_written_holds_back_what_came_after_it() {
 }
 
 #[test]
-fn what_was_never_finished_or_taken_is_reported_at_the_end() {
+fn unfinished_and_untaken_records_are_reported_at_the_end() {
     let shared = Shared::new();
     let mut reader = Reader::new(0);
     let mut events = Vec::new();
