@@ -23,10 +23,10 @@ const ALLOWED: f64 = 0.03;
 /// Causes that no program has by itself.
 const PLANTED_ONLY: [&str; 3] = ["throttled", "scheduling_class", "mask"];
 /// What is less is not judged, s and switches: two clocks cannot agree on it.
-const LEAST_S: f64 = 0.05;
+const MIN_SECONDS: f64 = 0.05;
 /// What the clocks of both may differ by, s.
 const CLOCKS_S: f64 = 0.01;
-const LEAST_SWITCHES: f64 = 100.0;
+const MIN_SWITCHES: f64 = 100.0;
 
 /// A program, with what it needs and its command line in a folder of its own.
 struct Program {
@@ -329,9 +329,9 @@ fn measure_run(
         let at_least = output_text["at_least"].to_string();
         let at_most = output_text["at_most"].to_string();
         let keys = [
-            ("cpu_s", "cpu_time", LEAST_S, CLOCKS_S),
-            ("wait_s", "queued", LEAST_S, CLOCKS_S),
-            ("switches", "switches", LEAST_SWITCHES, 0.0),
+            ("cpu_s", "cpu_time", MIN_SECONDS, CLOCKS_S),
+            ("wait_s", "queued", MIN_SECONDS, CLOCKS_S),
+            ("switches", "switches", MIN_SWITCHES, 0.0),
             ("threads", "threads", 0.0, 0.0),
         ];
         let ends = output_text["trace"]["threads"].as_f64().unwrap_or(0.0);
@@ -360,7 +360,7 @@ fn measure_run(
 fn cause_cell(causes: &BTreeMap<String, f64>, program: &Program, wrong: &mut usize) -> String {
     let total: f64 = causes.values().sum();
     let longest = causes.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
-    let Some((name, seconds)) = longest.filter(|_| total >= LEAST_S) else {
+    let Some((name, seconds)) = longest.filter(|_| total >= MIN_SECONDS) else {
         return "–".to_owned();
     };
     let of = |name: &str| causes.get(name).copied().unwrap_or(0.0);

@@ -13,8 +13,8 @@ const REPLAYS: u64 = 100;
 /// What is planted where pairs are counted, as a share.
 const SMALL_PERCENT: usize = 2;
 /// Most pairs of such a gate, replayed and live, and live gates per cell.
-const MOST_PAIRS: usize = 400;
-const MOST_LIVE_PAIRS: usize = 80;
+const MAX_PAIRS: usize = 400;
+const MAX_LIVE_PAIRS: usize = 80;
 const LIVE_POWER: u64 = 20;
 /// Steps of the shell's loop that runs there, some 50 ms.
 const STEPS: usize = 30_000;
@@ -33,7 +33,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             Ok(Power(gates.collect::<Result<_>>()?))
         };
         let name = format!("{name} (`{series}`)");
-        table.row(power_row(&name, MOST_PAIRS, cell)?);
+        table.row(power_row(&name, MAX_PAIRS, cell)?);
     }
     for (busy, name) in ["nothing else", "one busy process", "two busy processes"]
         .into_iter()
@@ -50,7 +50,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
             Ok(Power(gates.collect::<Result<_>>()?))
         };
         let name = format!("this machine, {name}");
-        table.row(power_row(&name, MOST_LIVE_PAIRS, cell)?);
+        table.row(power_row(&name, MAX_LIVE_PAIRS, cell)?);
     }
     table.publish()
 }
@@ -109,7 +109,7 @@ fn replayed_pairs(
     let machine = simulated(setting, series, percent)?;
     let suite = format!("[[benchmark]]\nname = \"planted\"\nrun = \"planted\"\n{metric}");
     let arguments = ["--machine", &machine];
-    pairs_that_found(setting, &suite, &arguments, MOST_PAIRS, seed)
+    pairs_that_found(setting, &suite, &arguments, MAX_PAIRS, seed)
 }
 
 /// A loop of the shell, which the head goes round a little more often.
@@ -122,7 +122,7 @@ fn live_pairs(setting: &Setting, percent: usize, metric: &str, seed: u64) -> Res
         std::fs::write(there.join("loop.sh"), script)?;
     }
     let suite = format!("[[benchmark]]\nname = \"loop\"\nrun = \"sh loop.sh\"\n{metric}");
-    pairs_that_found(setting, &suite, &[], MOST_LIVE_PAIRS, seed)
+    pairs_that_found(setting, &suite, &[], MAX_LIVE_PAIRS, seed)
 }
 
 fn pairs_that_found(

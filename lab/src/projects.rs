@@ -24,7 +24,7 @@ const GATES: u64 = 1;
 /// Series of each build, alternating, for the size of what is planted.
 const SERIES: usize = 9;
 /// What is less is nothing to find: the smallest effect.
-const LEAST_SIZE: f64 = 0.01;
+const MIN_EFFECT: f64 = 0.01;
 const BUDGET: &str = "10m";
 const SOURCES: &str = include_str!("../projects/sources.sh");
 
@@ -170,7 +170,7 @@ fn row(
     all_planted: &mut Cell,
 ) -> Result<String> {
     let size = size(folder)?;
-    let is_there = size >= LEAST_SIZE;
+    let is_there = size >= MIN_EFFECT;
     let (mut unchanged, mut planted) = (Cell::default(), Cell::default());
     let (mut alarms, mut found) = (0, 0);
     for seed in 0..GATES {

@@ -24,7 +24,7 @@ const PIPE_TRIPS: usize = 50_000;
 /// The same for each of the pairs that run at once.
 const MANY_TRIPS: usize = 200_000;
 /// Pairs at once, one per CPU.
-const MOST_PAIRS: usize = 8;
+const MAX_PAIRS: usize = 8;
 const SEED: u64 = 5;
 
 /// Who traces, with what is asked of it for the pipe.
@@ -163,7 +163,7 @@ fn counted(reported: &[(Reported, Used)]) -> String {
 
 /// Every CPU busy with switching: is anything lost?
 fn publish_many(setting: &Setting) -> Result<()> {
-    let cpus = std::thread::available_parallelism()?.get().min(MOST_PAIRS);
+    let cpus = std::thread::available_parallelism()?.get().min(MAX_PAIRS);
     let pairs: Vec<String> = (0..cpus)
         .map(|cpu| pipe_on(cpu, MANY_TRIPS).join(" "))
         .collect();

@@ -31,7 +31,7 @@ use pinwise_topology::Topology;
 const USUAL_BLOCKS: f64 = 12.0;
 const LONGEST_S: f64 = 600.0;
 /// Largest number of threads: more is almost certainly a typo.
-const MOST_THREADS: usize = 4096;
+const MAX_THREADS: usize = 4096;
 
 pub(super) fn bench(
     global: &Global,
@@ -182,12 +182,12 @@ fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<(
 fn threads(text: &str) -> anyhow::Result<Vec<usize>> {
     let bad = || {
         format!(
-            "--threads '{text}': write numbers of threads from 1 to {MOST_THREADS}, such as 1..4 or 1,2,4"
+            "--threads '{text}': write numbers of threads from 1 to {MAX_THREADS}, such as 1..4 or 1,2,4"
         )
     };
     let number = |word: &str| -> anyhow::Result<usize> {
         let number: usize = word.trim().parse().ok().with_context(bad)?;
-        if !(1..=MOST_THREADS).contains(&number) {
+        if !(1..=MAX_THREADS).contains(&number) {
             bail!("{}", bad());
         }
         Ok(number)

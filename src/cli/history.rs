@@ -19,7 +19,7 @@ use pinwise_store::{Filter, Listed, Store, StoreError};
 use pinwise_study::gate;
 
 /// Benchmarks that are named where one is not known.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// The filter of these options.
 pub(super) fn filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {
@@ -92,7 +92,7 @@ pub(super) fn history(
 }
 
 /// Fewer parts than this are listed one by one.
-const LEAST_FOLDED: usize = 3;
+const MIN_FOLDED_PARTS: usize = 3;
 
 /// The tag of the bench or fleet that a record is a part of.
 fn tag_of_whole(listed: &Listed) -> Option<&str> {
@@ -112,7 +112,7 @@ fn fold_parts<'l>(listed: &'l [Listed], asked: Option<&str>) -> Vec<Line<'l>> {
     for tag in listed.iter().filter_map(tag_of_whole) {
         *parts.entry(tag).or_default() += 1;
     }
-    parts.retain(|tag, parts| *parts >= LEAST_FOLDED && asked != Some(tag));
+    parts.retain(|tag, parts| *parts >= MIN_FOLDED_PARTS && asked != Some(tag));
     let shown = listed.iter().filter_map(|one| {
         let Some(tag) = tag_of_whole(one).filter(|tag| parts.contains_key(tag)) else {
             return Some(line(one));
@@ -188,7 +188,7 @@ fn check_is_known(gates: &[GateRecord], benchmark: &str) -> anyhow::Result<()> {
     }
     names.sort_unstable();
     names.dedup();
-    names.truncate(MOST_NAMES);
+    names.truncate(MAX_NAMES);
     let hint = match names.as_slice() {
         [] => "no gate is stored (pinwise gate makes them)".to_owned(),
         names => format!("no gate has such a benchmark ({})", names.join(", ")),

@@ -10,7 +10,7 @@ use pinwise_topology::Topology;
 
 /// Maps that are consulted: those of more than an hour of measuring, at one
 /// every few minutes.
-const MOST: usize = 20;
+const MAX_MAPS: usize = 20;
 
 /// The newest map of this machine, if it is one of this boot. A store that
 /// cannot be read is reported later, when the experiment is to be stored.
@@ -38,7 +38,7 @@ pub(super) fn of_this_boot(
     let filter = Filter {
         host: Some(host(topology, spec).to_owned()),
         schema: Some(Kind::Topology.schema().to_owned()),
-        limit: Some(MOST),
+        limit: Some(MAX_MAPS),
         ..Filter::default()
     };
     let mut maps = Vec::new();

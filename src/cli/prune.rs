@@ -17,7 +17,7 @@ use pinwise_report::Line;
 use pinwise_store::{Listed, Location, Store, StoreError};
 
 /// Records of a list for people; of the rest only the number is printed.
-const MOST_SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 pub(super) fn prune(
     global: &Global,
@@ -56,7 +56,7 @@ pub(super) fn prune(
         terminal.print("No matching records.\n")?;
         return Ok(Exit::Done);
     }
-    let shown: Vec<Line<'_>> = going.iter().take(MOST_SHOWN).map(line).collect();
+    let shown: Vec<Line<'_>> = going.iter().take(MAX_SHOWN).map(line).collect();
     let mut text = pinwise_report::history(&shown);
     if going.len() > shown.len() {
         text.push_str(&format!("and {} more\n", going.len() - shown.len()));

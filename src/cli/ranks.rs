@@ -22,7 +22,7 @@ const LAUNCHERS: [[&str; 2]; 4] = [
 ];
 
 /// More processes than this one host is not asked to place.
-const MOST_RANKS: usize = 4096;
+const MAX_RANKS: usize = 4096;
 
 /// Vendors of GPUs by PCI id, and the variable that says which a program sees.
 const VISIBLE: [(u16, &str); 3] = [
@@ -151,8 +151,8 @@ fn of_launcher() -> anyhow::Result<(usize, usize)> {
         let count = variable(count_name)?
             .with_context(|| format!("{rank_name} is set, but {count_name} is not"))?;
         let number = |name: &str, text: &str| -> anyhow::Result<usize> {
-            let number = text.parse().ok().filter(|&number| number <= MOST_RANKS);
-            number.with_context(|| format!("{name}={text} is not a number up to {MOST_RANKS}"))
+            let number = text.parse().ok().filter(|&number| number <= MAX_RANKS);
+            number.with_context(|| format!("{name}={text} is not a number up to {MAX_RANKS}"))
         };
         let rank = number(rank_name, &rank)?;
         let count = match count_name.starts_with("SLURM") {
@@ -163,7 +163,7 @@ fn of_launcher() -> anyhow::Result<(usize, usize)> {
             }
             false => number(count_name, &count)?,
         };
-        if rank >= count || count > MOST_RANKS {
+        if rank >= count || count > MAX_RANKS {
             bail!("{rank_name}={rank} is out of range ({count_name}={count})");
         }
         return Ok((rank, count));

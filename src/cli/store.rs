@@ -13,8 +13,8 @@ use pinwise_format::count;
 use pinwise_store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
 
 /// Records that are copied together, and their bytes.
-const MOST_RECORDS: usize = 250;
-const MOST_BYTES: usize = 16 << 20;
+const MAX_RECORDS: usize = 250;
+const MAX_BYTES: usize = 16 << 20;
 
 /// What a copy came to.
 #[derive(Default)]
@@ -102,7 +102,7 @@ fn copy_all(source: &Store, target: &mut Store) -> anyhow::Result<Copied> {
         let stored = source.load(&entry.id)?;
         bytes += stored.body.len();
         batch.push(stored);
-        if batch.len() >= MOST_RECORDS || bytes >= MOST_BYTES {
+        if batch.len() >= MAX_RECORDS || bytes >= MAX_BYTES {
             send(target, &mut batch, &mut copied)?;
             bytes = 0;
         }

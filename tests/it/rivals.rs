@@ -116,7 +116,7 @@ pub(crate) fn exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl 
 }
 
 /// Rounds before anything is dropped: with fewer, an interval of pairs is wide.
-const LEAST_ROUNDS: usize = 3;
+const MIN_ROUNDS: usize = 3;
 
 /// Rounds of all survivors. After each, arms go whose paired 95 % interval
 /// against the leader (Student's t) lies above 0; it ends when one is left, or
@@ -150,7 +150,7 @@ pub(crate) fn racing(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) ->
 fn lowest_difference(seen: &Seen, arm: usize, other: usize) -> f64 {
     let both = seen.values[arm].iter().zip(&seen.values[other]);
     let differences: Vec<f64> = both.map(|(a, b)| a - b).collect();
-    if differences.len() < LEAST_ROUNDS {
+    if differences.len() < MIN_ROUNDS {
         return f64::NEG_INFINITY;
     }
     let count = differences.len() as f64;
@@ -167,7 +167,7 @@ const PRIOR_SD: f64 = 0.5;
 /// runs.
 const FIRST_NOISE: (f64, f64) = (2.0, 0.05);
 /// Draws in search of a second arm.
-const MOST_DRAWS: usize = 20;
+const MAX_DRAWS: usize = 20;
 
 /// Top-two Thompson sampling (Russo 2016) of independent normal arms with one
 /// noise, which is estimated; stops where the probabilities of the others to
@@ -225,7 +225,7 @@ fn top_two(beliefs: &[(f64, f64)], chance: &mut impl Rng) -> usize {
     if beliefs.len() < 2 || chance.random::<bool>() {
         return first;
     }
-    let mut draws = (0..MOST_DRAWS).map(|_| draw_lowest(beliefs, chance));
+    let mut draws = (0..MAX_DRAWS).map(|_| draw_lowest(beliefs, chance));
     draws.find(|&arm| arm != first).unwrap_or_else(|| {
         lowest((0..beliefs.len()).map(|arm| {
             if arm == first {
@@ -265,7 +265,7 @@ pub(crate) fn successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) ->
         }
     };
     while open.len() > halving::FINALISTS {
-        blocks(&open, halving::LEAST_BLOCKS, &mut runs);
+        blocks(&open, halving::MIN_BLOCKS, &mut runs);
         open = halving::select(&runs, &open);
     }
     let first = runs.len();

@@ -14,7 +14,7 @@ use crate::support::{self, Running, go_settings, has_program, json, root, skippe
 const SECONDS: f64 = 0.4;
 
 /// How long at most, where other programs leave little time, s.
-const MOST_SECONDS: f64 = 600.0;
+const MAX_SECONDS: f64 = 600.0;
 
 /// A program of `tests/data/programs`, compiled by this command line with the
 /// output's path added; `None`, with a message, where the compiler is missing.
@@ -80,7 +80,7 @@ fn look_for(enough: u64, mut look: impl FnMut(f64) -> Value) -> Value {
         }
         seconds *= (1.5 * enough as f64 / samples.max(1) as f64).clamp(1.5, 10.0);
         let notes = &record["notes"];
-        assert!(seconds < MOST_SECONDS, "{samples} samples: {notes}");
+        assert!(seconds < MAX_SECONDS, "{samples} samples: {notes}");
     }
 }
 

@@ -25,7 +25,7 @@ export function startPrinting(): void {
 }
 
 /** Letters of a table are at least this share of others. */
-const LEAST = 0.7;
+const MIN_FIT = 0.7;
 
 /** Makes a table as narrow as the paper: smaller letters, then figures in two lines, then broken words. */
 function fit(table: HTMLTableElement): void {
@@ -39,7 +39,7 @@ function fit(table: HTMLTableElement): void {
     if (name) classList.add(name);
     style.setProperty(
       '--fit',
-      String(Math.min(1, Math.max(LEAST, 0.98 * share()))),
+      String(Math.min(1, Math.max(MIN_FIT, 0.98 * share()))),
     );
     if (share() >= 1) return;
   }

@@ -7,13 +7,13 @@ const BOX = 9;
 const STEP = 11;
 const PER_ROW = 32;
 /** Beyond this only the list is shown. */
-const MOST = 256;
+const MAX_CPUS = 256;
 
 /** The CPUs of `cpus` among `allowed`, drawn by number; null where there are too many to draw. */
 export function cpuStrip(cpus: string, allowed: string): SVGElement | null {
   const used = new Set(parseCpus(cpus));
   const all = parseCpus(allowed);
-  if (all.length === 0 || all.length > MOST) return null;
+  if (all.length === 0 || all.length > MAX_CPUS) return null;
   const width = Math.min(all.length, PER_ROW) * STEP;
   const height = Math.ceil(all.length / PER_ROW) * STEP;
   const boxes = all.map((cpu, at) =>

@@ -10,7 +10,7 @@ use pinwise_format::seconds;
 use pinwise_profile::{Change, Difference, Function, Kind, NodeChange, Pausing, Side};
 
 /// Functions kept; the others' changes are summed.
-const MOST_FUNCTIONS: usize = 1_000;
+const MAX_FUNCTIONS: usize = 1_000;
 
 /// What changed from one profile to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,7 +148,7 @@ pub struct CallChangeRecord {
 
 /// Profiles whose samples stand for less than this part of the CPU time are not
 /// subtracted: what was missed is of the size of differences.
-const LEAST_SAMPLED: f64 = 0.8;
+const MIN_SAMPLED_SHARE: f64 = 0.8;
 
 /// Why two profiles cannot be subtracted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -292,7 +292,7 @@ impl ProfileDiff {
             ChangeRecord::new(&difference.total),
             ChangeRecord::new(&difference.waits),
         );
-        let functions: Vec<FunctionChangeRecord> = all.take(MOST_FUNCTIONS).map(record).collect();
+        let functions: Vec<FunctionChangeRecord> = all.take(MAX_FUNCTIONS).map(record).collect();
         Self {
             header: Header {
                 notes: notes(difference, before, after),
@@ -311,7 +311,7 @@ impl ProfileDiff {
                 &after.work.unit,
             ),
             functions,
-            functions_left_out: difference.functions.len().saturating_sub(MOST_FUNCTIONS),
+            functions_left_out: difference.functions.len().saturating_sub(MAX_FUNCTIONS),
             calls: difference.nodes.iter().map(CallChangeRecord::new).collect(),
             sentences: difference.pausing.iter().map(Pausing::sentence).collect(),
         }
@@ -373,7 +373,7 @@ fn check(record: &ProfileRecord) -> Result<(), DiffError> {
     }
     let sampled_s = record.figures.total.cpu_s;
     match record.beyond_samples() {
-        Some(counted_s) if sampled_s < LEAST_SAMPLED * counted_s => Err(DiffError::Missed {
+        Some(counted_s) if sampled_s < MIN_SAMPLED_SHARE * counted_s => Err(DiffError::Missed {
             id: record.id.clone(),
             sampled: seconds(sampled_s),
             counted: seconds(counted_s),

@@ -13,7 +13,7 @@ use super::SchemaName;
 use pinwise_topology::CpuSet;
 
 /// Figures kept of one record.
-const MOST_FIGURES: usize = 24;
+const MAX_FIGURES: usize = 24;
 
 /// A field of traces that no summary is read from: it has millions of values.
 const PASSED_OVER: &str = "timeline";
@@ -88,7 +88,7 @@ impl Summary {
         let schema = text(record, "schema").unwrap_or_default();
         let name = SchemaName::parse(&schema).map_or("", |schema| schema.name);
         let mut figures = figures(name, record);
-        figures.truncate(MOST_FIGURES);
+        figures.truncate(MAX_FIGURES);
         Self {
             tags: strings(&record["tags"]),
             subject: subject(name, record),

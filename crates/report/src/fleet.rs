@@ -7,15 +7,15 @@ use pinwise_format::{count, percent, ratio};
 use pinwise_record::{FleetGroup, FleetOutlier, FleetReport, OutlierKind};
 
 /// Nodes in the table; the record has all.
-const MOST_NODES: usize = 40;
+const MAX_NODES: usize = 40;
 /// Rows of one node.
-const MOST_OF_NODE: usize = 3;
+const MAX_ROWS_PER_NODE: usize = 3;
 /// Groups that are listed.
-const MOST_GROUPS: usize = 12;
+const MAX_GROUPS: usize = 12;
 /// Settings that are listed of a group.
-const MOST_SETTINGS: usize = 10;
+const MAX_SETTINGS: usize = 10;
 /// Sentences on what outliers have in common.
-const MOST_COMMON: usize = 10;
+const MAX_COMMON_SENTENCES: usize = 10;
 /// Widest node, figure and setting.
 const NODE: usize = 16;
 const FIGURE: usize = 30;
@@ -49,28 +49,28 @@ pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
 
 fn groups(groups: &[FleetGroup], palette: Palette) -> String {
     let mut text = format!("\n{}\n", palette.strong("Groups of similar nodes"));
-    for (group, number) in groups.iter().zip(1..).take(MOST_GROUPS) {
+    for (group, number) in groups.iter().zip(1..).take(MAX_GROUPS) {
         let line = format!("{}: {}", group.name, count(group.nodes, "node"));
         let first = format!("  {number:>2}  ");
         text.push_str(&paragraph(&first, "      ", &line));
         text.push('\n');
     }
-    if groups.len() > MOST_GROUPS {
+    if groups.len() > MAX_GROUPS {
         let rest: usize = groups
             .iter()
-            .skip(MOST_GROUPS)
+            .skip(MAX_GROUPS)
             .map(|group| group.nodes)
             .sum();
         let line = format!(
             "and {} more with {}",
-            count(groups.len() - MOST_GROUPS, "group"),
+            count(groups.len() - MAX_GROUPS, "group"),
             count(rest, "node")
         );
         text.push_str(&format!("      {line}\n"));
     }
     if let [only] = groups {
         let shown = only.identity.iter().filter(|(name, _)| is_listed(name));
-        let shown: Vec<String> = { shown.take(MOST_SETTINGS) }
+        let shown: Vec<String> = { shown.take(MAX_SETTINGS) }
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
         if !shown.is_empty() {
@@ -98,12 +98,12 @@ fn outliers(record: &FleetReport, palette: Palette) -> String {
         nodes.push(of_node);
     }
     let mut rows = Vec::new();
-    for of_node in nodes.iter().take(MOST_NODES) {
-        for (at, outlier) in of_node.iter().take(MOST_OF_NODE).enumerate() {
+    for of_node in nodes.iter().take(MAX_NODES) {
+        for (at, outlier) in of_node.iter().take(MAX_ROWS_PER_NODE).enumerate() {
             rows.push(row(outlier, at == 0));
         }
-        if of_node.len() > MOST_OF_NODE {
-            let more = format!("and {} more", of_node.len() - MOST_OF_NODE);
+        if of_node.len() > MAX_ROWS_PER_NODE {
+            let more = format!("and {} more", of_node.len() - MAX_ROWS_PER_NODE);
             let mut row = vec![String::new(); 6];
             row[1] = more;
             rows.push(row);
@@ -111,9 +111,9 @@ fn outliers(record: &FleetReport, palette: Palette) -> String {
     }
     let header = ["node", "figure or setting", "it has", "usual", "ratio", "q"];
     let mut text = format!("\n{}\n{}", palette.strong("Outliers"), table(&header, rows));
-    if nodes.len() > MOST_NODES {
+    if nodes.len() > MAX_NODES {
         let line = format!(
-            "Showing {MOST_NODES} of {}; the record has all (--format json).",
+            "Showing {MAX_NODES} of {}; the record has all (--format json).",
             count(nodes.len(), "node")
         );
         text.push_str(&format!("{}\n", paragraph("  ", "  ", &line)));
@@ -159,7 +159,7 @@ fn common(record: &FleetReport, palette: Palette) -> String {
         return String::new();
     }
     let mut text = format!("\n{}\n", palette.strong("What they have in common"));
-    for common in record.common.iter().take(MOST_COMMON) {
+    for common in record.common.iter().take(MAX_COMMON_SENTENCES) {
         let in_group = if record.groups.len() > 1 {
             format!(" (group {})", common.group + 1)
         } else {
@@ -168,8 +168,8 @@ fn common(record: &FleetReport, palette: Palette) -> String {
         let line = format!("{}{in_group}", common.sentence);
         text.push_str(&format!("{}\n", paragraph("  • ", "    ", &line)));
     }
-    if record.common.len() > MOST_COMMON {
-        let more = record.common.len() - MOST_COMMON;
+    if record.common.len() > MAX_COMMON_SENTENCES {
+        let more = record.common.len() - MAX_COMMON_SENTENCES;
         text.push_str(&format!("    and {more} more in the record\n"));
     }
     text

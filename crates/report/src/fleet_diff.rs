@@ -9,7 +9,7 @@ use pinwise_record::{FleetDiff, FleetFigureChange, FleetSide};
 /// Widest name of a figure.
 const FIGURE: usize = 22;
 /// Figures of one side that are named.
-const MOST_NAMES: usize = 6;
+const MAX_NAMES: usize = 6;
 
 /// The difference for a terminal.
 #[must_use]
@@ -53,9 +53,9 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
         rows,
     ));
     if !record.only_one.is_empty() {
-        let names = record.only_one.iter().take(MOST_NAMES);
+        let names = record.only_one.iter().take(MAX_NAMES);
         let names: Vec<&str> = names.map(String::as_str).collect();
-        let more = record.only_one.len().saturating_sub(MOST_NAMES);
+        let more = record.only_one.len().saturating_sub(MAX_NAMES);
         let more = if more > 0 {
             format!(" and {more} more")
         } else {

@@ -8,7 +8,7 @@ use pinwise_format::{count, grouped, seconds};
 use pinwise_record::{CLOCK_TOLERANCE_S, FleetNode, FleetRecord, NodeStep, StepState};
 
 /// Nodes that are named in one line.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// What was asked of a fleet.
 #[must_use]
@@ -158,8 +158,8 @@ fn line(indent: &str, text: &str) -> String {
 
 /// The first of some names, and how many there are more.
 fn join_names(names: &[&str]) -> String {
-    let first = names[..names.len().min(MOST_NAMED)].join(", ");
-    match names.len().saturating_sub(MOST_NAMED) {
+    let first = names[..names.len().min(MAX_NAMED)].join(", ");
+    match names.len().saturating_sub(MAX_NAMED) {
         0 => first,
         more => format!("{first} and {} more", grouped(more as u64)),
     }

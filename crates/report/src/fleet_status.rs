@@ -7,7 +7,7 @@ use pinwise_record::{FleetStatus, NodeStatus};
 /// Characters of a node's name that are shown.
 const LONGEST_NAME: usize = 36;
 /// Nodes that are shown one by one.
-const MOST_SHOWN: usize = 1000;
+const MAX_SHOWN: usize = 1000;
 
 /// A fleet's status for people.
 #[must_use]
@@ -31,8 +31,8 @@ pub fn fleet_status(status: &FleetStatus, palette: Palette) -> String {
         status.asked
     );
     text.push_str(&nodes(status));
-    if status.nodes.len() > MOST_SHOWN {
-        let more = status.nodes.len() - MOST_SHOWN;
+    if status.nodes.len() > MAX_SHOWN {
+        let more = status.nodes.len() - MAX_SHOWN;
         text.push_str(&format!("… and {more} more (--format json has all)\n"));
     }
     for note in &status.notes {
@@ -45,7 +45,7 @@ pub fn fleet_status(status: &FleetStatus, palette: Palette) -> String {
 
 /// A line for each node, and what there is to say of it below.
 fn nodes(status: &FleetStatus) -> String {
-    let shown = || status.nodes.iter().take(MOST_SHOWN);
+    let shown = || status.nodes.iter().take(MAX_SHOWN);
     if status.nodes.is_empty() {
         return String::new();
     }

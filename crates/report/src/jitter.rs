@@ -8,13 +8,13 @@ use pinwise_format::{count, grouped, percent, seconds};
 use pinwise_record::{GapCause, IsolationRecord, JitterCauseRecord, JitterCpuRecord, JitterRecord};
 
 /// CPUs shown; the record has more.
-const MOST_CPUS: usize = 32;
+const MAX_CPUS: usize = 32;
 /// Threads shown of all CPUs.
-const MOST_THREADS: usize = 5;
+const MAX_THREADS: usize = 5;
 /// Causes named in the row of a CPU.
 const MAIN_CAUSES: usize = 2;
 /// Interrupts and softirqs named of a CPU.
-const MOST_COUNTED: usize = 4;
+const MAX_INTERRUPTS: usize = 4;
 
 /// Jitter for a terminal.
 #[must_use]
@@ -40,10 +40,10 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
             "time lost",
             "mostly to",
         ],
-        record.cpus.iter().take(MOST_CPUS).map(cpu_row).collect(),
+        record.cpus.iter().take(MAX_CPUS).map(cpu_row).collect(),
     );
-    if record.cpus.len() > MOST_CPUS {
-        let more = record.cpus.len() - MOST_CPUS;
+    if record.cpus.len() > MAX_CPUS {
+        let more = record.cpus.len() - MAX_CPUS;
         out += &format!("  and {more} more CPUs in the record\n");
     }
     out += &causes(record, palette);
@@ -128,7 +128,7 @@ fn causes(record: &JitterRecord, palette: Palette) -> String {
     let mut threads = 0;
     let is_shown = |cause: &&JitterCauseRecord| {
         threads += usize::from(cause.kind == GapCause::Thread);
-        cause.kind != GapCause::Thread || threads <= MOST_THREADS
+        cause.kind != GapCause::Thread || threads <= MAX_THREADS
     };
     let (shown, rest): (Vec<_>, Vec<_>) = record.causes.iter().partition(is_shown);
     let mut rows: Vec<Vec<String>> = shown.into_iter().map(row).collect();
@@ -154,13 +154,13 @@ fn unnamed(record: &JitterRecord, palette: Palette) -> String {
     };
     let line = format!("Causes unknown: {reason}. The system's counters meanwhile:");
     let mut out = format!("\n{}\n", palette.warn(&paragraph("", "  ", &line)));
-    for cpu in record.cpus.iter().take(MOST_CPUS) {
-        let interrupts = cpu.interrupts.iter().take(MOST_COUNTED);
+    for cpu in record.cpus.iter().take(MAX_CPUS) {
+        let interrupts = cpu.interrupts.iter().take(MAX_INTERRUPTS);
         let interrupts = interrupts.map(|counted| match counted.name.as_str() {
             "" => format!("{} {}", grouped(counted.count), counted.label),
             name => format!("{} {name}", grouped(counted.count)),
         });
-        let softirqs = cpu.softirqs.iter().take(MOST_COUNTED);
+        let softirqs = cpu.softirqs.iter().take(MAX_INTERRUPTS);
         let softirqs =
             softirqs.map(|counted| format!("{} softirq {}", grouped(counted.count), counted.label));
         let queued = cpu

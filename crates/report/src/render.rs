@@ -13,10 +13,10 @@ use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
 /// Functions that the difference of two profiles shows.
-const MOST_FUNCTIONS: usize = 15;
+const MAX_FUNCTIONS: usize = 15;
 
 /// Threads that a frame of `top` shows.
-const MOST_THREADS: usize = 20;
+const MAX_THREADS: usize = 20;
 
 /// A record for a terminal.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn text(record: &AnyRecord, palette: Palette) -> String {
         AnyRecord::Search(record) => search(record, palette),
         AnyRecord::Prediction(record) => super::prediction(record, palette),
         AnyRecord::Profile(record) => super::profile(record, &ProfileShown::default(), palette),
-        AnyRecord::ProfileDiff(record) => super::profile_diff(record, MOST_FUNCTIONS, palette),
+        AnyRecord::ProfileDiff(record) => super::profile_diff(record, MAX_FUNCTIONS, palette),
         AnyRecord::SpinPause(record) => super::spin_pause(record, palette),
         AnyRecord::SpinPredict(record) => super::spin_prediction(record, palette),
         AnyRecord::SpinReplay(record) => super::spin_replay(record, palette),
@@ -46,7 +46,7 @@ pub fn text(record: &AnyRecord, palette: Palette) -> String {
         AnyRecord::Doctor(record) => super::doctor(record, palette),
         AnyRecord::Kernel(record) => super::kernel(record),
         AnyRecord::Top(record) => {
-            let rows = top::printed(record, &top::View::default(), WIDTH, MOST_THREADS);
+            let rows = top::printed(record, &top::View::default(), WIDTH, MAX_THREADS);
             top::text(&rows, palette)
         }
         AnyRecord::Fleet(record) => super::fleet_plan(record, palette),

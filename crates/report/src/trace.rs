@@ -12,8 +12,8 @@ use pinwise_record::{
 use pinwise_sched::Tier;
 
 /// Threads and CPUs shown; the record has more.
-const MOST_THREADS: usize = 12;
-const MOST_CPUS: usize = 16;
+const MAX_THREADS: usize = 12;
+const MAX_CPUS: usize = 16;
 /// Columns of a CPU's strip.
 const STRIP: usize = 40;
 /// From nothing to all of a span, in eighths.
@@ -370,7 +370,7 @@ fn threads(record: &TraceRecord) -> String {
     let rows: Vec<Vec<String>> = record
         .threads
         .iter()
-        .take(MOST_THREADS)
+        .take(MAX_THREADS)
         .map(|thread| {
             let on: Vec<String> = thread
                 .cpus
@@ -403,7 +403,7 @@ fn threads(record: &TraceRecord) -> String {
         "mostly on",
     ];
     let mut out = format!("\n{}", table(&header, rows));
-    let shown = record.threads.len().min(MOST_THREADS) as u64;
+    let shown = record.threads.len().min(MAX_THREADS) as u64;
     let more = record.threads.len() as u64 - shown + record.threads_left_out;
     if more > 0 {
         out += &format!("  and {} more\n", grouped(more));
@@ -415,9 +415,9 @@ fn threads(record: &TraceRecord) -> String {
 /// this program, dots for others.
 fn cpus(record: &TraceRecord) -> String {
     let mut shown: Vec<&CpuTimeRecord> = record.cpus.iter().collect();
-    if shown.len() > MOST_CPUS {
+    if shown.len() > MAX_CPUS {
         shown.sort_by(|a, b| b.own_s.total_cmp(&a.own_s).then(a.cpu.cmp(&b.cpu)));
-        shown.truncate(MOST_CPUS);
+        shown.truncate(MAX_CPUS);
         shown.sort_by_key(|cpu| cpu.cpu);
     }
     let share = |part: f64| format!("{:.0} %", 100.0 * part / record.elapsed_s.max(1e-9));

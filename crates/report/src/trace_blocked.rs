@@ -5,8 +5,8 @@ use pinwise_format::{count_of, percent};
 use pinwise_record::BlockedRecord;
 
 /// Processes and reasons in the line; the record has more.
-const MOST_PROCESSES: usize = 3;
-const MOST_PARTS: usize = 4;
+const MAX_PROCESSES: usize = 3;
+const MAX_PARTS: usize = 4;
 
 /// Shares of the looks that found a thread blocked; `None` where none did.
 pub(super) fn blocked(seen: &[BlockedRecord]) -> Option<String> {
@@ -16,12 +16,12 @@ pub(super) fn blocked(seen: &[BlockedRecord]) -> Option<String> {
     if others.is_empty() {
         return Some(format!("{} at its blocked threads", describe_parts(first)));
     }
-    let shown = seen.iter().take(MOST_PROCESSES).map(|process| {
+    let shown = seen.iter().take(MAX_PROCESSES).map(|process| {
         let name = visible(&process.name);
         format!("{name} ({}): {}", process.process, describe_parts(process))
     });
     let mut parts: Vec<String> = shown.collect();
-    let more = seen.len().saturating_sub(MOST_PROCESSES) as u64;
+    let more = seen.len().saturating_sub(MAX_PROCESSES) as u64;
     if more > 0 {
         parts.push(count_of(more, "more process", "more processes"));
     }
@@ -33,7 +33,7 @@ fn describe_parts(process: &BlockedRecord) -> String {
     let parts: Vec<String> = process
         .parts
         .iter()
-        .take(MOST_PARTS)
+        .take(MAX_PARTS)
         .map(|part| format!("{} {}", visible(part.what.words()), share(part.looks)))
         .collect();
     let looks = count_of(process.looks, "look", "looks");

@@ -5,9 +5,9 @@ use pinwise_format::{count, grouped, percent, seconds};
 use pinwise_record::{InterruptCauseRecord, InterruptCpuRecord, InterruptsRecord, TraceSource};
 
 /// Causes shown; the record has more.
-const MOST_CAUSES: usize = 12;
+const MAX_CAUSES: usize = 12;
 /// CPUs named of each.
-const MOST_CPUS: usize = 2;
+const MAX_CPUS: usize = 2;
 
 /// A sentence and a table; empty unless asked for.
 pub(super) fn interrupts(found: Option<&InterruptsRecord>, source: &TraceSource) -> String {
@@ -25,12 +25,12 @@ pub(super) fn interrupts(found: Option<&InterruptsRecord>, source: &TraceSource)
         "Interrupts and softirqs took {} from {whom}{share}.",
         seconds(found.stolen_s)
     );
-    let rows = found.causes.iter().take(MOST_CAUSES).map(row).collect();
+    let rows = found.causes.iter().take(MAX_CAUSES).map(row).collect();
     let from = format!("from {whom}");
     let header = ["Cause", "count", "time", &from, "of CPUs' time"];
     let mut out = format!("\n{}\n{}", paragraph("", "  ", &line), table(&header, rows));
-    if found.causes.len() > MOST_CAUSES {
-        let more = count(found.causes.len() - MOST_CAUSES, "more cause");
+    if found.causes.len() > MAX_CAUSES {
+        let more = count(found.causes.len() - MAX_CAUSES, "more cause");
         out += &format!("  and {more} in the record\n");
     }
     out
@@ -39,11 +39,11 @@ pub(super) fn interrupts(found: Option<&InterruptsRecord>, source: &TraceSource)
 fn row(cause: &InterruptCauseRecord) -> Vec<String> {
     let mut cpus: Vec<&InterruptCpuRecord> = cause.cpus.iter().collect();
     cpus.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    let named = cpus.iter().take(MOST_CPUS);
+    let named = cpus.iter().take(MAX_CPUS);
     let named: Vec<String> = named
         .map(|cpu| format!("{} of {}", percent(cpu.percent / 100.0), cpu.cpu))
         .collect();
-    let more = if cpus.len() > MOST_CPUS { ", …" } else { "" };
+    let more = if cpus.len() > MAX_CPUS { ", …" } else { "" };
     let least = if cause.is_lower_bound {
         "at least "
     } else {

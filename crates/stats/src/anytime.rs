@@ -44,7 +44,7 @@ const PRODUCTS: std::ops::Range<f64> = 1e-150..1e150;
 /// Resolution of the interval's ends, in `ln(ratio)`.
 const TOLERANCE: f64 = 1e-9;
 /// Scales below this are taken for it: without noise no rate would be finite.
-const LEAST_SCALE: f64 = 1e-9;
+const MIN_SCALE: f64 = 1e-9;
 /// Ends of the range of error levels that make sense.
 const LEVELS: (f64, f64) = (1e-12, 0.5);
 
@@ -74,7 +74,7 @@ impl Sequence {
         let alpha = if alpha.is_nan() { LEVELS.0 } else { alpha };
         let alpha = alpha.clamp(LEVELS.0, LEVELS.1);
         let scale = if scale.is_finite() { scale } else { 1.0 };
-        let scale = scale.max(LEAST_SCALE);
+        let scale = scale.max(MIN_SCALE);
         let pairs = pairs.max(1) as f64;
         Self {
             alpha,

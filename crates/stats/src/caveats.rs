@@ -40,9 +40,9 @@ pub use load::{LoadLevel, LoadLevels};
 /// Chance of a false alarm of each test, over all arms.
 const ALARM: f64 = 0.01;
 /// Fewer blocks than this are not tested.
-const LEAST_BLOCKS: usize = 8;
+const MIN_BLOCKS: usize = 8;
 /// Share of the whole estimate that every part must have.
-const LEAST_SHARE: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 
 /// p-values from which on down an opposite percentile contradicts a claim, and an
 /// opposite mean.
@@ -254,7 +254,7 @@ impl Judged {
         };
         let differences = data.differences(self.arm, self.baseline);
         caveats.is_early = self.is_early(data, &differences, around);
-        if data.blocks() >= LEAST_BLOCKS {
+        if data.blocks() >= MIN_BLOCKS {
             caveats.by_load = LoadLevels::from_differences(&differences, around);
             caveats.load = caveats
                 .by_load
@@ -305,10 +305,7 @@ impl Judged {
                 is_even(at) && known[at].is_arm_first == is_arm_first
             }))
         });
-        let is_lopsided = either
-            .iter()
-            .flatten()
-            .any(|half| half / first < LEAST_SHARE);
+        let is_lopsided = either.iter().flatten().any(|half| half / first < MIN_SHARE);
         Some(Split {
             first,
             second: typical(part(&own, |at| !is_even(at)))?,
@@ -385,7 +382,7 @@ impl Judged {
                 })
             })
             .collect();
-        (known.len() >= LEAST_BLOCKS).then_some(known)
+        (known.len() >= MIN_BLOCKS).then_some(known)
     }
 
     fn others(&self, data: &Responses) -> Vec<Other> {
@@ -440,7 +437,7 @@ impl Judged {
                 (Decision::Faster, Decision::Slower) | (Decision::Slower, Decision::Faster)
             );
         }
-        let is_few = !self.is_last && family.blocks() < early::LEAST_FOR_SAME;
+        let is_few = !self.is_last && family.blocks() < early::MIN_RUNS_FOR_SAME;
         let level = match judge {
             Judge::Mean if is_few => OPPOSITE_MEAN_OF_FEW,
             Judge::Mean => OPPOSITE_MEAN,

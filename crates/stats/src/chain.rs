@@ -18,7 +18,7 @@
 use super::normal;
 
 /// No experiment is surer: one in a billion.
-const LEAST_ERROR: f64 = 1e-9;
+const MIN_ERROR: f64 = 1e-9;
 
 /// A ratio that was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,7 +106,7 @@ impl Link {
     }
 
     fn variance(&self) -> f64 {
-        self.error.max(LEAST_ERROR).powi(2)
+        self.error.max(MIN_ERROR).powi(2)
     }
 
     /// Links one after the other.

@@ -18,7 +18,7 @@ use super::judge::Judge;
 pub use super::look::{Contrast, Look};
 use super::paired::{Interval, Paired};
 use super::resolution::{self, Figure, Resolution};
-use super::sequential::{Depth, GroupSequential, LEAST_PAIRS, Schedule, Spending, least_pairs};
+use super::sequential::{Depth, GroupSequential, MIN_PAIRS, Schedule, Spending, least_pairs};
 use super::{Responses, agreement, weights};
 
 /// Share of the error level that the design spends. The joint distribution of
@@ -28,7 +28,7 @@ use super::{Responses, agreement, weights};
 const GUARD: f64 = 0.8;
 
 /// Means of few runs of skewed noise are not looked at before the end.
-const LEAST_FOR_MEANS: usize = 24;
+const MIN_RUNS_FOR_MEANS: usize = 24;
 
 /// A difference that is none, but has a sign.
 const NOTHING: f64 = 1e-9;
@@ -89,9 +89,9 @@ impl Question {
         match (self.judge, self.is_open_ended) {
             (Judge::Typical, false) => Spending::new(error),
             (Judge::Mean | Judge::Percentile(_), false) => Spending::late(error),
-            (Judge::Typical, true) => Spending::open_ended(error, LEAST_PAIRS),
+            (Judge::Typical, true) => Spending::open_ended(error, MIN_PAIRS),
             (Judge::Mean | Judge::Percentile(_), true) => {
-                Spending::open_ended(error, LEAST_FOR_MEANS)
+                Spending::open_ended(error, MIN_RUNS_FOR_MEANS)
             }
         }
     }
@@ -100,8 +100,8 @@ impl Question {
     #[must_use]
     pub fn schedule(&self, contrasts: usize) -> Schedule {
         let least = match self.judge {
-            Judge::Mean => LEAST_FOR_MEANS,
-            Judge::Typical | Judge::Percentile(_) => LEAST_PAIRS,
+            Judge::Mean => MIN_RUNS_FOR_MEANS,
+            Judge::Typical | Judge::Percentile(_) => MIN_PAIRS,
         };
         Schedule::new(self.spending(contrasts), least)
     }

@@ -28,7 +28,7 @@ const NARROW: f64 = 2.0 / 3.0;
 /// fewer.
 const FIRST: usize = 20;
 /// More pairs are not made for this.
-const MOST: usize = 128;
+const MAX_PAIRS: usize = 128;
 
 /// When pairs are enough.
 #[derive(Debug, Clone)]
@@ -69,9 +69,9 @@ impl FixedWidth {
         let factor = (narrowest / (NARROW * self.question.delta)).powi(2);
         let wanted = factor * self.pairs as f64;
         let first = self.pairs;
-        self.pairs = (first..MOST)
+        self.pairs = (first..MAX_PAIRS)
             .find(|&pairs| pairs as f64 >= wanted)
-            .unwrap_or(MOST);
+            .unwrap_or(MAX_PAIRS);
         self.pairs == first
     }
 

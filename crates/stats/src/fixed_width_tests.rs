@@ -107,7 +107,7 @@ fn pairs_are_enough_where_the_interval_is_narrow_or_never_will_be() {
             width.is_enough(links),
         )
     };
-    assert_eq!(planned(&[]), (false, MOST, true));
+    assert_eq!(planned(&[]), (false, MAX_PAIRS, true));
     // ±1.33 % by the one, ±2.67 % by the other: four times the pairs.
     let links = [1.0, 2.0].map(|size| Link::exact(0.5, size * 0.006_802));
     assert_eq!(planned(&links), (false, 4 * FIRST, true));

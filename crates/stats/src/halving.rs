@@ -18,7 +18,7 @@ pub const FROM_ARMS: usize = 8;
 /// Share of the budget that screening takes.
 pub const BUDGET_SHARE: f64 = 0.55;
 /// Least blocks of a round.
-pub const LEAST_BLOCKS: usize = 2;
+pub const MIN_BLOCKS: usize = 2;
 
 /// Runs on either side in time that show the level of the moment.
 const NEIGHBOURS: usize = 3;

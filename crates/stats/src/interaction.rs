@@ -12,7 +12,7 @@ use super::agreement;
 use super::paired::hodges_lehmann;
 
 /// Covariates that vary less than this say nothing.
-const LEAST_VARIATION: f64 = 1e-12;
+const MIN_VARIATION: f64 = 1e-12;
 
 /// Standard normal under "the differences do not depend on `covariate`";
 /// positive where they grow with it. `None` where the covariate does not vary
@@ -26,7 +26,7 @@ pub fn z(differences: &[f64], covariate: &[f64]) -> Option<f64> {
         });
     let middle = covariate.iter().sum::<f64>() / covariate.len() as f64;
     let spread = covariate.iter().map(|x| (x - middle).abs());
-    if spread.fold(0.0, f64::max) < LEAST_VARIATION {
+    if spread.fold(0.0, f64::max) < MIN_VARIATION {
         return None;
     }
     let scores_at = |shift: f64| {

@@ -31,7 +31,7 @@ const FARTHER: [f64; 4] = [1.25, 1.6, 2.2, 3.2];
 /// Steps by which a bracket grows.
 const GROWTH: f64 = 1.6;
 /// A bracket that has not been found after this many steps is not looked for.
-const MOST_STEPS: usize = 80;
+const MAX_STEPS: usize = 80;
 
 /// Signed scores as a function of the shift.
 pub trait Family {
@@ -162,7 +162,7 @@ fn bracket(sums: &impl Fn(f64) -> (f64, f64), guess: f64, least: f64, most: f64)
     let from = guess.clamp(least, most);
     let started_above = is_above(from);
     let mut before = from;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let at = if started_above {
             (before + step).min(most)
         } else {

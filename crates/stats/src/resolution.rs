@@ -43,13 +43,13 @@ const DIGITS: i32 = 12;
 /// explanation.
 const PLAIN: f64 = 0.01;
 /// The smallest difference is taken for up to this many steps.
-const MOST_STEPS: u32 = 4;
+const MAX_STEPS: u32 = 4;
 /// A step must be this many times what is unsure about it.
 const CLEAR: f64 = 4.0;
 /// A step is believed where values without any would fit it this rarely.
 const CHANCE: f64 = 0.05;
 /// A centre is no nearer to 0 than this share of it.
-const MOST_SHARE: f64 = 0.9;
+const MAX_SHARE: f64 = 0.9;
 
 /// What kind of figure it is, which says whether it may have been rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,7 +119,7 @@ fn step(distinct: &[f64], came_often: bool) -> Option<f64> {
 fn common_step(distinct: &[f64], differences: &[f64], unit: f64) -> f64 {
     let gaps = distinct.windows(2).map(|pair| pair[1] - pair[0]);
     let smallest = gaps.fold(f64::INFINITY, f64::min);
-    let fitted = (1..=MOST_STEPS).find_map(|parts| fitted_step(differences, smallest, parts, unit));
+    let fitted = (1..=MAX_STEPS).find_map(|parts| fitted_step(differences, smallest, parts, unit));
     fitted.unwrap_or_else(|| {
         let common = |step: f64, &value: &f64| divisor(step, value, 0.5 * unit);
         differences.iter().fold(0.0, common).max(unit)
@@ -220,7 +220,7 @@ impl Resolution {
             }
         };
         let share = in_steps * self.step / quantile(values, 0.5);
-        -(-share.min(MOST_SHARE)).ln_1p()
+        -(-share.min(MAX_SHARE)).ln_1p()
     }
 
     /// Standard deviation of an arm in steps, as far as its values show that it

@@ -32,7 +32,7 @@ const EVERY_PAIR: usize = 64;
 /// Then whenever there are this many times as many.
 const CLAIM_GROWTH: f64 = 1.05;
 /// No claim is made on fewer pairs.
-pub const LEAST_PAIRS: usize = 6;
+pub const MIN_PAIRS: usize = 6;
 /// With no more pairs than this there is one look, at the end.
 const SINGLE_LOOK: usize = 12;
 /// A look that would come this close to the last one is left out.
@@ -117,7 +117,7 @@ impl Spending {
 
 /// Share of the error spent once `pairs` of `most` are done.
 fn planned(share_early: f64, pairs: f64, most: f64) -> f64 {
-    let least = LEAST_PAIRS as f64;
+    let least = MIN_PAIRS as f64;
     let t = (pairs / most.max(1.0)).clamp(0.0, 1.0);
     let spent = |pairs: f64| 1.0 - (least / pairs.max(least)).powf(LEFT_EXPONENT);
     let early = if most > least {
@@ -292,7 +292,7 @@ fn first_look(most: usize, spending: Spending) -> usize {
     if most <= SINGLE_LOOK {
         return most;
     }
-    (LEAST_PAIRS..most)
+    (MIN_PAIRS..most)
         .find(|&n| smallest_p(n) <= spending.spent(n as f64, most as f64))
         .map_or(most, |n| unless_close(n, most))
 }
@@ -323,7 +323,7 @@ fn smallest_p(n: usize) -> f64 {
 /// The fewest pairs that allow a claim at a two-sided error of `alpha`.
 #[must_use]
 pub fn least_pairs(alpha: f64) -> usize {
-    (LEAST_PAIRS..64)
+    (MIN_PAIRS..64)
         .find(|&n| smallest_p(n) <= alpha)
         .unwrap_or(64)
 }
@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn without_an_end_some_error_is_always_left() {
-        let open = Spending::open_ended(0.04, LEAST_PAIRS);
+        let open = Spending::open_ended(0.04, MIN_PAIRS);
         let spent = |pairs: f64| open.spent(pairs, f64::INFINITY);
         check(
             &[spent(6.0), spent(24.0), spent(600.0)],
@@ -449,7 +449,7 @@ mod tests {
 
     #[track_caller]
     fn check_plan(most: usize, verdicts: &[usize], claims: &[usize]) {
-        let mut schedule = Schedule::new(Spending::new(0.04), LEAST_PAIRS);
+        let mut schedule = Schedule::new(Spending::new(0.04), MIN_PAIRS);
         let mut seen = (Vec::new(), Vec::new());
         for pairs in 1..=most {
             match schedule.due(pairs, most) {
@@ -465,7 +465,7 @@ mod tests {
     fn looks_are_planned_over_the_budget() {
         check_plan(10, &[10], &[]);
         check_plan(20, &[8, 12, 20], &[9, 10, 11, 13, 14, 15, 16, 17, 18, 19]);
-        let mut schedule = Schedule::new(Spending::new(0.04), LEAST_PAIRS);
+        let mut schedule = Schedule::new(Spending::new(0.04), MIN_PAIRS);
         let verdicts: Vec<usize> = (1..=130)
             .filter(|&n| schedule.due(n, 130) == Some(Depth::Verdicts))
             .collect();

@@ -31,9 +31,9 @@ const REACH: usize = 4;
 /// estimated, which costs some exactness where noise is skewed.
 const GUARD: f64 = 0.8;
 /// Fewer blocks than this say nothing of spread.
-pub const LEAST_BLOCKS: usize = 10;
+pub const MIN_BLOCKS: usize = 10;
 /// Distances below this are the resolution of the estimated shift.
-const LEAST: f64 = 1e-9;
+const MIN_DISTANCE: f64 = 1e-9;
 /// Widest `ln` of a ratio of spreads that is looked for: a factor of 400.
 const WIDEST: f64 = 6.0;
 /// Resolution of estimate and interval, in `ln(ratio)`.
@@ -59,7 +59,7 @@ pub struct Steadiness {
 /// where runs do not differ at all.
 #[must_use]
 pub fn against_baseline(data: &Responses, baseline: usize, alpha: f64) -> Vec<Steadiness> {
-    if data.blocks() < LEAST_BLOCKS {
+    if data.blocks() < MIN_BLOCKS {
         return Vec::new();
     }
     let arms: Vec<usize> = (0..data.arms()).filter(|&arm| arm != baseline).collect();
@@ -142,8 +142,8 @@ impl Distances {
 
     /// Runs that are all alike have no ratio of spreads.
     fn is_usable(&self) -> bool {
-        let moves = |distances: &[f64]| distances.iter().filter(|&&z| z > LEAST).count();
-        moves(&self.arm) >= LEAST_BLOCKS && moves(&self.baseline) >= LEAST_BLOCKS
+        let moves = |distances: &[f64]| distances.iter().filter(|&&z| z > MIN_DISTANCE).count();
+        moves(&self.arm) >= MIN_BLOCKS && moves(&self.baseline) >= MIN_BLOCKS
     }
 
     /// Differences of the distances where the arm's spread is `theta`, as `ln`,

@@ -294,7 +294,7 @@ const NAMED: usize = 2;
 /// too few of them count, twice the fewest of all.
 fn share_for_first_claim(blocks: usize, setting: &Setting<'_>) -> f64 {
     let missing = match setting.least.saturating_sub(blocks) {
-        0 => 2 * super::sequential::LEAST_PAIRS,
+        0 => 2 * super::sequential::MIN_PAIRS,
         missing => missing,
     };
     missing as f64 / blocks.max(1) as f64

@@ -30,11 +30,11 @@ const STEP_FACTOR: f64 = 2.0;
 /// used.
 const INDEPENDENT: f64 = 1.0;
 /// Fewer blocks show too little of the noise at each level.
-const LEAST_TO_SEE: usize = 40;
+const MIN_BLOCKS: usize = 40;
 /// One in so many blocks to either side has a level that is near.
 const NEAR: usize = 7;
 /// Noise below this share of the typical one is not believed.
-const LEAST_NOISE: f64 = 0.2;
+const MIN_NOISE: f64 = 0.2;
 
 /// Weights of the blocks of a contrast, from the blocks' levels (each a mean of
 /// `ln(cost)`) and the contrast's differences, both in time order.
@@ -53,7 +53,7 @@ pub fn of_contrast(levels: &[f64], differences: &[f64]) -> Vec<f64> {
 
 /// The geometric mean of these weights and of one over the noise near each level.
 fn with_noise_seen(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Vec<f64> {
-    if levels.len() < LEAST_TO_SEE {
+    if levels.len() < MIN_BLOCKS {
         return weights;
     }
     let noise = near_noise(levels, differences);
@@ -62,7 +62,7 @@ fn with_noise_seen(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Ve
         return weights;
     }
     let both = weights.iter().zip(noise);
-    both.map(|(weight, noise)| (weight / (noise / typical).max(LEAST_NOISE)).sqrt())
+    both.map(|(weight, noise)| (weight / (noise / typical).max(MIN_NOISE)).sqrt())
         .collect()
 }
 

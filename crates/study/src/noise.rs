@@ -11,13 +11,13 @@ use pinwise_record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
 use pinwise_stats::describe::{robust_sd, sd};
 use pinwise_stats::inversion::Family;
 use pinwise_stats::paired::Paired;
-use pinwise_stats::sequential::LEAST_PAIRS;
+use pinwise_stats::sequential::MIN_PAIRS;
 use pinwise_stats::welch;
 
 /// Runs per side of a window: hyperfine's least number of runs.
 const WINDOW: usize = 10;
 /// Fewer windows show no rate.
-const LEAST_WINDOWS: usize = 5;
+const MIN_WINDOWS: usize = 5;
 /// Nominal level of the tests compared.
 const LEVEL: f64 = 0.05;
 
@@ -82,7 +82,7 @@ fn floor(record: &Comparison) -> Option<f64> {
 /// square root.
 fn blocks_for_1_percent(blocks: usize, floor: f64) -> f64 {
     let wanted = 0.01f64.ln_1p() * 1.96 / 2.8;
-    (blocks as f64 * (floor.ln_1p() / wanted).powi(2)).max(LEAST_PAIRS as f64)
+    (blocks as f64 * (floor.ln_1p() / wanted).powi(2)).max(MIN_PAIRS as f64)
 }
 
 fn noise(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
@@ -132,7 +132,7 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let responses: Vec<f64> = runs.into_iter().map(|(_, y)| y).collect();
     let windows: Vec<&[f64]> = responses.chunks_exact(2 * WINDOW).collect();
-    if windows.len() < LEAST_WINDOWS {
+    if windows.len() < MIN_WINDOWS {
         return None;
     }
     let sequential = windows

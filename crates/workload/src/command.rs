@@ -167,12 +167,12 @@ pub enum SweepError {
     #[error("'{0}' is given twice")]
     Twice(String),
     /// Far more combinations than anyone compares.
-    #[error("the parameters make more than {MOST_COMMANDS} commands")]
+    #[error("the parameters make more than {MAX_COMMANDS} commands")]
     TooMany,
 }
 
 /// Most commands that sweeps may multiply into.
-const MOST_COMMANDS: usize = 2000;
+const MAX_COMMANDS: usize = 2000;
 
 /// Longest range that is written out.
 const LONGEST_RANGE: i64 = 1000;
@@ -294,7 +294,7 @@ impl Sweep {
             if sweeps[..index].iter().any(|other| other.name == sweep.name) {
                 return Err(SweepError::Twice(sweep.name.clone()));
             }
-            if choices.len().saturating_mul(sweep.values.len()) > MOST_COMMANDS {
+            if choices.len().saturating_mul(sweep.values.len()) > MAX_COMMANDS {
                 return Err(SweepError::TooMany);
             }
             choices = choices

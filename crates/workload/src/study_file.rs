@@ -22,7 +22,7 @@ use super::toml_error::{self, Position, TomlError};
 /// Largest file, bytes.
 const LARGEST: usize = 1024 * 1024;
 /// Most steps of a fleet, repetitions counted.
-pub const MOST_STEPS: usize = 1000;
+pub const MAX_STEPS: usize = 1000;
 /// Longest name of a step, characters.
 const LONGEST_NAME: usize = 60;
 
@@ -74,8 +74,8 @@ pub fn parse(text: &str) -> Result<Vec<StudyStep>, TomlError> {
             }
             steps.push(step);
         }
-        if steps.len() > MOST_STEPS {
-            let reason = format!("more than {MOST_STEPS} steps");
+        if steps.len() > MAX_STEPS {
+            let reason = format!("more than {MAX_STEPS} steps");
             return Err(TomlError::in_value(text, &value.get_ref().name, reason));
         }
     }
@@ -102,8 +102,8 @@ fn read_step(text: &str, raw: &RawStep) -> Result<Vec<StudyStep>, TomlError> {
         None => None,
         Some(value) => {
             let number = usize::try_from(*value.get_ref()).ok();
-            let number = number.filter(|number| (1..=MOST_STEPS).contains(number));
-            let reason = format!("repeat: write a number from 1 to {MOST_STEPS}");
+            let number = number.filter(|number| (1..=MAX_STEPS).contains(number));
+            let reason = format!("repeat: write a number from 1 to {MAX_STEPS}");
             Some(number.ok_or_else(|| TomlError::in_value(text, value, reason))?)
         }
     };

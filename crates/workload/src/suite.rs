@@ -35,7 +35,7 @@ use super::{Command, Metric, Pattern};
 /// Largest file, bytes.
 const LARGEST: usize = 1024 * 1024;
 /// Most benchmarks of a suite.
-pub const MOST_BENCHMARKS: usize = 1000;
+pub const MAX_BENCHMARKS: usize = 1000;
 /// Longest name of a benchmark, characters.
 const LONGEST_NAME: usize = 200;
 /// Smallest effect of interest where the suite does not say.
@@ -159,8 +159,8 @@ pub fn parse(text: &str) -> Result<Suite, TomlError> {
             return Err(TomlError::in_value(text, name, reason));
         }
         benchmarks.push(entry);
-        if benchmarks.len() > MOST_BENCHMARKS {
-            let reason = format!("more than {MOST_BENCHMARKS} benchmarks");
+        if benchmarks.len() > MAX_BENCHMARKS {
+            let reason = format!("more than {MAX_BENCHMARKS} benchmarks");
             return Err(TomlError::in_value(text, &value.get_ref().run, reason));
         }
     }

@@ -11,7 +11,7 @@ use crate::share::percent_of;
 use crate::table::Table;
 
 /// Most pairs of a comparison.
-const MOST_PAIRS: usize = 600;
+const MAX_PAIRS: usize = 600;
 
 pub(super) fn publish(noises: &[Noise], asked: &Asked) -> Result<()> {
     let mut table = Table::new(
@@ -24,7 +24,7 @@ pub(super) fn publish(noises: &[Noise], asked: &Asked) -> Result<()> {
         }
         let cell = |effect: f64, with_cpu: bool| Cell {
             with_cpu,
-            ..Cell::new(noise, 2, effect, MOST_PAIRS)
+            ..Cell::new(noise, 2, effect, MAX_PAIRS)
         };
         let found_after = |with_cpu: bool| -> usize {
             let mut pairs = pairs_to_find(&cell(1.02, with_cpu), asked.replays);
@@ -45,8 +45,8 @@ pub(super) fn publish(noises: &[Noise], asked: &Asked) -> Result<()> {
 }
 
 fn show(pairs: usize) -> String {
-    match pairs > MOST_PAIRS {
-        true => format!("> {MOST_PAIRS}"),
+    match pairs > MAX_PAIRS {
+        true => format!("> {MAX_PAIRS}"),
         false => pairs.to_string(),
     }
 }

@@ -15,9 +15,9 @@ const WITHIN: f64 = 0.01;
 /// Error of all that have one.
 const ERROR: f64 = 0.05;
 /// Most runs of the search.
-const MOST_RUNS: usize = 200;
+const MAX_RUNS: usize = 200;
 /// A rival without a limit ends after this many runs of every candidate.
-const MOST_ROUNDS: usize = 20;
+const MAX_ROUNDS: usize = 20;
 /// Runs of random search as multiples of the search's.
 pub(crate) const MULTIPLES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
 
@@ -156,7 +156,7 @@ fn search_for(case: &Case, seed: u64) -> Result<SearchRecord> {
     let plan = SearchPlan {
         workload: case.program.clone(),
         within: WITHIN,
-        max_runs: Some(MOST_RUNS),
+        max_runs: Some(MAX_RUNS),
         confirmation_pairs: 0,
         ..search_worlds::plan(case.threads, seed)
     };
@@ -186,7 +186,7 @@ fn choose(case: &Case, rival: Rival, seed: u64) -> Result<Choice> {
     let goal = Goal {
         within: WITHIN.ln_1p(),
         error: ERROR,
-        most_runs: MOST_ROUNDS * case.truths.len(),
+        most_runs: MAX_ROUNDS * case.truths.len(),
     };
     Ok(match rival {
         Rival::Random | Rival::Exhaustive => rivals::exhaustive(&mut arms, 5, &mut chance),

@@ -10,7 +10,7 @@ use pinwise_format::count;
 use pinwise_study::fleet::{Group, Side, diff as compare, groups};
 
 /// Groups named in an error.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// A side before its group is chosen.
 struct Named {
@@ -99,7 +99,7 @@ fn find_group(groups: &[Group], wanted: &str) -> anyhow::Result<usize> {
         .filter(|at| begins(&groups[*at]))
         .collect();
     let listed = || {
-        let names = groups.iter().zip(1..).take(MOST_NAMES);
+        let names = groups.iter().zip(1..).take(MAX_NAMES);
         let names: Vec<String> = names.map(|(g, at)| format!("{at} {}", g.name)).collect();
         names.join("; ")
     };

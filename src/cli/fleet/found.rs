@@ -19,7 +19,7 @@ use pinwise_store::{Filter, Store};
 /// The newest fleet of the user's, by name.
 pub(super) const LAST: &str = "last";
 /// Fleets named where one must be chosen.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// A fleet that was found.
 pub(super) struct Found {
@@ -255,7 +255,7 @@ pub(super) fn unknown(store: &Store, name: &str) -> anyhow::Result<String> {
 }
 
 fn list_ids(ids: &[&String]) -> String {
-    let shown: Vec<&str> = ids.iter().take(MOST_NAMES).map(|id| id.as_str()).collect();
-    let more = if ids.len() > MOST_NAMES { ", …" } else { "" };
+    let shown: Vec<&str> = ids.iter().take(MAX_NAMES).map(|id| id.as_str()).collect();
+    let more = if ids.len() > MAX_NAMES { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
 }

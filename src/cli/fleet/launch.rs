@@ -17,7 +17,7 @@ use pinwise_record::FleetRecord;
 /// The launcher that is no template.
 pub(super) const SLURM: &str = "slurm";
 /// Nodes or jobs that are named.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 /// Largest template, bytes.
 const LARGEST: u64 = 1024 * 1024;
 
@@ -100,8 +100,8 @@ pub(super) fn words(states: &[JobState]) -> BTreeMap<String, String> {
 
 /// Names, the first of many.
 pub(super) fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(MOST_NAMES).map(String::as_str);
-    let more = names.len().saturating_sub(MOST_NAMES);
+    let shown = names.iter().take(MAX_NAMES).map(String::as_str);
+    let more = names.len().saturating_sub(MAX_NAMES);
     let mut text = shown.collect::<Vec<_>>().join(", ");
     if more > 0 {
         text.push_str(&format!(" and {more} more"));

@@ -17,9 +17,9 @@ use pinwise_store::Store;
 use pinwise_study::fleet::simulate::{FIGURES_PER_NODE, Fault, SimulatedFleet, SimulationPlan};
 
 /// Larger fleets than any.
-const MOST_NODES: usize = 1_000_000;
+const MAX_NODES: usize = 1_000_000;
 /// More noise than that leaves no figure.
-const MOST_NOISE: f64 = 0.5;
+const MAX_NOISE: f64 = 0.5;
 /// Nodes of a fault that are named for people.
 const NAMED: usize = 5;
 
@@ -55,11 +55,11 @@ pub(super) fn simulate(
 }
 
 fn check(args: &FleetSimulateArgs) -> anyhow::Result<()> {
-    if args.nodes > MOST_NODES {
-        bail!("--nodes {}: at most {MOST_NODES}", args.nodes);
+    if args.nodes > MAX_NODES {
+        bail!("--nodes {}: at most {MAX_NODES}", args.nodes);
     }
-    if args.noise > MOST_NOISE {
-        bail!("--noise: at most {:.0}%", 100.0 * MOST_NOISE);
+    if args.noise > MAX_NOISE {
+        bail!("--noise: at most {:.0}%", 100.0 * MAX_NOISE);
     }
     if args.faults > 1.0 {
         bail!("--faults: at most 100%");

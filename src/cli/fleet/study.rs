@@ -11,7 +11,7 @@ use crate::cli::Cli;
 use crate::cli::args::{BenchAction, Command, Format, SpinAction};
 use pinwise_record::FleetStep;
 use pinwise_sim::SimulatedMachine;
-use pinwise_workload::study_file::{MOST_STEPS, StudyStep, parse};
+use pinwise_workload::study_file::{MAX_STEPS, StudyStep, parse};
 
 /// Options that are pinwise's own affair on a node.
 const TAKEN: [&str; 4] = ["--store", "--format", "--quiet", "--color"];
@@ -40,8 +40,8 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Studies> {
             studies.steps.push(step);
         }
     }
-    if studies.steps.len() > MOST_STEPS {
-        bail!("STUDY: more than {MOST_STEPS} steps");
+    if studies.steps.len() > MAX_STEPS {
+        bail!("STUDY: more than {MAX_STEPS} steps");
     }
     Ok(studies)
 }

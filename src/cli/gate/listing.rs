@@ -9,7 +9,7 @@ use super::check_any;
 use crate::cli::args::GateArgs;
 use pinwise_study::gate::PlannedBenchmark;
 use pinwise_workload::Framework;
-use pinwise_workload::suite::{MOST_BENCHMARKS, Suite, SuiteContent, SuiteEntry};
+use pinwise_workload::suite::{MAX_BENCHMARKS, Suite, SuiteContent, SuiteEntry};
 use pinwise_workload::{Command as Program, Metric, Pattern, Workload};
 
 /// All benchmarks of the suite that were asked for.
@@ -70,8 +70,8 @@ pub(super) fn benchmarks(
             found.push(benchmark);
         }
     }
-    if found.len() > MOST_BENCHMARKS {
-        bail!("the suite has more than {MOST_BENCHMARKS} benchmarks: choose some with --filter");
+    if found.len() > MAX_BENCHMARKS {
+        bail!("the suite has more than {MAX_BENCHMARKS} benchmarks: choose some with --filter");
     }
     if let Some(min_effect) = args.min_effect {
         for benchmark in &mut found {

@@ -17,7 +17,7 @@ use pinwise_record::{Kind, ProfileDiff, ProfileRecord};
 use pinwise_store::{Store, records_back};
 
 /// Records that `last~N` looks through.
-const MOST_LISTED: usize = 10_000;
+const MAX_LISTED_RECORDS: usize = 10_000;
 
 pub(super) fn diff(
     global: &Global,
@@ -71,7 +71,7 @@ fn load_profile(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
 
 /// The id of the newest profile but this many.
 fn profile_before(store: &Store, text: &str, back: usize) -> anyhow::Result<String> {
-    let entries = store.list(MOST_LISTED)?;
+    let entries = store.list(MAX_LISTED_RECORDS)?;
     let mut profiles = entries
         .iter()
         .filter(|entry| entry.schema == Kind::Profile.schema());

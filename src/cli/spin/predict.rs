@@ -18,9 +18,9 @@ use pinwise_spin::table::{algorithm, algorithms};
 use pinwise_study::spin::predict::{self as predicting, PredictionPlan};
 
 /// More CPUs than any machine will have soon.
-const MOST_CPUS: u64 = 65_536;
+const MAX_CPUS: u64 = 65_536;
 /// More points than a curve needs.
-const MOST_POINTS: u64 = 4_096;
+const MAX_POINTS: u64 = 4_096;
 
 pub(super) fn predict(
     global: &Global,
@@ -90,9 +90,9 @@ fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
     let number = |part: &str| -> anyhow::Result<u64> {
         let number = part.trim().parse::<u64>().ok();
         number
-            .filter(|number| (1..=MOST_CPUS).contains(number))
+            .filter(|number| (1..=MAX_CPUS).contains(number))
             .with_context(|| {
-                format!("--cpu-count '{text}': '{part}' is not a number from 1 to {MOST_CPUS}")
+                format!("--cpu-count '{text}': '{part}' is not a number from 1 to {MAX_CPUS}")
             })
     };
     let mut found = Vec::new();
@@ -104,15 +104,15 @@ fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
         if to < from {
             bail!("--cpu-count '{text}': {to} is less than {from}");
         }
-        if to - from >= MOST_POINTS {
-            bail!("--cpu-count '{text}': more than {MOST_POINTS} numbers");
+        if to - from >= MAX_POINTS {
+            bail!("--cpu-count '{text}': more than {MAX_POINTS} numbers");
         }
         found.extend(from..=to);
     }
     found.sort_unstable();
     found.dedup();
-    if found.len() as u64 > MOST_POINTS {
-        bail!("--cpu-count '{text}': more than {MOST_POINTS} numbers");
+    if found.len() as u64 > MAX_POINTS {
+        bail!("--cpu-count '{text}': more than {MAX_POINTS} numbers");
     }
     Ok(found)
 }

@@ -19,11 +19,11 @@ use pinwise_spin::table::algorithm;
 use pinwise_study::spin::replay::{self as replaying, Experiment, FUTEX, ReplayPlan};
 
 /// More delays than this are a slip of the pen.
-const MOST_DELAYS: usize = 1000;
+const MAX_DELAYS: usize = 1000;
 /// A lock is held for no longer than this.
 const LONGEST_HOLD: Duration = Duration::from_secs(10);
 /// Threads that contend, at most.
-const MOST_THREADS: usize = 512;
+const MAX_THREADS: usize = 512;
 
 pub(super) fn replay(
     global: &Global,
@@ -60,8 +60,8 @@ fn plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
             "--realtime: contending threads must run at normal priority; a spinning one would starve the holder on its CPU"
         );
     }
-    if let Some(many) = args.threads.iter().find(|&&count| count > MOST_THREADS) {
-        bail!("--threads {many}: at most {MOST_THREADS}");
+    if let Some(many) = args.threads.iter().find(|&&count| count > MAX_THREADS) {
+        bail!("--threads {many}: at most {MAX_THREADS}");
     }
     if args.hold > LONGEST_HOLD {
         bail!("--hold: at most {} s", LONGEST_HOLD.as_secs());
@@ -109,8 +109,8 @@ fn delays(text: &str, experiment: Experiment, hold: Duration) -> anyhow::Result<
     for part in text.split(',') {
         let times = times(part.trim()).map_err(|words| anyhow::anyhow!("--delays {text}: {words}"));
         delays.extend(times?);
-        if delays.len() > MOST_DELAYS {
-            bail!("--delays {text}: more than {MOST_DELAYS} times");
+        if delays.len() > MAX_DELAYS {
+            bail!("--delays {text}: more than {MAX_DELAYS} times");
         }
     }
     let longest = delays.iter().max().copied().unwrap_or_default();
@@ -149,7 +149,7 @@ fn times(text: &str) -> Result<Vec<Duration>, String> {
     let all = std::iter::successors(Some(from), |time| time.checked_add(step));
     Ok(all
         .take_while(|&time| time <= to)
-        .take(MOST_DELAYS + 1)
+        .take(MAX_DELAYS + 1)
         .collect())
 }
 
@@ -206,7 +206,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "[0-9.,msun]{0,12}") {
             if let Ok(delays) = read(&text) {
-                prop_assert!(!delays.is_empty() && delays.len() <= MOST_DELAYS);
+                prop_assert!(!delays.is_empty() && delays.len() <= MAX_DELAYS);
             }
         }
     }

@@ -14,7 +14,7 @@ use pinwise_sched::{Event, Tier};
 /// Threads in a frame that is printed for people.
 const PRINTED: usize = 20;
 /// Threads in a frame that is printed for programs.
-const MOST_THREADS: usize = 1000;
+const MAX_THREADS: usize = 1000;
 /// Columns that are used, whatever the terminal says.
 const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
 
@@ -72,8 +72,8 @@ pub(super) fn print(
 /// Only the threads that were asked for, in order, and not too many.
 fn cut_down(mut record: TopRecord, view: &View) -> TopRecord {
     let threads = view.arranged(&record);
-    let left_out = threads.len().saturating_sub(MOST_THREADS) as u64;
-    let threads = threads.into_iter().take(MOST_THREADS).cloned().collect();
+    let left_out = threads.len().saturating_sub(MAX_THREADS) as u64;
+    let threads = threads.into_iter().take(MAX_THREADS).cloned().collect();
     record.threads = threads;
     record.threads_left_out = left_out;
     record

@@ -47,7 +47,7 @@ enum Writer {
 /// Bytes held back for a file: events come at a million a second.
 const BUFFER: usize = 1 << 18;
 /// Events that are held until the first round at most.
-const MOST_HELD: usize = 1 << 16;
+const MAX_HELD_EVENTS: usize = 1 << 16;
 
 impl Sinks {
     /// The files that `--export` names: `perfetto` or `csv`, perhaps with `:FILE`.
@@ -76,7 +76,7 @@ impl Sinks {
             return;
         }
         self.held.extend_from_slice(events);
-        if self.held.len() > MOST_HELD {
+        if self.held.len() > MAX_HELD_EVENTS {
             self.begin();
         }
     }

@@ -51,14 +51,14 @@ fn a_password_goes_in_clear_text_to_this_machine_only() {
 
 /// How much of an endless answer is taken from a server, and what the store says.
 fn sent_without_end(greeting: &'static [u8], piece: Vec<u8>) -> (usize, StoreError) {
-    const MOST: usize = 512 << 20;
+    const MAX_SENT_BYTES: usize = 512 << 20;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || {
         let mut client = greeted(&listener);
         client.write_all(greeting).unwrap();
         let mut sent = 0;
-        while sent < MOST && client.write_all(&piece).is_ok() {
+        while sent < MAX_SENT_BYTES && client.write_all(&piece).is_ok() {
             sent += piece.len();
         }
         sent

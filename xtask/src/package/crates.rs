@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use crate::programs::{cargo, output, step, target};
 
 /// The most that crates.io takes, bytes.
-const MOST_BYTES: u64 = 10 << 20;
+const MAX_BYTES: u64 = 10 << 20;
 
 /// Crates that are not published.
 const OURS: [&str; 4] = ["pinwise-capi", "pinwise-fuzz", "lab", "xtask"];
@@ -40,8 +40,8 @@ pub(super) fn check() -> Result<()> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let bytes = entry.metadata()?.len();
-        if name.ends_with(".crate") && bytes > MOST_BYTES {
-            bail!("{name} has {bytes} bytes, {MOST_BYTES} are allowed");
+        if name.ends_with(".crate") && bytes > MAX_BYTES {
+            bail!("{name} has {bytes} bytes, {MAX_BYTES} are allowed");
         }
     }
     Ok(())

@@ -16,12 +16,12 @@ use words::{placements, value, value_range};
 /// Arms in the table, beside `os-default`.
 const SHOWN: usize = 8;
 /// Failed arms that are listed one by one.
-const MOST_FAILED: usize = 4;
+const MAX_FAILED_ARMS: usize = 4;
 /// A clear feature is listed where its whole range changes the metric by this much,
 /// per cent.
-const LEAST_EFFECT: f64 = 1.0;
+const MIN_EFFECT: f64 = 1.0;
 /// Features listed.
-const MOST_FEATURES: usize = 5;
+const MAX_FEATURES: usize = 5;
 /// The column of names that `--place` takes.
 pub(super) const SHAPE: &str = "shape (--place)";
 
@@ -160,13 +160,13 @@ fn describe_failures(record: &SearchRecord) -> String {
         return String::new();
     }
     let mut text = String::from("\n");
-    for arm in failed.iter().take(MOST_FAILED) {
+    for arm in failed.iter().take(MAX_FAILED_ARMS) {
         let reason = arm.invalid.as_deref().unwrap_or_default();
         let line = format!("{} failed: {reason}", arm.name);
         text.push_str(&format!("{}\n", paragraph("  ", "    ", &visible(&line))));
     }
-    if failed.len() > MOST_FAILED {
-        let more = count(failed.len() - MOST_FAILED, "other placement");
+    if failed.len() > MAX_FAILED_ARMS {
+        let more = count(failed.len() - MAX_FAILED_ARMS, "other placement");
         text.push_str(&format!("  and {more} failed\n"));
     }
     text
@@ -180,7 +180,7 @@ fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
     let mut listed: Vec<(&EffectRecord, &str)> = Vec::new();
     for feature in model.features.iter().filter(|feature| feature.is_clear) {
         let change = feature.change.as_ref();
-        let change = change.filter(|change| change.value.abs() >= LEAST_EFFECT);
+        let change = change.filter(|change| change.value.abs() >= MIN_EFFECT);
         listed.extend(change.map(|change| (change, feature.meaning.as_str())));
     }
     let heading = palette.strong("Sensitivity");
@@ -189,7 +189,7 @@ fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
         return format!("\n{heading}\n{}\n", paragraph("  ", "  ", none));
     }
     listed.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
-    let lines = listed.iter().take(MOST_FEATURES).map(|(change, meaning)| {
+    let lines = listed.iter().take(MAX_FEATURES).map(|(change, meaning)| {
         let (text, interval) = (&change.text, &change.interval);
         let line = visible(&format!("{text} ({interval})  {meaning}"));
         format!("{}\n", paragraph("  ", "    ", &line))

@@ -9,16 +9,16 @@ use pinwise_record::{
 };
 
 /// Places, threads and lines that are shown; the record has more.
-const MOST_PLACES: usize = 6;
+const MAX_PLACES: usize = 6;
 /// A place is shown from this share of CPU time on.
-const LEAST_SHARE: f64 = 0.005;
+const MIN_SHARE: f64 = 0.005;
 /// From this share of CPU time on, work may hide waits.
-const LEAST_WORK: f64 = 0.05;
+const MIN_WORK_SHARE: f64 = 0.05;
 const UNSEEN: &str = "Waits through function pointers, several queues, a lock for each look, short \
                       sleeps, system calls that do not poll or receive, interpreters or a JVM's \
                       first compilers count as work.";
-const MOST_THREADS: usize = 8;
-const MOST_LINES: usize = 8;
+const MAX_THREADS: usize = 8;
+const MAX_LINES: usize = 8;
 
 /// A record of `spin attach` for a terminal.
 #[must_use]
@@ -35,8 +35,8 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     let shown = record
         .places
         .iter()
-        .filter(|place| place.share >= LEAST_SHARE);
-    let shown: Vec<&SpinPlace> = shown.take(MOST_PLACES).collect();
+        .filter(|place| place.share >= MIN_SHARE);
+    let shown: Vec<&SpinPlace> = shown.take(MAX_PLACES).collect();
     for (at, place) in shown.iter().enumerate() {
         out += &place_text(at + 1, place, palette);
     }
@@ -123,7 +123,7 @@ fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
             seconds(time_s)
         );
     }
-    if shares.work_s > LEAST_WORK * record.cpu_s {
+    if shares.work_s > MIN_WORK_SHARE * record.cpu_s {
         out += &format!("{}\n", paragraph("  ", "  ", UNSEEN));
     }
     if let Some(rate) = record.pauses_per_s.filter(|rate| *rate > 0.0) {
@@ -192,14 +192,11 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
             out += &format!("{}\n", paragraph("     ", "     ", &line));
         }
     }
-    for line in place.code.iter().take(MOST_LINES) {
+    for line in place.code.iter().take(MAX_LINES) {
         out += &palette.faint(&format!("       {}\n", visible(line)));
     }
-    if place.code.len() > MOST_LINES {
-        out += &palette.faint(&format!(
-            "       … {} more\n",
-            place.code.len() - MOST_LINES
-        ));
+    if place.code.len() > MAX_LINES {
+        out += &palette.faint(&format!("       … {} more\n", place.code.len() - MAX_LINES));
     }
     for caller in place.callers.iter().filter(|c| !c.functions.is_empty()) {
         let names: Vec<String> = caller
@@ -214,7 +211,7 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
 }
 
 fn threads(record: &SpinAttachRecord) -> String {
-    let shown = record.threads.iter().take(MOST_THREADS);
+    let shown = record.threads.iter().take(MAX_THREADS);
     let rows: Vec<Vec<String>> = shown
         .map(|thread| {
             vec![

@@ -5,7 +5,7 @@ use pinwise_format::{nanoseconds, three_digits};
 use pinwise_record::{CpuPauseRecord, CycleMethod, PauseCheckRecord, SpinPauseRecord};
 
 /// CPUs shown; the record has more.
-const MOST_CPUS: usize = 32;
+const MAX_CPUS: usize = 32;
 
 /// A measurement for a terminal.
 #[must_use]
@@ -23,10 +23,10 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
             "GHz",
             "two levels",
         ],
-        record.cpus.iter().take(MOST_CPUS).map(row).collect(),
+        record.cpus.iter().take(MAX_CPUS).map(row).collect(),
     );
-    if record.cpus.len() > MOST_CPUS {
-        let more = record.cpus.len() - MOST_CPUS;
+    if record.cpus.len() > MAX_CPUS {
+        let more = record.cpus.len() - MAX_CPUS;
         out += &format!("  and {more} more CPUs in the record\n");
     }
     out += "\n";

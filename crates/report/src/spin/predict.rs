@@ -12,7 +12,7 @@ use pinwise_record::{
 const CURVE_COLUMNS: usize = 60;
 const CURVE_ROWS: usize = 8;
 /// Curves are drawn for this many algorithms; the record has all.
-const MOST_CURVES: usize = 6;
+const MAX_CURVES: usize = 6;
 
 /// Predictions for a terminal.
 #[must_use]
@@ -185,7 +185,7 @@ fn curves(record: &SpinPredictRecord) -> String {
             .filter_map(|row| Some((row.cpus, row.total_ms?)))
             .collect();
         out += &format!("  {}\n", visible(&cliffs.algorithm));
-        if drawn <= MOST_CURVES && points.len() > 1 {
+        if drawn <= MAX_CURVES && points.len() > 1 {
             out += &curve(&points);
         }
         out += &format!("{}\n", paragraph("    ", "    ", &changes(cliffs)));
@@ -222,10 +222,10 @@ fn changes(cliffs: &CliffsRecord) -> String {
 /// The points at which the total differs from the one before; not more than a
 /// screen holds.
 fn steps(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
-    const MOST: usize = 12;
+    const MAX_STEPS: usize = 12;
     let mut steps: Vec<(u64, f64)> = points.to_vec();
     steps.dedup_by(|later, earlier| (later.1 - earlier.1).abs() <= 1e-9 * earlier.1.abs());
-    steps.truncate(MOST);
+    steps.truncate(MAX_STEPS);
     steps
 }
 

@@ -7,10 +7,10 @@ use pinwise_format::{bytes, count, count_of, grouped, nanoseconds};
 use pinwise_record::{GapOnChip, ScannedLoop, SpinKind, SpinScan};
 
 /// Functions of equal loops that are named.
-const MOST_FUNCTIONS: usize = 6;
+const MAX_FUNCTIONS: usize = 6;
 
 /// Failing loops that the verdict names.
-const MOST_FAILING: usize = 4;
+const MAX_FAILING_LOOPS: usize = 4;
 
 /// The loops file by file, then what the limit says.
 #[must_use]
@@ -101,7 +101,7 @@ fn name_more(more: &[&ScannedLoop]) -> Option<String> {
             None => functions.push((name, 1)),
         }
     }
-    let shown = functions.iter().take(MOST_FUNCTIONS).map(|(name, loops)| {
+    let shown = functions.iter().take(MAX_FUNCTIONS).map(|(name, loops)| {
         let name = shortened(name, 52);
         match loops {
             1 => name,
@@ -109,8 +109,8 @@ fn name_more(more: &[&ScannedLoop]) -> Option<String> {
         }
     });
     let mut named: Vec<String> = shown.collect();
-    if functions.len() > MOST_FUNCTIONS {
-        let rest = functions.len() - MOST_FUNCTIONS;
+    if functions.len() > MAX_FUNCTIONS {
+        let rest = functions.len() - MAX_FUNCTIONS;
         named.push(count(rest, "more function"));
     }
     let many = grouped(more.len() as u64);
@@ -243,10 +243,10 @@ fn verdict(record: &SpinScan) -> Option<String> {
             "Passed: no known blind gap is longer than {limit}.{unsaid}"
         ));
     }
-    let shown = failing.iter().take(MOST_FAILING);
+    let shown = failing.iter().take(MAX_FAILING_LOOPS);
     let mut named: Vec<String> = shown.map(|one| name_loop(record, one)).collect();
-    if failing.len() > MOST_FAILING {
-        named.push(format!("and {} more", failing.len() - MOST_FAILING));
+    if failing.len() > MAX_FAILING_LOOPS {
+        named.push(format!("and {} more", failing.len() - MAX_FAILING_LOOPS));
     }
     let all = record.loops.len() as u64;
     Some(format!(

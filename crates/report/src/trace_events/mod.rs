@@ -16,7 +16,7 @@ pub(super) use self::csv::harmless;
 pub use perfetto::TracePerfetto;
 
 /// Names remembered at a time; what is forgotten is shown without.
-const MOST_NAMES: usize = 1 << 20;
+const MAX_NAMES: usize = 1 << 20;
 
 /// Names of threads, as events name them.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ struct Names {
 impl Names {
     /// Takes what an event says of names.
     fn take(&mut self, event: &Event) {
-        if self.of.len() > MOST_NAMES {
+        if self.of.len() > MAX_NAMES {
             self.of.clear();
         }
         match &event.what {

@@ -28,7 +28,7 @@ const LEFT_OVER: f64 = 0.5;
 const APART: f64 = 2.0;
 /// A tenth of the runs that are far slower is missed by this many with one chance
 /// in ten (0.9²² = 0.098): two arms are not called the same before.
-pub(super) const LEAST_FOR_SAME: usize = 22;
+pub(super) const MIN_RUNS_FOR_SAME: usize = 22;
 
 impl Judged {
     /// Before the end, is a verdict worth some more blocks first? A difference that
@@ -44,7 +44,7 @@ impl Judged {
             return false;
         }
         if self.decision == Decision::Same {
-            return differences.len() < LEAST_FOR_SAME;
+            return differences.len() < MIN_RUNS_FOR_SAME;
         }
         let side = hodges_lehmann(differences).signum();
         let against = |z: Option<f64>, limit: f64| z.is_some_and(|z| z * side < -limit);

@@ -1,6 +1,6 @@
 //! Does a difference change while the experiment goes on?
 
-use super::{Judged, LEAST_SHARE, Split, typical};
+use super::{Judged, MIN_SHARE, Split, typical};
 use crate::interaction;
 
 /// Chance of a false alarm, over all arms. A warm-up of a few runs is hard to see, and a
@@ -20,7 +20,7 @@ impl Judged {
         let late = differences[count / 2..].to_vec();
         let first = typical(differences[..third].to_vec())?;
         let second = typical(differences[count - third..].to_vec())?;
-        let matters = (1.0 - LEAST_SHARE) * self.estimate.abs().max(self.delta);
+        let matters = (1.0 - MIN_SHARE) * self.estimate.abs().max(self.delta);
         // Two thirds of the blocks lie between the middles of the two.
         let after_as_many = second + 1.5 * (second - first);
         let is_undone = after_as_many * self.estimate <= 0.0;

@@ -41,7 +41,7 @@ const LENGTH: f64 = 1.0;
 const SMOOTH_SD: f64 = 0.6;
 /// Points of the grid with less than this of the best one's weight count for
 /// nothing.
-const LEAST_WEIGHT: f64 = 1e-2;
+const MIN_WEIGHT: f64 = 1e-2;
 /// The whole grid is looked at again after this many more readings, as a share.
 const LOOK_AGAIN: f64 = 1.25;
 
@@ -163,16 +163,16 @@ impl Surrogate {
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut best = f64::NEG_INFINITY;
         for point in points {
-            let least = best + LEAST_WEIGHT.ln();
+            let least = best + MIN_WEIGHT.ln();
             let candidate = self.weigh(&prior, point, &readings, level, least);
             let Some(candidate) = candidate else {
                 continue;
             };
             if candidate.log_weight > best {
                 best = candidate.log_weight;
-                candidates.retain(|c| c.log_weight - best > LEAST_WEIGHT.ln());
+                candidates.retain(|c| c.log_weight - best > MIN_WEIGHT.ln());
             }
-            if candidate.log_weight - best > LEAST_WEIGHT.ln() {
+            if candidate.log_weight - best > MIN_WEIGHT.ln() {
                 candidates.push(candidate);
             }
         }

@@ -57,7 +57,7 @@ fn sized(share: Estimate) -> String {
 
 /// Kernels that a sentence names with their figures; of more it is a range, and the table
 /// has them.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// What SMT adds, first of what decides about it: the machine as a whole, or
 /// its one core.
@@ -103,7 +103,7 @@ fn names_with<'a>(
 fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
     let with = |wanted| names_with(kernels, wanted, min_effect);
     let list = |found: &[(&str, Estimate)], joint: &str| {
-        if found.len() > MOST_NAMED {
+        if found.len() > MAX_NAMED {
             let all = if found.len() == kernels.len() {
                 "all "
             } else {

@@ -6,7 +6,7 @@ use pinwise_record::{Arm, Comparison, Finding, Severity};
 use pinwise_stats::paired::hodges_lehmann;
 
 /// Fewer blocks say too little.
-const LEAST_BLOCKS: usize = 3;
+const MIN_BLOCKS: usize = 3;
 
 /// A sentence for each companion.
 pub(super) fn findings(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> {
@@ -57,5 +57,5 @@ fn typical_ratio(with: &Arm, without: &Arm) -> Option<f64> {
         Some((run.metric.cost? / other.metric.cost?).ln())
     });
     let ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite()).collect();
-    (ratios.len() >= LEAST_BLOCKS).then(|| hodges_lehmann(&ratios).exp())
+    (ratios.len() >= MIN_BLOCKS).then(|| hodges_lehmann(&ratios).exp())
 }

@@ -7,7 +7,7 @@ use pinwise_stats::Responses;
 use pinwise_stats::describe::median_interval;
 
 /// Fewer runs say little of how runs vary; hyperfine's least number.
-const LEAST_RUNS: usize = 10;
+const MIN_RUNS: usize = 10;
 /// Level of the interval that records have of an arm's typical run.
 const LEVEL: f64 = 0.95;
 
@@ -16,7 +16,7 @@ const LEVEL: f64 = 0.95;
 pub(super) fn is_settled(data: &Responses, tuning: &Tuning) -> bool {
     let costs: Vec<f64> = data.rows().map(|row| row[0]).collect();
     let wanted = tuning.precision.unwrap_or(tuning.min_effect).ln_1p();
-    costs.len() >= LEAST_RUNS
+    costs.len() >= MIN_RUNS
         && median_interval(&costs, LEVEL).is_some_and(|(low, high)| high - low <= 2.0 * wanted)
 }
 

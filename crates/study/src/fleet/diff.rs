@@ -28,11 +28,11 @@ const QUANTILE: f64 = 0.975;
 /// Rate of false discoveries among the figures reported to differ.
 const RATE: f64 = 0.05;
 /// Smaller differences are not in the sentence.
-const LEAST_EFFECT: f64 = 0.01;
+const MIN_EFFECT: f64 = 0.01;
 /// Figures named in the sentence.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 /// Names listed in an error.
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// Why two groups cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
             let labels: Vec<String> = figures.iter().map(|figure| figure.label()).collect();
             match labels.as_slice() {
                 [] => "none".to_owned(),
-                some => names(some, MOST_NAMES),
+                some => names(some, MAX_NAMES),
             }
         };
         return Err(DiffError::NothingCommon {
@@ -138,7 +138,7 @@ fn select(changes: &mut [FleetFigureChange]) {
         .collect();
     for (change, p) in changes.iter_mut().zip(adjust_p_values(&p)) {
         change.p_adjusted = p.is_finite().then_some(p);
-        change.differs = p <= RATE && (change.ratio - 1.0).abs() >= LEAST_EFFECT;
+        change.differs = p <= RATE && (change.ratio - 1.0).abs() >= MIN_EFFECT;
     }
 }
 
@@ -232,7 +232,7 @@ fn sentence(changes: &[FleetFigureChange]) -> String {
     }
     let largest: Vec<String> = sure
         .iter()
-        .take(MOST_NAMED)
+        .take(MAX_NAMED)
         .map(|change| listed(change))
         .collect();
     format!(

@@ -12,9 +12,9 @@ use pinwise_record::{Finding, FleetOutlier, FleetRecord, Severity};
 use pinwise_stats::outliers::FEWEST;
 
 /// Names listed in a sentence.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 /// Reasons listed one by one.
-const MOST_REASONS: usize = 10;
+const MAX_REASONS: usize = 10;
 /// Clocks further apart than this make the order of records uncertain.
 const CLOCK_S: f64 = 2.0;
 
@@ -63,7 +63,7 @@ fn missing(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
     let who = if absent.is_empty() {
         String::new()
     } else {
-        format!(": {}", names(&absent, MOST_NAMES))
+        format!(": {}", names(&absent, MAX_NAMES))
     };
     let finding = Finding::new(
         "missing-nodes",
@@ -84,7 +84,7 @@ fn left_out(record: &FleetRecord) -> Option<Finding> {
     let many = record.left_out.len();
     (many > 0).then(|| {
         let what = count(many, "node");
-        let why = names(&record.left_out, MOST_NAMES);
+        let why = names(&record.left_out, MAX_NAMES);
         let sentence = format!("{what} did not answer: {why}.");
         Finding::new("left-out", Severity::Warning, sentence, "").with("nodes", many)
     })
@@ -122,13 +122,13 @@ fn check_planted(
 fn lacking(nodes: &Nodes) -> Vec<Finding> {
     let mut reasons: Vec<_> = nodes.lacking.iter().collect();
     reasons.sort_by_key(|(_, lacking)| std::cmp::Reverse(lacking.len()));
-    let mut found: Vec<Finding> = { reasons.iter().take(MOST_REASONS) }
+    let mut found: Vec<Finding> = { reasons.iter().take(MAX_REASONS) }
         .map(|((step, why), lacking)| {
             let who: Vec<&String> = lacking.iter().map(|at| &nodes.names[*at]).collect();
             let sentence = format!(
                 "No record of step {step} on {} ({}): {why}",
                 count(lacking.len(), "node"),
-                names(&who, MOST_NAMES)
+                names(&who, MAX_NAMES)
             );
             let advice = "pinwise fleet resume runs what is missing.";
             Finding::new("failed-step", Severity::Warning, sentence, advice)
@@ -136,14 +136,14 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
                 .with("nodes", lacking.len())
         })
         .collect();
-    if reasons.len() > MOST_REASONS {
-        let rest: BTreeSet<usize> = { reasons.iter().skip(MOST_REASONS) }
+    if reasons.len() > MAX_REASONS {
+        let rest: BTreeSet<usize> = { reasons.iter().skip(MAX_REASONS) }
             .flat_map(|(_, lacking)| lacking.iter().copied())
             .collect();
         let sentence = format!(
             "{} lack steps for {} other reasons; pinwise fleet status has them.",
             count(rest.len(), "node"),
-            reasons.len() - MOST_REASONS
+            reasons.len() - MAX_REASONS
         );
         found.push(Finding::new("failed-step", Severity::Warning, sentence, ""));
     }
@@ -159,7 +159,7 @@ fn check_skipped(nodes: &Nodes) -> Option<Finding> {
         let sentence = format!(
             "{} could not be used: {}.",
             count(many, "record"),
-            names(&listed, MOST_NAMES)
+            names(&listed, MAX_NAMES)
         );
         Finding::new("skipped-records", Severity::Warning, sentence, "").with("records", many)
     })
@@ -182,7 +182,7 @@ fn clocks(nodes: &Nodes) -> Option<Finding> {
         format!(
             "The clock of {} is more than {CLOCK_S:.0} s off: {}.",
             count(apart.len(), "node"),
-            names(&who, MOST_NAMES)
+            names(&who, MAX_NAMES)
         ),
         "Times of their records are by their own clocks; measurements are not affected. Run a time service (NTP) there.",
     );
@@ -201,7 +201,7 @@ fn begun_again(nodes: &Nodes) -> Option<Finding> {
         let sentence = format!(
             "{} {verb} started more than once: {}. Each step counts once.",
             count(many, "node"),
-            names(&who, MOST_NAMES)
+            names(&who, MAX_NAMES)
         );
         Finding::new("begun-again", Severity::Note, sentence, "").with("nodes", many)
     })
@@ -235,7 +235,7 @@ fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
     (!free.is_empty()).then(|| {
         let sentence = format!(
             "Most nodes of the largest group share no value of {}: it is not compared.",
-            names(&free, MOST_NAMES)
+            names(&free, MAX_NAMES)
         );
         Finding::new("free-settings", Severity::Note, sentence, "").weighing(1)
     })

@@ -13,15 +13,15 @@ use pinwise_stats::outliers::{Column, FEWEST, Judged, Noise, bulk, judge};
 
 /// Differences of less than this, as a share, are of no interest, however
 /// certain: it is pinwise's usual smallest effect of interest.
-const LEAST_EFFECT: f64 = 0.01;
+const MIN_EFFECT: f64 = 0.01;
 /// Scale below which none is believed: a figure read off a coarse clock may be
 /// the same on all nodes.
-const LEAST_SCALE: f64 = 0.002;
+const MIN_SCALE: f64 = 0.002;
 /// Widths that differ by less than a factor of 1.25 are of no interest.
-const LEAST_WIDENING: f64 = 0.223;
+const MIN_WIDENING: f64 = 0.223;
 /// Distances that count for figures together, so that one wild figure does not
 /// speak for all.
-const MOST_DISTANCE: f64 = 5.0;
+const MAX_DISTANCE: f64 = 5.0;
 /// Half-width of a 95 % interval in standard errors.
 const HALF_WIDTH: f64 = 1.96;
 
@@ -168,7 +168,7 @@ impl Population {
                 return None;
             }
             let nodes = of_family[0].z.len();
-            let clipped = |z: f64| z.clamp(-MOST_DISTANCE, MOST_DISTANCE);
+            let clipped = |z: f64| z.clamp(-MAX_DISTANCE, MAX_DISTANCE);
             // A node that lacks one of them has another mean: it is left out.
             let values = (0..nodes).map(|node| mean(of_family.iter().map(|j| clipped(j.z[node]))));
             let column = Column {
@@ -209,11 +209,9 @@ fn judged(
 impl Measure {
     fn forgive(&self, judged: &mut Judged) {
         let least = match self.what {
-            Criterion::Widths(_) => LEAST_WIDENING,
-            Criterion::Figure(_) | Criterion::Together(_) if self.is_log => LEAST_EFFECT.ln_1p(),
-            Criterion::Figure(_) | Criterion::Together(_) => {
-                LEAST_EFFECT * judged.bulk.centre.abs()
-            }
+            Criterion::Widths(_) => MIN_WIDENING,
+            Criterion::Figure(_) | Criterion::Together(_) if self.is_log => MIN_EFFECT.ln_1p(),
+            Criterion::Figure(_) | Criterion::Together(_) => MIN_EFFECT * judged.bulk.centre.abs(),
         };
         let values = self.column.values.iter();
         for (p, value) in judged.p.iter_mut().zip(values) {
@@ -251,7 +249,7 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
     let typical = median(&values).abs();
     let column = Column {
         errors: errors.collect(),
-        least_scale: LEAST_SCALE * if is_log { 1.0 } else { typical },
+        least_scale: MIN_SCALE * if is_log { 1.0 } else { typical },
         values: values.iter().map(|v| scaled(*v)).collect(),
         is_one_sided: false,
     };

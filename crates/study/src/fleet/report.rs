@@ -17,10 +17,10 @@ use pinwise_stats::describe::quantile;
 use pinwise_stats::outliers::bulk;
 
 /// Most figures listed of a node; the strongest are.
-const MOST_OF_NODE: usize = 40;
+const MAX_FIGURES_PER_NODE: usize = 40;
 
 /// Nodes that the first sentence names.
-const MOST_NAMED: usize = 2;
+const MAX_NAMED: usize = 2;
 
 /// What a report is made with.
 #[derive(Debug, Clone, Copy)]
@@ -106,8 +106,8 @@ fn sentence(
     let verb = if all.len() == 1 { "differs" } else { "differ" };
     let from = if all.len() == 1 { "its" } else { "their" };
     let mut causes: Vec<String> = all.iter().map(|node| cause(node, outliers)).collect();
-    let more = causes.len().saturating_sub(MOST_NAMED);
-    causes.truncate(MOST_NAMED);
+    let more = causes.len().saturating_sub(MAX_NAMED);
+    causes.truncate(MAX_NAMED);
     if more > 0 {
         causes.push(format!("{more} more"));
     }
@@ -224,7 +224,7 @@ fn figures_of(
         let by_size = size(*b).total_cmp(&size(*a));
         kind(*a).cmp(&kind(*b)).then(by_size)
     });
-    let listed = named.into_iter().take(MOST_OF_NODE);
+    let listed = named.into_iter().take(MAX_FIGURES_PER_NODE);
     let listed = listed.filter_map(|(what, adjusted_p)| {
         figure_outlier(nodes, judged, what, adjusted_p, at, group)
     });

@@ -12,13 +12,13 @@ use pinwise_record::{Finding, GapCause, JitterCpuRecord, JitterRecord, Severity}
 use pinwise_topology::{CpuSet, Topology};
 
 /// A CPU without a tick still has one each second.
-const MOST_TICKS_PER_S: f64 = 2.0;
+const MAX_TICKS_PER_S: f64 = 2.0;
 /// Less of the time than this is not worth a finding.
-const LEAST_SHARE: f64 = 1e-4;
+const MIN_SHARE: f64 = 1e-4;
 /// More than this of the time is no jitter but somebody's work.
 const BUSY_SHARE: f64 = 0.05;
 /// An interrupt that takes this share of the gaps of a CPU is worth moving.
-const LEAST_GAPS: f64 = 0.05;
+const MIN_GAP_SHARE: f64 = 0.05;
 
 /// What the checks look at.
 struct Examined<'a> {
@@ -184,7 +184,7 @@ impl Examined<'_> {
                 continue;
             };
             let per_s = counted as f64 / cpu.watched_s.max(1e-9);
-            if per_s > MOST_TICKS_PER_S {
+            if per_s > MAX_TICKS_PER_S {
                 cpus.insert(cpu.cpu);
                 ticks += counted;
                 most_per_s = most_per_s.max(per_s);
@@ -258,7 +258,7 @@ impl Examined<'_> {
             .iter()
             .find(|cause| matches!(cause.kind, GapCause::Hypervisor | GapCause::Hardware))?;
         let share = cause.lost_ms * 1e-3 / self.watched_s();
-        if share < LEAST_SHARE {
+        if share < MIN_SHARE {
             return None;
         }
         let (check, who, advice) = match cause.kind {
@@ -370,7 +370,7 @@ impl Examined<'_> {
             .map(|cause| cause.lost_ms)
             .sum();
         let share = lost_ms * 1e-3 / self.watched_s();
-        if share < LEAST_SHARE {
+        if share < MIN_SHARE {
             return None;
         }
         let rest = topology.online.difference(&candidates);
@@ -405,7 +405,7 @@ impl Examined<'_> {
                 continue;
             };
             let share = most.gaps as f64 / (cpu.gaps.max(1) as f64);
-            if share < LEAST_GAPS || isolated.contains(cpu.cpu) {
+            if share < MIN_GAP_SHARE || isolated.contains(cpu.cpu) {
                 continue;
             }
             let name = most.name.clone();

@@ -12,9 +12,9 @@ use pinwise_sched::jitter::{Amount, Cause, ExplainedGap, Tally};
 use pinwise_topology::{CpuSet, Topology};
 
 /// The longest gaps that a record keeps.
-const MOST_GAPS: usize = 50;
+const MAX_GAPS: usize = 50;
 /// Threads that a record names of a CPU, and of all.
-const MOST_THREADS: usize = 100;
+const MAX_THREADS: usize = 100;
 
 /// Gaps on their way to a record.
 #[derive(Debug)]
@@ -35,9 +35,9 @@ impl GapListener for Recorder {
             let length_ns = gap.gap.length_ns();
             let longer = |(_, other): &(usize, ExplainedGap)| other.gap.length_ns() >= length_ns;
             let place = self.longest.partition_point(longer);
-            if place < MOST_GAPS {
+            if place < MAX_GAPS {
                 self.longest.insert(place, (cpu, gap.clone()));
-                self.longest.truncate(MOST_GAPS);
+                self.longest.truncate(MAX_GAPS);
             }
         }
     }
@@ -97,7 +97,7 @@ impl Recorder {
         let mut threads = 0;
         causes.retain(|(cause, cpus, amount)| {
             threads += usize::from(matches!(cause, Cause::Thread(_)));
-            let is_kept = threads <= MOST_THREADS || !matches!(cause, Cause::Thread(_));
+            let is_kept = threads <= MAX_THREADS || !matches!(cause, Cause::Thread(_));
             if !is_kept {
                 others = (others.0 + 1, others.1.union(cpus), others.2.and(amount));
             }

@@ -101,7 +101,7 @@ fn the_longest_gaps_are_kept_longest_first() {
         recorder.take(0, &[gap(number * 1_000_000, &[(tick(), length_ns)])]);
     }
     let longest = recorder.longest(0);
-    assert_eq!(longest.len(), MOST_GAPS);
+    assert_eq!(longest.len(), MAX_GAPS);
     assert!(
         longest
             .windows(2)
@@ -121,13 +121,13 @@ fn without_gaps_nothing_is_claimed() {
 #[test]
 fn threads_beyond_the_most_are_named_together() {
     let mut recorder = Recorder::new(&topology());
-    for number in 0..(MOST_THREADS as u64 + 3) {
+    for number in 0..(MAX_THREADS as u64 + 3) {
         let thread = Cause::Thread(format!("worker-{number}").into());
         recorder.take(0, &[gap(number * 1_000_000, &[(thread, 9_000 - number)])]);
     }
     recorder.take(0, &[gap(u64::from(u32::MAX), &[(tick(), 10)])]);
     let causes = recorder.causes();
-    assert_eq!(causes.len(), MOST_THREADS + 2);
+    assert_eq!(causes.len(), MAX_THREADS + 2);
     let last = causes.last().unwrap();
     assert_eq!((last.label().as_str(), last.gaps), ("thread (3 others)", 3));
     assert_eq!(

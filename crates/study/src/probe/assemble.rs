@@ -10,7 +10,7 @@ use pinwise_wiring::{LevelKind, Wiring};
 
 /// Beyond this many pairs, only those whose contention was measured are listed
 /// beside the matrix: 1,024 CPUs have half a million pairs.
-const MOST_PAIRS: usize = 4096;
+const MAX_PAIRS: usize = 4096;
 
 /// Everything measured as one value, and where it contradicts the report.
 pub(super) fn assemble(
@@ -101,7 +101,7 @@ fn levels(wiring: &Wiring) -> Vec<MeasuredLevel> {
 }
 
 fn pair_records(pairs: &Pairs, contentions: &Contentions) -> Vec<PairRecord> {
-    let is_short = pairs.homes.len() <= MOST_PAIRS;
+    let is_short = pairs.homes.len() <= MAX_PAIRS;
     let mut records = Vec::new();
     for (&(a, b), homes) in &pairs.homes {
         if !is_short && !contentions.contains_key(&(a, b)) {

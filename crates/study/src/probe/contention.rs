@@ -30,7 +30,7 @@ const ALL_PAIRS: usize = 8;
 /// a row. On Zen 5 the whole complex is.
 const NEAR: f64 = 1.5;
 /// At most this many of them for each CPU.
-const MOST_CANDIDATES: usize = 15;
+const MAX_CANDIDATES: usize = 15;
 
 /// Ratios by rows of the pair, for each kind of work.
 pub(super) type Contentions = BTreeMap<(usize, usize), Ratios>;
@@ -131,7 +131,7 @@ fn candidates(session: &Session<'_>, pairs: &Pairs) -> Vec<(usize, usize)> {
             .take_while(|(latency, _)| is_near(*latency))
             .count()
             + 1;
-        for &(latency, b) in row.iter().take(reach.min(MOST_CANDIDATES)) {
+        for &(latency, b) in row.iter().take(reach.min(MAX_CANDIDATES)) {
             wanted.push((a.min(b), a.max(b), latency / lowest));
         }
         let reported = (a + 1..n).filter(|&b| pairs.are_reported_siblings(&session.topology, a, b));

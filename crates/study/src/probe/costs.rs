@@ -24,7 +24,7 @@ const SCHEDULER: Effort = Effort {
     limit: Duration::from_millis(200),
 };
 /// PAUSE is measured on this many CPUs; beyond, on one of each core.
-const MOST_CPUS: usize = 64;
+const MAX_CPUS: usize = 64;
 
 /// Clocks of the first CPU.
 pub(super) fn clock(session: &mut Session<'_>) -> Result<Option<ClockRecord>, MachineError> {
@@ -49,18 +49,18 @@ pub(super) fn clock(session: &mut Session<'_>) -> Result<Option<ClockRecord>, Ma
 pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, MachineError> {
     let all: Vec<usize> = session.topology.allowed.iter().collect();
     let one_per_core = session.topology.allowed_units(Level::Core);
-    let cpus: Vec<usize> = if all.len() <= MOST_CPUS {
+    let cpus: Vec<usize> = if all.len() <= MAX_CPUS {
         all.clone()
     } else {
         one_per_core
             .iter()
             .filter_map(|core| core.first())
-            .take(MOST_CPUS)
+            .take(MAX_CPUS)
             .collect()
     };
     if cpus.len() < all.len() {
         session.leave_out(format!(
-            "The cost of PAUSE on {} of {} CPUs: one of each core stands for the rest, on {MOST_CPUS} cores.",
+            "The cost of PAUSE on {} of {} CPUs: one of each core stands for the rest, on {MAX_CPUS} cores.",
             all.len() - cpus.len(),
             all.len()
         ));

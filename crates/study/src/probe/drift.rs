@@ -38,7 +38,7 @@ const INTERVAL: Duration = Duration::from_millis(350);
 /// between the nearest states 1.9.
 const STATES_APART: f64 = 1.5;
 /// At most this many pairs are repeated.
-const MOST_PAIRS: usize = 4;
+const MAX_PAIRS: usize = 4;
 /// A map counts as valid for as long as it is still true with this
 /// probability.
 const STILL_TRUE: f64 = 0.9;
@@ -115,7 +115,7 @@ fn representative(pairs: &Pairs) -> Vec<(usize, usize)> {
     all.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
     let last = all.len().saturating_sub(1);
     let mut chosen: Vec<(usize, usize)> = Vec::new();
-    let wanted = MOST_PAIRS.min(all.len());
+    let wanted = MAX_PAIRS.min(all.len());
     for step in 0..wanted {
         let from = step * last / wanted.saturating_sub(1).max(1);
         let used: Vec<usize> = chosen.iter().flat_map(|&(a, b)| [a, b]).collect();

@@ -24,7 +24,7 @@ const DISTURBANCE: f64 = 1.06;
 /// Pairs that the disturbance is judged by.
 const JUDGED_PAIRS: usize = 6;
 /// Fewer CPUs are measured one pair after the other: it takes no time.
-const LEAST_PARALLEL: usize = 8;
+const MIN_PARALLEL: usize = 8;
 /// Skipped pairs that are measured after all: this share of them, within
 /// these bounds.
 const VERIFIED_SHARE: f64 = 0.02;
@@ -48,7 +48,7 @@ pub(super) fn measure(
     let all = tournament(pairs.len());
     let homes = usable_nodes(&session.topology).min(2);
     let needed = pairs.cost * u32::try_from(all.len() * homes / width).unwrap_or(u32::MAX);
-    let missed = if pairs.len() <= LEAST_PARALLEL || needed <= session.left() {
+    let missed = if pairs.len() <= MIN_PARALLEL || needed <= session.left() {
         transfers(session, pairs, &all, width)?
     } else {
         leaders::measure(session, pairs, width, chance)?
@@ -75,7 +75,7 @@ fn widest_undisturbed(
     let disjoint: Vec<(usize, usize)> = rows.chunks_exact(2).map(|p| (p[0], p[1])).collect();
     let judged = &disjoint[..disjoint.len().min(JUDGED_PAIRS)];
     let before = alone(session, pairs, judged)?;
-    if n < LEAST_PARALLEL {
+    if n < MIN_PARALLEL {
         return Ok(1);
     }
     for share in [1, 2, 4] {

@@ -46,7 +46,7 @@ const STREAM_CACHES: u64 = 4;
 /// Bounds of one array of one thread.
 const ARRAY: (u64, u64) = (32 << 20, 256 << 20);
 /// Numbers of CPUs that bandwidth is measured on, at most.
-const MOST_COUNTS: usize = 6;
+const MAX_COUNTS: usize = 6;
 
 /// Largest reported cache, and memory, bytes.
 fn sizes(topology: &Topology) -> (u64, u64) {
@@ -163,7 +163,7 @@ fn crowds(topology: &Topology) -> Vec<CpuSet> {
     let doubling = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n < all);
     let mut counts: Vec<usize> = doubling.collect();
     counts.push(all);
-    while counts.len() > MOST_COUNTS {
+    while counts.len() > MAX_COUNTS {
         counts.remove(counts.len() / 2);
     }
     let mut crowds: Vec<CpuSet> = counts

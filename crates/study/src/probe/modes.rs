@@ -6,7 +6,7 @@ use pinwise_stats::describe::quantile;
 /// Centres of two modes differ by at least this factor …
 const APART: f64 = 1.25;
 /// … and each has at least this share of the figures.
-const LEAST_SHARE: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 
 /// Splits positive figures where two neighbours in order are further apart
 /// than `factor`; the lower bound of every cluster, ascending.
@@ -51,7 +51,7 @@ pub(crate) fn two_levels(values: &[f64], apart: f64) -> Option<Modes> {
     let is_between = |v: &&f64| **v > low + 0.3 * (high - low) && **v < high - 0.3 * (high - low);
     let between = logs.iter().filter(is_between).count();
     let is_split = high - low > apart.ln()
-        && (LEAST_SHARE..=1.0 - LEAST_SHARE).contains(&share)
+        && (MIN_SHARE..=1.0 - MIN_SHARE).contains(&share)
         && between * 20 <= n;
     is_split.then(|| Modes {
         low_ns: low.exp(),

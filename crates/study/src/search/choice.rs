@@ -8,7 +8,7 @@ use pinwise_stats::surrogate::{Arms, Belief, Loss, below, sd_of, shortfall};
 /// `os-default`'s number among the arms.
 pub(super) const DEFAULT: usize = 0;
 /// Most challengers of a block: every block also pays for `os-default`.
-const MOST_CHALLENGERS: usize = 4;
+const MAX_CHALLENGERS: usize = 4;
 /// A challenger runs with the most promising one where it promises at least
 /// this share of that.
 const NEARLY_AS_DANGEROUS: f64 = 0.25;
@@ -18,7 +18,7 @@ const AS_UNKNOWN: f64 = 1.0;
 
 /// Rivals whose joint law is drawn: the most dangerous ones. The others hardly
 /// matter, and the cost grows with the square.
-const MOST_RIVALS: usize = 80;
+const MAX_RIVALS: usize = 80;
 /// The expected loss may be this share of the indifference zone, and the loss
 /// exceed this many times the zone with the error allowed. (Expected opportunity
 /// cost as a stopping rule: Chick and Inoue, Oper. Res. 2001; Branke, Chick and
@@ -102,7 +102,7 @@ fn against(belief: &Belief, leader: usize, open: &[usize], rule: &Rule) -> Stand
     }
     let mut rivals: Vec<usize> = open.iter().copied().filter(|&arm| arm != leader).collect();
     rivals.sort_by(|&a, &b| promise[b].total_cmp(&promise[a]));
-    rivals.truncate(MOST_RIVALS);
+    rivals.truncate(MAX_RIVALS);
     let mut chance = ChaCha8Rng::seed_from_u64(rule.seed);
     let bounds = [rule.zone, LARGE_LOSS_FACTOR * rule.zone];
     let loss = belief.loss(leader, &rivals, bounds, rule.widening, &mut chance);
@@ -125,7 +125,7 @@ pub(super) fn next_block(belief: &Belief, standing: &Standing, runs: &[usize]) -
     rivals.sort_by(|&a, &b| standing.promise[b].total_cmp(&standing.promise[a]));
     let worst = rivals.first().map_or(0.0, |&arm| standing.promise[arm]);
     rivals.retain(|&arm| standing.promise[arm] >= NEARLY_AS_DANGEROUS * worst);
-    rivals.truncate(MOST_CHALLENGERS);
+    rivals.truncate(MAX_CHALLENGERS);
     let unknown = |arm: usize| deviation(belief, arm);
     let first = rivals.first().map_or(0.0, |&arm| unknown(arm));
     let is_unknown = runs[leader] == 0 || unknown(leader) >= AS_UNKNOWN * first;
@@ -216,7 +216,7 @@ pub(super) fn next_survey(belief: &Belief, open: &[usize]) -> Vec<usize> {
 /// A block of `os-default` and those arms that have most of something.
 fn with_default(mut arms: Vec<usize>, most_of: &dyn Fn(usize) -> f64) -> Vec<usize> {
     arms.sort_by(|&a, &b| most_of(b).total_cmp(&most_of(a)));
-    arms.truncate(MOST_CHALLENGERS);
+    arms.truncate(MAX_CHALLENGERS);
     std::iter::once(DEFAULT).chain(arms).collect()
 }
 

@@ -7,14 +7,14 @@ use super::state::{Engine, Halt};
 use pinwise_record::{SearchStep, Stopped};
 
 /// Noise of a run before any is known to be: ln(cost).
-const LEAST_NOISE: f64 = 0.002;
+const MIN_NOISE: f64 = 0.002;
 
 impl Engine<'_> {
     /// Standard deviation of the difference of a pair, as far as is known.
     pub(super) fn pair_noise(&self, arm: usize, baseline: usize) -> f64 {
         let noise = |arm: usize| {
             let noise = self.belief.as_ref().map(|belief| belief.noise_sd_of(arm));
-            noise.unwrap_or(0.0).max(LEAST_NOISE)
+            noise.unwrap_or(0.0).max(MIN_NOISE)
         };
         noise(arm).hypot(noise(baseline))
     }

@@ -26,19 +26,19 @@ use pinwise_topology::Topology;
 /// Runs that profile the program, `os-default` among them.
 const PROFILING: usize = 6;
 /// Runs of the leader before it may win.
-const LEAST_RUNS: usize = 2;
+const MIN_RUNS: usize = 2;
 /// Runs of `os-default` before it may win: where the scheduler puts threads by
 /// luck, a third of the runs may be far slower, and eight miss that with 4 %.
-const LEAST_RUNS_OF_DEFAULT: usize = 8;
+const MIN_RUNS_OF_DEFAULT: usize = 8;
 /// Share of a time budget that is kept for the confirmation.
 const FOR_CONFIRMATION: f64 = 0.35;
 /// Blocks that show whether placement matters at all, at most.
-const MOST_SURVEYS: usize = 8;
+const MAX_SURVEYS: usize = 8;
 /// The indifference zone follows the noise: it is at least this many standard
 /// deviations of a run of bound threads, but never more than a share because
 /// of that. What is smaller takes dozens of runs of each arm to see.
 const ZONE_OF_NOISE: f64 = 0.5;
-const MOST_ZONE_OF_NOISE: f64 = 0.03;
+const MAX_ZONE_OF_NOISE: f64 = 0.03;
 /// Carries a plan out.
 pub(super) fn carry_out(
     plan: &SearchPlan,
@@ -193,12 +193,12 @@ impl<'a> Engine<'a> {
             let leader = standing.leader;
             // Blocks made for other reasons hold runs of `os-default`, too: those
             // that it still lacks come last.
-            let is_tried = leader == DEFAULT || runs[leader] >= LEAST_RUNS;
-            let is_lacking = leader == DEFAULT && runs[DEFAULT] < LEAST_RUNS_OF_DEFAULT;
+            let is_tried = leader == DEFAULT || runs[leader] >= MIN_RUNS;
+            let is_lacking = leader == DEFAULT && runs[DEFAULT] < MIN_RUNS_OF_DEFAULT;
             let is_open_whether = || {
                 let open = self.open();
                 let matters = matters(belief, &open, &self.rule());
-                surveys < MOST_SURVEYS && leader == DEFAULT && matters == Matters::Unknown
+                surveys < MAX_SURVEYS && leader == DEFAULT && matters == Matters::Unknown
             };
             let unmeasured = unmeasured_block(belief, standing, &runs, &self.open(), &self.rule());
             let block = match (standing.is_settled, is_tried) {
@@ -297,7 +297,7 @@ impl<'a> Engine<'a> {
     /// Indifference zone in ln(cost): `within`, or more where runs vary much.
     pub(super) fn zone(&self) -> f64 {
         let noise = self.belief.as_ref().map_or(0.0, Belief::typical_noise_sd);
-        let follows = (ZONE_OF_NOISE * noise).min(MOST_ZONE_OF_NOISE.ln_1p());
+        let follows = (ZONE_OF_NOISE * noise).min(MAX_ZONE_OF_NOISE.ln_1p());
         self.plan.within.ln_1p().max(follows)
     }
 

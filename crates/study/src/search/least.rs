@@ -14,12 +14,12 @@ const SURE: f64 = 0.9;
 /// Two-sided error of the pairs' interval; only one side counts.
 const ALPHA: f64 = 0.1;
 /// Most pairs: what needs more lies at the limit.
-const MOST_PAIRS: usize = 20;
+const MAX_PAIRS: usize = 20;
 
 impl Engine<'_> {
     /// Pairs of the best and the least resource that the model proposes.
     pub(super) fn confirm_least(&mut self) -> Result<(), Halt> {
-        let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
+        let most = self.plan.confirmation_pairs.min(MAX_PAIRS);
         let best = words::SearchOutcome::from_engine(self, None).best;
         let best = best.filter(|&best| best == DEFAULT || self.outdone_by().is_none());
         let proposed = best.and_then(|best| Some((best, self.propose(best)?)));

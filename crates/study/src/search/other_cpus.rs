@@ -16,9 +16,9 @@ use pinwise_record::{Finding, OtherCpusRecord, SearchStep, Severity};
 use pinwise_topology::CpuSet;
 
 /// Most choices of CPUs. A CPU that all of them use is never left out.
-const MOST_TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 /// Most pairs of each.
-const MOST_PAIRS: usize = 12;
+const MAX_PAIRS: usize = 12;
 /// Two-sided error of all tries together.
 const ALPHA: f64 = 0.05;
 
@@ -35,7 +35,7 @@ impl Engine<'_> {
     /// `os-default` is best, a bad CPU may be why: other CPUs that turn out
     /// faster are held against it, too.
     pub(super) fn try_other_cpus(&mut self) -> Result<(), Halt> {
-        let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
+        let most = self.plan.confirmation_pairs.min(MAX_PAIRS);
         let best = SearchOutcome::from_engine(self, None).best;
         let leads_default = best == Some(DEFAULT);
         let best = match leads_default {
@@ -51,7 +51,7 @@ impl Engine<'_> {
             tried: Vec::new(),
             over_default: None,
         });
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             let Some(other) = self.elsewhere(best, &common) else {
                 break;
             };
@@ -136,7 +136,7 @@ impl Engine<'_> {
         // It is for comparison with the best alone.
         self.dropped.push(arm);
         let noise = self.pair_noise(best, best);
-        let pairs = Pairs::new(arm, ALPHA / MOST_TRIES as f64, noise, most);
+        let pairs = Pairs::new(arm, ALPHA / MAX_TRIES as f64, noise, most);
         if let Some(others) = &mut self.others {
             others.tried.push(pairs);
         }
@@ -201,7 +201,7 @@ impl Engine<'_> {
                     ratio: pairs.estimate().exp(),
                     low: interval.map(|(low, _)| low.exp()),
                     high: interval.map(|(_, high)| high.exp()),
-                    confidence: 1.0 - ALPHA / MOST_TRIES as f64,
+                    confidence: 1.0 - ALPHA / MAX_TRIES as f64,
                     verdict: pairs.verdict(self.zone()),
                     sentence: self.sentence(against, pairs),
                 }

@@ -11,8 +11,8 @@ use pinwise_stats::surrogate::below;
 /// Blocks that moves of one thread are tried in, and how many moves at most,
 /// each with at least this probability to beat the leader.
 const REFINEMENTS: usize = 2;
-const MOST_MOVES: usize = 3;
-const LEAST_PROMISE: f64 = 0.25;
+const MAX_MOVES: usize = 3;
+const MIN_WIN_PROBABILITY: f64 = 0.25;
 
 impl Engine<'_> {
     /// Tries moves of one thread of the leader that may beat it by more than
@@ -26,7 +26,7 @@ impl Engine<'_> {
         let candidates = self.moves(leader);
         let mut promising = self.promise(leader, &candidates);
         promising.sort_by(|a, b| b.1.total_cmp(&a.1));
-        promising.truncate(MOST_MOVES);
+        promising.truncate(MAX_MOVES);
         if promising.is_empty() {
             return Ok(());
         }
@@ -93,6 +93,7 @@ impl Engine<'_> {
             .iter()
             .map(|&arm| below(&belief.difference(arm, leader), -rule.zone, rule.widening));
         let all = beats.enumerate();
-        all.filter(|(_, beats)| *beats >= LEAST_PROMISE).collect()
+        all.filter(|(_, beats)| *beats >= MIN_WIN_PROBABILITY)
+            .collect()
     }
 }

@@ -25,9 +25,9 @@ const BATCHES: usize = 25;
 /// A probe that finds its CPU taken gives up for this round.
 const LONGEST_ROUND: Duration = Duration::from_millis(100);
 /// This many rounds however short the time.
-const LEAST_ROUNDS: usize = 5;
+const MIN_ROUNDS: usize = 5;
 /// More rounds make no estimate better: levels last for seconds.
-const MOST_ROUNDS: usize = 400;
+const MAX_ROUNDS: usize = 400;
 /// Levels of cycles differ by this factor at least. Batches of one level
 /// scatter by 0.1 to 1 %; the levels seen differed by 5 and by 12 %.
 const APART: f64 = 1.03;
@@ -54,9 +54,9 @@ pub fn run(plan: &PausePlan, machine: &mut dyn Prober) -> Result<SpinPauseRecord
     let (topology, _) = machine.topology()?;
     let started = machine.now();
     let mut all: Vec<CpuRounds> = plan.cpus.iter().map(CpuRounds::new).collect();
-    for round in 0..MOST_ROUNDS {
+    for round in 0..MAX_ROUNDS {
         let spent = machine.now().saturating_sub(started);
-        if round >= LEAST_ROUNDS && spent >= plan.time {
+        if round >= MIN_ROUNDS && spent >= plan.time {
             break;
         }
         for cpu in &mut all {
@@ -205,7 +205,7 @@ impl CpuRounds {
                 hint,
             };
             let mut figures = Figures::default();
-            for _ in 0..LEAST_ROUNDS {
+            for _ in 0..MIN_ROUNDS {
                 let answers =
                     machine.probe(std::slice::from_ref(&probe), BATCHES, LONGEST_ROUND)?;
                 figures.add(answers.into_iter().next());
@@ -299,7 +299,7 @@ fn above_a_sharp_level(cycles: &[f64]) -> Option<Modes> {
     const SHARP: f64 = 1.002;
     /// … and all of it is within this of its lower end.
     const WIDTH: f64 = 1.015;
-    const LEAST_SHARE: f64 = 0.1;
+    const MIN_SHARE: f64 = 0.1;
     let edge = quantile(cycles, 0.05);
     if cycles.is_empty() || edge > SHARP * quantile(cycles, 0.01) {
         return None;
@@ -309,7 +309,7 @@ fn above_a_sharp_level(cycles: &[f64]) -> Option<Modes> {
     let share = level.len() as f64 / cycles.len() as f64;
     let (low_ns, high_ns) = (quantile(&level, 0.5), quantile(&above, 0.5));
     let is_apart = high_ns >= APART * low_ns;
-    (is_apart && (LEAST_SHARE..=1.0 - LEAST_SHARE).contains(&share)).then_some(Modes {
+    (is_apart && (MIN_SHARE..=1.0 - MIN_SHARE).contains(&share)).then_some(Modes {
         low_ns,
         high_ns,
         low_share: share,

@@ -14,15 +14,15 @@ use pinwise_sched::BlockedProcess;
 /// All threads blocked for this share of the time: that is why it takes so long.
 const MOSTLY_BLOCKED: f64 = 0.5;
 /// Processes that are kept.
-const MOST_PROCESSES: usize = 50;
+const MAX_PROCESSES: usize = 50;
 /// What less than this part of the looks found is not named in a sentence.
 const NOTABLE: f64 = 0.1;
 /// The scheduler preempts a thread about once in a slice, of 0.7 ms at the least. One that
 /// leaves its CPU that often in a second of CPU time, and next to never blocks, yields.
 const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
-const MOST_BLOCKING: f64 = 0.05;
+const MAX_BLOCKING_SHARE: f64 = 0.05;
 /// Fewer say too little.
-const LEAST_YIELDS: u64 = 1_000;
+const MIN_YIELDS: u64 = 1_000;
 
 /// What threads of each process were blocked in.
 pub(super) fn record(seen: &[BlockedProcess]) -> Vec<BlockedRecord> {
@@ -36,7 +36,7 @@ pub(super) fn record(seen: &[BlockedProcess]) -> Vec<BlockedRecord> {
                 .map(|(&what, &looks)| (what.into(), looks)),
         ),
     };
-    seen.iter().take(MOST_PROCESSES).map(record).collect()
+    seen.iter().take(MAX_PROCESSES).map(record).collect()
 }
 
 /// The most frequent first.
@@ -110,8 +110,8 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
         let blocking = switches.saturating_sub(preemptions) as f64;
         let rate = preemptions as f64 / thread.cpu_s;
         let yields = rate >= YIELDS_PER_CPU_SECOND
-            && blocking <= MOST_BLOCKING * preemptions as f64
-            && preemptions >= LEAST_YIELDS;
+            && blocking <= MAX_BLOCKING_SHARE * preemptions as f64
+            && preemptions >= MIN_YIELDS;
         yields.then_some(rate)
     };
     let yielding = record.threads.iter().filter_map(|t| Some((t, rate(t)?)));

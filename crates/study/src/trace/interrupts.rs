@@ -21,7 +21,7 @@ const WORTH_S: f64 = 0.01;
 const SHORT_BY: u64 = 33;
 const SHORT: u64 = 20;
 /// CPUs named in a sentence.
-const MOST_CPUS: usize = 4;
+const MAX_CPUS: usize = 4;
 
 /// The sums as figures; `record` has the CPU time of the program by now.
 pub(super) fn record(
@@ -114,7 +114,7 @@ fn heavy(
         .collect();
     cpus.sort_by(|a, b| b.1.total_cmp(&a.1));
     let worst = cpus.first()?.1;
-    let named = cpus.iter().take(MOST_CPUS);
+    let named = cpus.iter().take(MAX_CPUS);
     let named: Vec<String> = named
         .map(|(cpu, share)| format!("{} of CPU {}", percent(share / 100.0), cpu.cpu))
         .collect();

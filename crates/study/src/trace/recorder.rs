@@ -27,7 +27,7 @@ const DOUBTFUL_NS: u64 = 2_000_000;
 const DOUBTFUL_SHARE: u64 = 33;
 /// Time in which the activity of a CPU is unknown is noted from this part of the
 /// whole on.
-const LEAST_UNKNOWN_SHARE: u64 = 200;
+const MIN_UNKNOWN_SHARE: u64 = 200;
 
 /// What a record says beside its figures.
 #[derive(Debug, Clone)]
@@ -249,7 +249,7 @@ fn waits(summary: &Summary, held_back: f64) -> WaitRecord {
 const EVENT_DELAY_NS: u64 = 3_000;
 /// More than this part of the queued time matters, and less than this time never.
 const NOTABLE: u64 = 33;
-const LEAST_NOTABLE_NS: u64 = 1_000_000;
+const MIN_NOTABLE_NS: u64 = 1_000_000;
 
 /// May that time be a notable part of it?
 fn may_be_long(waits: &Waits) -> bool {
@@ -261,7 +261,7 @@ fn may_be_long(waits: &Waits) -> bool {
         return true;
     }
     let late_ns = waits.count.unwrap_or(0).saturating_mul(EVENT_DELAY_NS);
-    late_ns > (waits.total_ns.unwrap_or(0) / NOTABLE).max(LEAST_NOTABLE_NS)
+    late_ns > (waits.total_ns.unwrap_or(0) / NOTABLE).max(MIN_NOTABLE_NS)
 }
 
 /// The share of waits behind none of the program's own threads that a quota
@@ -380,7 +380,7 @@ fn cpus(summary: &Summary) -> Vec<CpuTimeRecord> {
 fn unknown_ns(cpu: &pinwise_sched::CpuSummary, all_ns: u64) -> Option<u64> {
     let known_ns = cpu.own_ns + cpu.foreign_ns? + cpu.idle_ns?;
     let unknown_ns = all_ns.saturating_sub(known_ns);
-    let is_much = unknown_ns.saturating_mul(LEAST_UNKNOWN_SHARE) >= all_ns;
+    let is_much = unknown_ns.saturating_mul(MIN_UNKNOWN_SHARE) >= all_ns;
     Some(if is_much { unknown_ns } else { 0 })
 }
 

@@ -7,7 +7,7 @@ use super::error::FrameworkError;
 use super::time::number;
 
 /// Places that may be the beginning of the report; each is read once or twice.
-const MOST_TRIES: usize = 16;
+const MAX_TRIES: usize = 16;
 
 /// Reads the report that opens with `opening`, such as `[{`, before the first
 /// key `key`.
@@ -22,7 +22,7 @@ pub(super) fn report<T: DeserializeOwned>(
         .match_indices(&key)
         .filter_map(|(at, _)| begin(&output[..at], opening));
     let mut error = FrameworkError::NoReport(framework);
-    for begin in begins.take(MOST_TRIES) {
+    for begin in begins.take(MAX_TRIES) {
         let text = &output[begin..];
         match parse(text).or_else(|_| parse(&without_bare_words(text))) {
             Ok(report) => return Ok(report),

@@ -13,7 +13,7 @@ use crate::toml_error::{self, Position, TomlError};
 /// Largest file, bytes.
 const LARGEST: usize = 1024 * 1024;
 /// Most rules.
-const MOST: usize = 1000;
+const MAX_RULES: usize = 1000;
 /// Longest name of a rule.
 const LONGEST_NAME: usize = 60;
 /// Compiled size of a regular expression, bytes.
@@ -84,8 +84,8 @@ pub(super) fn parse(text: &str) -> Result<Rules, TomlError> {
         let reason = "no rules: write [[rule]]";
         return Err(TomlError::new(Position::START, reason));
     }
-    if raw.rule.len() > MOST {
-        let reason = format!("more than {MOST} rules");
+    if raw.rule.len() > MAX_RULES {
+        let reason = format!("more than {MAX_RULES} rules");
         return Err(TomlError::new(Position::START, reason));
     }
     let mut rules: Vec<Rule> = Vec::with_capacity(raw.rule.len());

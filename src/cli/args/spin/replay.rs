@@ -84,9 +84,9 @@ fn parse_ns(text: &str) -> Result<f64, String> {
 /// Reads a number of CPUs.
 fn parse_cpus(text: &str) -> Result<u64, String> {
     /// Of the largest kernels.
-    const MOST: u64 = 1 << 16;
+    const MAX_CPUS: u64 = 1 << 16;
     match text.parse() {
-        Ok(cpus) if (1..=MOST).contains(&cpus) => Ok(cpus),
+        Ok(cpus) if (1..=MAX_CPUS).contains(&cpus) => Ok(cpus),
         _ => Err("write a number of CPUs, at least 1 and at most 65536".to_owned()),
     }
 }

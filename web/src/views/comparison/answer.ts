@@ -18,7 +18,7 @@ import type { ArmLine } from './shape';
 import { advised } from './shape';
 
 /** Arms named in a line; the drawing below has all. */
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 /** Width of the small machine, pixels. */
 const WIDTH = 288;
 
@@ -38,9 +38,9 @@ export function adviceList(
       h(
         'dd',
         {},
-        ...arms.slice(0, MOST_NAMED).map((line) => armButton(line, choose)),
-        arms.length > MOST_NAMED
-          ? `and ${arms.length - MOST_NAMED} more`
+        ...arms.slice(0, MAX_NAMED).map((line) => armButton(line, choose)),
+        arms.length > MAX_NAMED
+          ? `and ${arms.length - MAX_NAMED} more`
           : null,
       ),
     ]),

@@ -19,7 +19,7 @@ import {
 } from './shape';
 
 /** Curves of the distribution shown at first; others are a click away. */
-const MOST_CURVES = 6;
+const MAX_CURVES = 6;
 
 /** Every run over its arm's median, in time order, one arm before the others if wanted; null without times. */
 export function timePlan(
@@ -193,7 +193,7 @@ export function spreadPlan(
   return {
     name: 'The distribution',
     summary:
-      `The share of runs up to a value: every run is a step, so that tails show as they are. ${lines.length > MOST_CURVES ? `${MOST_CURVES} arms are shown, the legend shows others.` : ''}`.trim(),
+      `The share of runs up to a value: every run is a step, so that tails show as they are. ${lines.length > MAX_CURVES ? `${MAX_CURVES} arms are shown, the legend shows others.` : ''}`.trim(),
     hidden: hidden(lines),
     // The axis fits the arms that are shown.
     panels: (): Panel[] => [
@@ -231,7 +231,7 @@ export function spreadPlan(
 const hidden = (lines: readonly ArmLine[]): string[] =>
   [...lines]
     .sort((a, b) => rank(a) - rank(b))
-    .slice(MOST_CURVES)
+    .slice(MAX_CURVES)
     .map((line) => line.name);
 
 const rank = (line: ArmLine): number =>

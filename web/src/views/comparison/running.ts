@@ -99,11 +99,11 @@ export function runningBar(record: Comparison): HTMLElement {
 }
 
 /** Blocks at which the interval is drawn at most. */
-const MOST_STEPS = 40;
+const MAX_STEPS = 40;
 /** Fewer blocks have no 95 % interval of their median. */
-export const LEAST_BLOCKS = 6;
+export const MIN_BLOCKS = 6;
 /** Arms that are drawn at first. */
-const MOST_ARMS = 6;
+const MAX_ARMS = 6;
 
 export interface Narrowing {
   block: number;
@@ -133,7 +133,7 @@ function ratiosOf(arm: Arm, baseline: Arm): number[] {
 
 /** The median of the first ratios and its interval, at some of the blocks. */
 export function narrowing(ratios: readonly number[]): Narrowing[] {
-  const step = Math.max(1, Math.ceil(ratios.length / MOST_STEPS));
+  const step = Math.max(1, Math.ceil(ratios.length / MAX_STEPS));
   const steps: Narrowing[] = [];
   for (let many = ratios.length; many > 0; many -= step) {
     const sorted = ascending(ratios.slice(0, many));
@@ -150,7 +150,7 @@ export function narrowing(ratios: readonly number[]): Narrowing[] {
 
 /** Values below the 95 % interval of a median (order statistics); null of too few. */
 function medianRank(many: number): number | null {
-  if (many < LEAST_BLOCKS) return null;
+  if (many < MIN_BLOCKS) return null;
   // Beyond this a half to that power is no number; the normal approximation is close.
   if (many > 500) return Math.floor((many - 1.96 * Math.sqrt(many)) / 2);
   let term = 0.5 ** many;
@@ -195,7 +195,7 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
       .slice(0, 3)
       .map(({ name, steps }) => `${name} ${last(steps)}`)
       .join(', ')}.`,
-    hidden: lines.slice(MOST_ARMS).map(({ name }) => name),
+    hidden: lines.slice(MAX_ARMS).map(({ name }) => name),
     panels: () => [
       {
         height: 180,

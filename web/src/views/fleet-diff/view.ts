@@ -19,7 +19,7 @@ import { readFleetDiff } from './record';
 import { differs, largestFirst } from './shape';
 
 /** Figures that are drawn; all stand in the table. */
-const MOST_DRAWN = 30;
+const MAX_DRAWN_FIGURES = 30;
 
 /** Draws a `pinwise.fleet-diff/1`. */
 export function fleetDiffView(record: AnyRecord, _page: Page): View {
@@ -44,7 +44,7 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
     figures.length > 0
       ? section(
           'Figures, largest change first',
-          drawing(figures.slice(0, MOST_DRAWN)),
+          drawing(figures.slice(0, MAX_DRAWN_FIGURES)),
           table(figures),
         )
       : null,

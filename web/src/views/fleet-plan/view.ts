@@ -16,7 +16,7 @@ import type { Plan } from './record';
 import { readPlan } from './record';
 
 /** Nodes, or jobs, of which a table says more than a sentence. */
-const MOST_NAMED = 40;
+const MAX_NAMED = 40;
 
 /** Draws a `pinwise.fleet/1`. */
 export function fleetPlanView(record: AnyRecord, page: Page): View {
@@ -117,9 +117,9 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
 }
 
 const named = (names: readonly string[]): string =>
-  names.slice(0, MOST_NAMED).join(', ') +
-  (names.length > MOST_NAMED
-    ? ` and ${(names.length - MOST_NAMED).toLocaleString('en-US')} more`
+  names.slice(0, MAX_NAMED).join(', ') +
+  (names.length > MAX_NAMED
+    ? ` and ${(names.length - MAX_NAMED).toLocaleString('en-US')} more`
     : '');
 
 function steps(plan: Plan): HTMLElement {

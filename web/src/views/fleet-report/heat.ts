@@ -5,7 +5,7 @@ import type { Common, Outlier, Report } from './record';
 import { figuresOf, outlierNodes } from './shape';
 
 /** Columns drawn; the tables below have all figures. */
-const MOST_COLUMNS = 30;
+const MAX_COLUMNS = 30;
 /** Robust standard deviations at which colours end. */
 export const FULL = 12;
 
@@ -40,7 +40,7 @@ export function heatOf(
     .flatMap(({ figures, setting }) => [...figures, setting])
     .filter((figure) => named.includes(figure));
   const all = [...new Set([...first, ...named])];
-  const columns = all.slice(0, MOST_COLUMNS);
+  const columns = all.slice(0, MAX_COLUMNS);
   const place = new Map(columns.map((figure, at) => [figure, at]));
   const rows = outlierNodes(outliers).map((node): HeatRow => {
     const cells: HeatRow['cells'] = columns.map(() => null);

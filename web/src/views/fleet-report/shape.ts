@@ -127,12 +127,12 @@ export function outlierRow(
 }
 
 /** Figures named in a node's row. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** One row for each outlier. */
 export function nodeRow(node: OutlierNode, report: Report, link: Link): Cell[] {
   const named = node.outliers
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
     .map((outlier) => outlier.figure);
   const more = node.outliers.length - named.length;
   return [

@@ -34,10 +34,10 @@ import {
 import { stripChart } from './strips';
 
 /** Groups whose strips are drawn at once; others when they are opened. */
-const MOST_OPEN = 2;
+const MAX_OPEN_GROUPS = 2;
 
 /** Nodes that differ whose tables are open at first. */
-const MOST_UNFOLDED = 10;
+const MAX_OPEN_TABLES = 10;
 
 /** Draws a `pinwise.fleet-report/1`. */
 export function fleetReportView(record: AnyRecord, page: Page): View {
@@ -136,7 +136,7 @@ function outliers(report: Report, link: Link): HTMLElement {
     columns: COLUMNS,
     rows: shown().map((outlier) => outlierRow(outlier, report, link)),
   });
-  const isSmall = outlierNodes(report.outliers).length <= MOST_UNFOLDED;
+  const isSmall = outlierNodes(report.outliers).length <= MAX_OPEN_TABLES;
   const nodes = sortableTable(nodeTable());
   const each = sortableTable(table());
   const lists = nodeLists(
@@ -306,7 +306,7 @@ function commonPart(common: Common, report: Report): HTMLElement {
 }
 
 function groupParts(report: Report, page: Page): HTMLElement[] {
-  const open = openGroups(report, MOST_OPEN);
+  const open = openGroups(report, MAX_OPEN_GROUPS);
   return report.groups.map((group, at) =>
     groupPart(group, at, open.has(at), report, page),
   );

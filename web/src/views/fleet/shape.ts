@@ -11,7 +11,7 @@ import { kindWords, machineParts } from '../history/shape';
 
 export const Z_LIMIT = 3.5;
 /** Fewer peers have no meaningful spread. */
-export const LEAST_GROUP = 4;
+export const MIN_GROUP = 4;
 
 /** A column: one figure of one question. */
 export interface Column {
@@ -175,7 +175,7 @@ function fillColumn(
   ).values()) {
     const values = members.map((reading) => reading.value);
     const middle = median(values)!;
-    const scores = values.length < LEAST_GROUP ? null : modifiedZ(values);
+    const scores = values.length < MIN_GROUP ? null : modifiedZ(values);
     members.forEach((reading, at) => {
       const z = scores?.[at] ?? null;
       nodes.get(reading.entry.host)!.cells.set(column.key, {

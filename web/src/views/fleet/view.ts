@@ -13,18 +13,18 @@ import { fleetsOf, fleetsPart } from './fleets';
 import {
   chancePercent,
   fleetOf,
-  LEAST_GROUP,
+  MIN_GROUP,
   timesMark,
   Z_LIMIT,
 } from './shape';
 
 /** Newest records of each kind that are looked through; hosts beyond are asked for one by one. */
-const MOST_OF_A_KIND = 1000;
-const MOST_OF_A_HOST = 50;
-const MOST_HOSTS = 200;
-const MOST_FINDINGS = 30;
+const MAX_RECORDS_PER_KIND = 1000;
+const MAX_RECORDS_PER_HOST = 50;
+const MAX_HOSTS = 200;
+const MAX_FINDINGS = 30;
 /** Columns that fit a page, and paper. */
-const MOST_COLUMNS = 9;
+const MAX_COLUMNS = 9;
 const ROWS_AT_A_TIME = 100;
 
 /** The view of all fleets, and of all hosts' newest records. */
@@ -73,7 +73,7 @@ function hostParts(
       ? h(
           'p',
           { class: 'muted' },
-          `Of each kind of record the newest ${MOST_OF_A_KIND.toLocaleString('en-US')} are looked through; ${count(looked.left, 'older one is', 'older ones are')} not.`,
+          `Of each kind of record the newest ${MAX_RECORDS_PER_KIND.toLocaleString('en-US')} are looked through; ${count(looked.left, 'older one is', 'older ones are')} not.`,
         )
       : null,
     fleet.findings.length > 0 ? findings(fleet) : null,
@@ -109,7 +109,7 @@ async function newestOfAll(source: Source): Promise<Looked> {
   const { schemas, hosts } = await source.list({ limit: 1 });
   const kinds = schemas.filter((schema) => !OF_FLEETS.test(schema));
   const listings = await Promise.all(
-    kinds.map((schema) => source.list({ schema, limit: MOST_OF_A_KIND })),
+    kinds.map((schema) => source.list({ schema, limit: MAX_RECORDS_PER_KIND })),
   );
   const entries = listings.flatMap((listing) => listing.records);
   const left = listings.reduce(
@@ -119,10 +119,10 @@ async function newestOfAll(source: Source): Promise<Looked> {
   if (left === 0) return { entries, left };
   const seen = new Set(entries.map((entry) => entry.host));
   const missing = hosts.filter((host) => !seen.has(host));
-  if (missing.length > MOST_HOSTS) return { entries, left };
+  if (missing.length > MAX_HOSTS) return { entries, left };
   for (const host of missing)
     entries.push(
-      ...(await source.list({ host, limit: MOST_OF_A_HOST })).records,
+      ...(await source.list({ host, limit: MAX_RECORDS_PER_HOST })).records,
     );
   return { entries, left };
 }
@@ -159,14 +159,14 @@ function verdictOf(fleet: Fleet): string {
     const nodes = new Set(fleet.findings.map((finding) => finding.host)).size;
     return `${count(nodes, 'node differs', 'nodes differ')} from ${nodes === 1 ? 'its' : 'their'} peers, in ${count(fleet.findings.length, 'figure')} (${size}).`;
   }
-  const large = fleet.groups.some((group) => group.nodes >= LEAST_GROUP);
+  const large = fleet.groups.some((group) => group.nodes >= MIN_GROUP);
   return large
     ? `No node differs from its peers (${size}).`
-    : `Groups are too small to name outliers (fewer than ${LEAST_GROUP} nodes); figures are shown beside the median of their group (${size}).`;
+    : `Groups are too small to name outliers (fewer than ${MIN_GROUP} nodes); figures are shown beside the median of their group (${size}).`;
 }
 
 function findings(fleet: Fleet): HTMLElement {
-  const shown = fleet.findings.slice(0, MOST_FINDINGS);
+  const shown = fleet.findings.slice(0, MAX_FINDINGS);
   const more = fleet.findings.length - shown.length;
   return section(
     'Outliers, worst first',
@@ -206,11 +206,11 @@ function findings(fleet: Fleet): HTMLElement {
 
 const explanation = (fleet: Fleet): HTMLElement => {
   const small = fleet.groups.filter(
-    (group) => group.nodes < LEAST_GROUP,
+    (group) => group.nodes < MIN_GROUP,
   ).length;
   const said =
     small > 0
-      ? ` ${count(small, 'group has', 'groups have')} fewer than ${LEAST_GROUP} nodes: only their ratio is shown.`
+      ? ` ${count(small, 'group has', 'groups have')} fewer than ${MIN_GROUP} nodes: only their ratio is shown.`
       : '';
   return h(
     'p',
@@ -240,12 +240,12 @@ function figureTables(fleet: Fleet, painted: (() => void)[]): HTMLElement[] {
   return questions.flatMap(({ question, columns, nodes }) => {
     const tables: HTMLElement[] = [];
     const width = Math.ceil(
-      columns.length / Math.ceil(columns.length / MOST_COLUMNS),
+      columns.length / Math.ceil(columns.length / MAX_COLUMNS),
     );
     for (let at = 0; at < columns.length; at += width) {
       const some = columns.slice(at, at + width);
       const part =
-        columns.length > MOST_COLUMNS
+        columns.length > MAX_COLUMNS
           ? `, figures ${at + 1} to ${at + some.length} of ${columns.length}`
           : '';
       tables.push(
@@ -382,7 +382,7 @@ function figureCell(
 function method(fleet: Fleet): HTMLElement {
   const sizes = fleet.groups
     .map((group) => group.nodes)
-    .filter((nodes) => nodes >= LEAST_GROUP);
+    .filter((nodes) => nodes >= MIN_GROUP);
   const chance =
     sizes.length > 0
       ? ` Groups this small have outliers by chance, too: among equal nodes with normal figures, in about ${chancePercent(Math.min(...sizes))} of 100 figures.`
@@ -392,7 +392,7 @@ function method(fleet: Fleet): HTMLElement {
     h(
       'p',
       {},
-      `The newest complete record of each host and question. Peers have the same CPU model and shape. A node is an outlier if its modified z-score, from the median and the median absolute deviation of its group, is beyond ${Z_LIMIT} (Iglewicz and Hoaglin, 1993), in groups of ${LEAST_GROUP} nodes or more.${chance}`,
+      `The newest complete record of each host and question. Peers have the same CPU model and shape. A node is an outlier if its modified z-score, from the median and the median absolute deviation of its group, is beyond ${Z_LIMIT} (Iglewicz and Hoaglin, 1993), in groups of ${MIN_GROUP} nodes or more.${chance}`,
     ),
   );
 }

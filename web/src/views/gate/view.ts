@@ -42,7 +42,7 @@ import {
 /** Rows get lower where there are more of them. */
 const MANY = 30;
 /** Pairs in the table of a chart. */
-const MOST_PAIRS = 500;
+const MAX_PAIRS = 500;
 
 /** Draws a `pinwise.gate/1`; a record that grew is drawn in place. */
 export function gateView(record: AnyRecord, page: Page): View {
@@ -359,10 +359,10 @@ function pairPlan(record: GateRecord, line: GateLine): ChartPlan | null {
       },
     ],
     table: {
-      caption: `Pairs of ${line.name}, the first ${MOST_PAIRS}`,
+      caption: `Pairs of ${line.name}, the first ${MAX_PAIRS}`,
       columns: numberColumns('At', 'Base', 'Head', 'Change'),
       rows: dots
-        .slice(0, MOST_PAIRS)
+        .slice(0, MAX_PAIRS)
         .map((d) => [
           seconds(d.at),
           figure(d.base),

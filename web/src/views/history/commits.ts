@@ -15,7 +15,7 @@ import { changesOfSteps } from './shape';
 /** Digits of a commit that are shown. */
 const DIGITS = 10;
 /** Changes written beside their lines; all stand in the list. */
-const MOST_LABELS = 6;
+const MAX_LABELS = 6;
 
 const CAPTION =
   'A diamond with ▲ is a commit of a change for the worse, with ▼ of one for the better.';
@@ -75,7 +75,7 @@ function planOf(history: GateHistory): ChartPlan {
         },
         rules: changes.flatMap((change, at) => {
           const x = partOf.lastIndexOf(at) + 1;
-          const label = changes.length <= MOST_LABELS ? change.effect.text : '';
+          const label = changes.length <= MAX_LABELS ? change.effect.text : '';
           return x > 0 ? [{ x, dash: '4 3', label: label ?? '' }] : [];
         }),
         series: [

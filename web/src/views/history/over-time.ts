@@ -15,13 +15,13 @@ import type { Change, OverTime, Point, Stretch } from './shape';
 import { overTime, signOf, verdictWords, within } from './shape';
 
 /** Records asked for at most: the newest of them. */
-export const MOST_POINTS = 2000;
+export const MAX_POINTS = 2000;
 /** Changes written beside their lines; all stand in the list. */
-const MOST_LABELS = 6;
+const MAX_LABELS = 6;
 /** Points that have room for the signs of their verdicts. */
-const MOST_SIGNS = 60;
+const MAX_VERDICT_SIGNS = 60;
 /** Points whose intervals are bars; those of more are a band. */
-const MOST_BARS = 40;
+const MAX_BARS = 40;
 
 /** The plot of a subject's records with a select of its figures. */
 export function overTimePart(
@@ -224,8 +224,8 @@ function summaryOf(data: OverTime, total: number): string {
   const unit = points[0]!.figure.unit;
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const cut =
-    total > MOST_POINTS
-      ? ` The newest ${MOST_POINTS} of ${total} records.`
+    total > MAX_POINTS
+      ? ` The newest ${MAX_POINTS} of ${total} records.`
       : '';
   return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, from ${quantity(low, unit)} to ${quantity(high, unit)}; ${count(data.changes.length, 'change')} of machine or program.${cut}`;
 }
@@ -255,7 +255,7 @@ function planOf(
         rules: data.changes.map((change) => ({
           x: change.time,
           dash: '4 3',
-          ...(data.changes.length <= MOST_LABELS && !isRepeated(change, data)
+          ...(data.changes.length <= MAX_LABELS && !isRepeated(change, data)
             ? { label: change.words.slice(0, 40) }
             : {}),
         })),
@@ -266,14 +266,14 @@ function planOf(
           width: 1,
           interval: 'y' as const,
           thickness: 1.5,
-          isBand: host.points.length > MOST_BARS,
-          size: host.points.length > MOST_BARS ? 2 : 4.5,
+          isBand: host.points.length > MAX_BARS,
+          size: host.points.length > MAX_BARS ? 2 : 4.5,
           points: host.points.map((point) => ({
             x: point.time,
             y: point.figure.value,
             low: point.figure.low,
             high: point.figure.high,
-            sign: all.length <= MOST_SIGNS ? signOf(point.entry) : '',
+            sign: all.length <= MAX_VERDICT_SIGNS ? signOf(point.entry) : '',
             tooltip: pointWords(point),
             pick: () =>
               page.go(`#/record/${encodeURIComponent(point.entry.id)}`),

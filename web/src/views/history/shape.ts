@@ -70,7 +70,7 @@ export const verdictWords = (entry: Entry): string =>
   `${signOf(entry)} ${entry.complete ? entry.verdict : 'unfinished: running, or cut off'}`.trim();
 
 /** Fewer parts than this are listed one by one. */
-const LEAST_FOLDED = 3;
+const MIN_FOLDED_PARTS = 3;
 
 /** The tag of the bench or fleet that a record is a part of. */
 function tagOfWhole({ schema, tags }: Entry): string | undefined {
@@ -107,7 +107,7 @@ export function foldParts(
   return entries.flatMap((entry): Folded[] => {
     const tag = foldedTag(entry);
     const all = tag === undefined ? 0 : (parts.get(tag) ?? 0);
-    if (tag === undefined || all < LEAST_FOLDED)
+    if (tag === undefined || all < MIN_FOLDED_PARTS)
       return [{ entry, others: 0, tag: undefined }];
     if (seen.has(tag)) return [];
     seen.add(tag);

@@ -6,7 +6,7 @@ import { count, minute } from '../../format';
 import type { Entry, Filter, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { commandLine } from '../../words';
-import { MOST_POINTS, overTimePart } from './over-time';
+import { MAX_POINTS, overTimePart } from './over-time';
 import { questionTable } from './questions';
 import type { Stretch } from './shape';
 import {
@@ -26,7 +26,7 @@ import {
 const PAUSE = 200;
 
 /** Values that a filter offers: a fleet has thousands of hosts. */
-const MOST_OFFERED = 500;
+const MAX_OFFERED = 500;
 
 interface Held {
   page: Page;
@@ -164,7 +164,7 @@ function filterControls(filter: Filter): Controls {
       for (const { key, select } of selects) {
         const chosen = now[key] ?? '';
         // Some records are of no host; none is what chooses all.
-        const offered = values[key].filter(Boolean).slice(0, MOST_OFFERED);
+        const offered = values[key].filter(Boolean).slice(0, MAX_OFFERED);
         const all =
           chosen && !offered.includes(chosen) ? [chosen, ...offered] : offered;
         const word = (value: string): string =>
@@ -180,7 +180,7 @@ function filterControls(filter: Filter): Controls {
             h('option', { value, selected: value === chosen }, word(value)),
           ),
         );
-        const more = values[key].length - MOST_OFFERED;
+        const more = values[key].length - MAX_OFFERED;
         if (more > 0)
           select.append(
             h(
@@ -239,7 +239,7 @@ async function plot(held: Held): Promise<void> {
   const own = held.turn;
   const listing = await held.page.source.list({
     ...held.filter,
-    limit: MOST_POINTS,
+    limit: MAX_POINTS,
   });
   if (own !== held.turn) return;
   held.plotted = overTimePart(subject, listing, held.page, {

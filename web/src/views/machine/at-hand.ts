@@ -4,7 +4,7 @@ import type { HostRecord, TopologyRecord } from '../../records';
 import type { Source } from '../../source';
 
 /** Topologies that are looked through for the machine. */
-const MOST_TOPOLOGIES = 20;
+const MAX_TOPOLOGIES = 20;
 
 /** The newest stored topology of a machine of this shape; null where none is. */
 export async function topologyOf(
@@ -15,7 +15,7 @@ export async function topologyOf(
   if (!shape) return null;
   const { records } = await source.list({
     schema: 'pinwise.topology/1',
-    limit: MOST_TOPOLOGIES,
+    limit: MAX_TOPOLOGIES,
   });
   const entry = records.find(({ machine }) =>
     machine?.split(', ').includes(`shape ${shape}`),

@@ -18,7 +18,7 @@ import type { Machine, Measured } from './record';
 import type { Order } from './shape';
 import { orderOf, reportedGroups } from './shape';
 
-const MOST_IN_TABLE = 24;
+const MAX_TABLE_CPUS = 24;
 
 /** The least latency, between CPUs a and b, and the greatest, between c and d. */
 interface Range {
@@ -264,7 +264,7 @@ function pairWords(measured: Measured, shown: Shown): string {
 }
 
 function matrixTable(measured: Measured): HTMLElement | null {
-  if (measured.cpus.length > MOST_IN_TABLE) return null;
+  if (measured.cpus.length > MAX_TABLE_CPUS) return null;
   const table: Table = {
     caption: 'One-way times between CPUs, ns',
     columns: [

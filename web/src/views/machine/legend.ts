@@ -8,7 +8,7 @@ import type { Colouring } from './figures';
 
 const STEPS = 32;
 /** Classes named at most; CPUs carry their class's name anyway. */
-const MOST_CLASSES = 16;
+const MAX_CLASSES = 16;
 
 /** A scale's colours from its low to its high end. */
 export function scaleLegend(
@@ -61,7 +61,7 @@ export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
       quantity(colouring.high, colouring.unit),
     );
   }
-  const shown = colouring.names.slice(0, MOST_CLASSES).map((name, at) => {
+  const shown = colouring.names.slice(0, MAX_CLASSES).map((name, at) => {
     const colour = classColour(colours, at);
     const swatch = svg(
       'svg',

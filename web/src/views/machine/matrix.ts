@@ -9,11 +9,11 @@ import { canvasCells } from './matrix-canvas';
 import { plotCells } from './matrix-plot';
 
 /** More CPUs have too many pairs for an element each. */
-const MOST_IN_PLOT = 64;
+const MAX_PLOT_CPUS = 64;
 
 /** Draws the cells. */
 export const picture = (cells: Cells, colours: Theme): Element =>
-  cells.cpus.length <= MOST_IN_PLOT
+  cells.cpus.length <= MAX_PLOT_CPUS
     ? plotCells(cells)
     : canvasCells(cells, colours);
 

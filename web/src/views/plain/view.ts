@@ -6,12 +6,12 @@ import type { View } from '../../view';
 import { copyButton, section } from '../../words';
 
 /** Characters shown at most; the rest is in the copy. */
-const MOST_SHOWN = 100_000;
+const MAX_SHOWN = 100_000;
 
 export function plainView(record: AnyRecord): View {
   const text = JSON.stringify(record, null, 2);
   const cut =
-    text.length > MOST_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
+    text.length > MAX_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
   const element = h(
     'article',
     {},
@@ -23,7 +23,7 @@ export function plainView(record: AnyRecord): View {
     section(
       'Fields',
       copyButton(text, 'the record'),
-      h('pre', { tabIndex: 0 }, visible(text.slice(0, MOST_SHOWN)) + cut),
+      h('pre', { tabIndex: 0 }, visible(text.slice(0, MAX_SHOWN)) + cut),
     ),
   );
   return { element, dispose: () => undefined };

@@ -18,7 +18,7 @@ import * as shape from './shape';
 import { timeOf } from './shape';
 
 /** Functions listed in tables. */
-const MOST_FUNCTIONS = 60;
+const MAX_FUNCTIONS = 60;
 /** Hot spots that are open at first. */
 const OPEN_SPOTS = 2;
 
@@ -51,7 +51,7 @@ export function profileView(any: AnyRecord, page: Page): View {
     adviceLine(nextStep(record)),
     graph ? section('Calls', graph.element) : null,
     section('Figures', facts(figures(record))),
-    functions(shape.functionTable(record, MOST_FUNCTIONS)),
+    functions(shape.functionTable(record, MAX_FUNCTIONS)),
     spots(record),
     threads ? section('Threads', tableElement(threads)) : null,
     section(
@@ -64,11 +64,11 @@ export function profileView(any: AnyRecord, page: Page): View {
 }
 
 /** Waits from this share of the CPU time on are worth a look of their own. */
-const LEAST_WAITS = 0.05;
+const MIN_WAITS = 0.05;
 
 function nextStep({ waits, total }: ProfileRecord): string {
   const share = timeOf(waits) / Math.max(timeOf(total), 1e-12);
-  return share >= LEAST_WAITS
+  return share >= MIN_WAITS
     ? 'See what spins, and what would end it: pinwise spin attach -- PROGRAM.'
     : 'After a change, profile again and subtract: pinwise profile diff last~1 last.';
 }
@@ -225,7 +225,7 @@ export function profileDiffView(any: AnyRecord, page: Page): View {
       { place: page.place },
     );
   const pausing = shape.pausingWords(diff);
-  const table = shape.changeTable(diff, MOST_FUNCTIONS);
+  const table = shape.changeTable(diff, MAX_FUNCTIONS);
   const element = h(
     'article',
     {},

@@ -20,14 +20,14 @@ import {
 } from './shape';
 
 /** Candidates drawn; the table has all. */
-const MOST_CANDIDATES = 12;
+const MAX_CANDIDATES = 12;
 
 /** The candidates by expected cost, the best first; null without any. */
 export function candidatePlan(record: SearchRecord): ChartPlan | null {
   const all = candidates(record);
   if (all.length === 0) return null;
   const unit = costUnit(record);
-  const rows = all.slice(0, MOST_CANDIDATES);
+  const rows = all.slice(0, MAX_CANDIDATES);
   const ends = rows.flatMap((p) => [p.predicted, p.low, p.high].filter(finite));
   return {
     name: 'Candidates',

@@ -24,7 +24,7 @@ import {
 import { numberColumns } from '../../table';
 
 /** A place is shown from this share of CPU time on. */
-const LEAST_SHARE = 0.005;
+const MIN_SHARE = 0.005;
 
 /** Kinds of time, and what their loops do. */
 const KINDS: readonly (readonly [
@@ -47,7 +47,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   const shares = sharePlan(attach);
   const plot: Part | null = shares ? chart(shares) : null;
   const places = (attach.places ?? []).filter(
-    (p) => (p.share ?? 0) >= LEAST_SHARE,
+    (p) => (p.share ?? 0) >= MIN_SHARE,
   );
   const findings = attach.findings ?? [];
   return stack('article', '', [
@@ -123,7 +123,7 @@ function sentence(record: SpinAttachRecord): string {
       ? ` (±${percent(record.spin_share_error)} standard error)`
       : '';
   const worst = (record.places ?? []).filter(
-    (p) => p.kind !== 'work' && (p.share ?? 0) >= LEAST_SHARE,
+    (p) => p.kind !== 'work' && (p.share ?? 0) >= MIN_SHARE,
   )[0];
   const where = worst
     ? ` Most of it is ${worst.kind?.replaceAll('_', ' ') ?? 'waiting'} in ${worst.function ?? 'code without a name'} (${percent(worst.share ?? 0)}).`

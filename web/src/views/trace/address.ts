@@ -20,7 +20,7 @@ export interface Shown {
   selection: Window | null;
 }
 
-const LEAST_NS = 1;
+const MIN_NS = 1;
 
 /** Seconds with as many decimals as nanoseconds need. */
 const secondsText = (ns: number): string =>
@@ -56,7 +56,7 @@ function windowOf(
   span: number,
 ): Window | null {
   const [start, end] = [nanoseconds(from), nanoseconds(to)];
-  if (start === null || end === null || end - start < LEAST_NS) return null;
+  if (start === null || end === null || end - start < MIN_NS) return null;
   return start >= span ? null : within({ from: start, to: end }, span);
 }
 

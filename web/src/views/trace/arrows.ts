@@ -15,7 +15,7 @@ export interface Arrow {
 /** Times that are kept as seconds come back within this, ns. */
 const ROUNDING_NS = 2;
 /** More would be a carpet: the window is too wide to distinguish them. */
-export const MOST_ARROWS = 1_500;
+export const MAX_ARROWS = 1_500;
 
 /** Arrows of a thread that have a part in a window; null where there are too many. */
 export function arrowsOf(
@@ -30,7 +30,7 @@ export function arrowsOf(
     ...migrations(lanes, row, window),
     ...wakeups(scene, lanes, row, window),
   ];
-  return arrows.length > MOST_ARROWS ? null : arrows;
+  return arrows.length > MAX_ARROWS ? null : arrows;
 }
 
 const endOf = (lanes: Lanes, at: number): number =>
@@ -42,7 +42,7 @@ function migrations(lanes: Lanes, row: number, window: Window): Arrow[] {
   const first = firstAfter(lanes, row, window.from);
   for (let at = Math.max(first, lanes.first[row]! + 1); at < last; at += 1) {
     const left = endOf(lanes, at - 1);
-    if (left > window.to || found.length > MOST_ARROWS) break;
+    if (left > window.to || found.length > MAX_ARROWS) break;
     if (lanes.moved[at])
       found.push({
         kind: 'migration',
@@ -65,7 +65,7 @@ function wakeups(
   for (const wait of scene.waitsOf(slices.threads[scene.threads[row]!]!)) {
     const start = waits.start[wait]!;
     const end = start + waits.length[wait]!;
-    if (start > window.to || found.length > MOST_ARROWS) break;
+    if (start > window.to || found.length > MAX_ARROWS) break;
     const next = firstAfter(lanes, row, end);
     if (end < window.from || next >= lanes.first[row + 1]!) continue;
     const isFollowed = Math.abs(lanes.start[next]! - end) <= ROUNDING_NS;

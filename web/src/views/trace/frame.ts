@@ -7,8 +7,8 @@ import type { Scene, Window } from './scene';
 
 /** Height of the time axis. */
 export const AXIS = 22;
-const LEAST_ROW = 13;
-const MOST_ROW = 40;
+const MIN_ROW_HEIGHT = 13;
+const MAX_ROW_HEIGHT = 40;
 
 /** What a frame shows; sizes in CSS pixels. */
 export interface Frame {
@@ -39,7 +39,7 @@ export function rowCount(scene: Scene, rows: Rows): number {
 /** The height of rows that fills a frame, as far as they stay readable. */
 export function rowHeight(rows: number, height: number): number {
   const even = Math.floor((height - AXIS) / Math.max(1, rows));
-  return Math.min(MOST_ROW, Math.max(LEAST_ROW, even));
+  return Math.min(MAX_ROW_HEIGHT, Math.max(MIN_ROW_HEIGHT, even));
 }
 
 export function* rowsSeen(frame: Frame): Iterable<number> {

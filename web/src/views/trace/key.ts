@@ -11,8 +11,8 @@ import type { State } from './state';
 import { colourOf } from './state';
 
 /** CPUs and caches named at most, and threads, whose names are longer. */
-const MOST_NAMED = 16;
-const MOST_THREADS = 6;
+const MAX_NAMED = 16;
+const MAX_THREADS = 6;
 
 const swatch = (colour: string, name: string): HTMLElement =>
   h(
@@ -68,7 +68,7 @@ export function legend(
   const entries = legendEntries(scene, state, colours);
   const marks = state.rows === 'cpus' ? cpuMarks(scene, state, colours) : [];
   if (entries.length === 0 && marks.length === 0) return null;
-  const most = colourOf(state) === 'thread' ? MOST_THREADS : MOST_NAMED;
+  const most = colourOf(state) === 'thread' ? MAX_THREADS : MAX_NAMED;
   return h(
     'p',
     { class: 'legend' },

@@ -8,10 +8,10 @@ import { firstAfter, firstFrom } from './lanes';
 import { moveOf } from './scene';
 
 /** A row with more slices in it has no names: they are too narrow. */
-const MOST_NAMED = 400;
+const MAX_NAMED = 400;
 
 /** Lower rows have no room for letters that can be read, pixels. */
-const LEAST_NAMED = 15;
+const MIN_NAMED_HEIGHT = 15;
 
 /** Names in slices that have room for them; ticks where a thread came from another CPU. */
 export function names(
@@ -34,7 +34,7 @@ export function names(
     const first = firstAfter(lanes, row, window.from);
     const y = AXIS + row * frame.row - frame.scrolled;
     const last = firstFrom(lanes, row, window.to);
-    if (last - first > MOST_NAMED) continue;
+    if (last - first > MAX_NAMED) continue;
     for (let at = first; at < last; at += 1) {
       const x0 = gutter + Math.max(0, (lanes.start[at]! - window.from) * scale);
       const x1 = Math.min(
@@ -44,7 +44,7 @@ export function names(
       if (rows === 'threads')
         tick(context, frame, moveOf(scene, lanes, row, at), x0, y);
       const isMarked = palette.isMarked(row, keys[at]!);
-      if (x1 - x0 < 22 || frame.row < LEAST_NAMED || !isMarked) continue;
+      if (x1 - x0 < 22 || frame.row < MIN_NAMED_HEIGHT || !isMarked) continue;
       const key = lanes.colour[at]!;
       const text = fitted(
         context,
@@ -89,14 +89,14 @@ export function fitted(
 }
 
 const widths = new Map<string, number>();
-const MOST_WIDTHS = 20_000;
+const MAX_WIDTHS = 20_000;
 
 /** Measuring takes longer than drawing: names come again in every frame. */
 function widthOf(context: CanvasRenderingContext2D, text: string): number {
   const key = `${context.font} ${text}`;
   let width = widths.get(key);
   if (width === undefined) {
-    if (widths.size >= MOST_WIDTHS) widths.clear();
+    if (widths.size >= MAX_WIDTHS) widths.clear();
     width = context.measureText(text).width;
     widths.set(key, width);
   }

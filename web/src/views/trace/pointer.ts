@@ -13,7 +13,7 @@ import { press, reveal, selectionOf, toggleFollow } from './state';
 export const gutterOf = (width: number): number => (width < 500 ? 84 : 150);
 
 /** Less is a click. */
-const LEAST_DRAG = 3;
+const MIN_DRAG = 3;
 
 /** Keys, wheel and pointer of the canvas; returns what stops them. */
 export function listen(handle: Handle, tip: HTMLElement): () => void {
@@ -109,7 +109,7 @@ function listenToPointer(
   } | null = null;
   const drag = (event: PointerEvent): void => {
     if (!held) return;
-    held.isDragged ||= Math.abs(event.clientX - held.x) > LEAST_DRAG;
+    held.isDragged ||= Math.abs(event.clientX - held.x) > MIN_DRAG;
     if (!held.isDragged) return;
     if (held.moves) {
       const room = canvas.clientWidth - gutterOf(canvas.clientWidth);

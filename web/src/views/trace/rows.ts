@@ -17,9 +17,9 @@ const PIXELS_PER_SLICE = 3;
 /** Columns of the whole trace serve where at least this many fall on a pixel. */
 const BINS_PER_PIXEL = 2;
 /** Narrower slices have no border. */
-const LEAST_BORDERED = 4;
+const MIN_BORDERED_WIDTH = 4;
 /** Slices of marked threads that are summed by themselves at most; of more, what had most of a pixel says enough. */
-const MOST_MARKED = 150_000;
+const MAX_MARKED_SLICES = 150_000;
 
 /** Where the parts of a row lie, in device pixels from its upper edge. */
 interface Band {
@@ -226,7 +226,7 @@ function bordered(
   for (let slice = first; slice < last; slice += 1) {
     const x0 = (lanes.start[slice]! - window.from) * scale;
     const x1 = x0 + lanes.length[slice]! * scale;
-    if (x1 - x0 < LEAST_BORDERED || x0 >= raster.width) continue;
+    if (x1 - x0 < MIN_BORDERED_WIDTH || x0 >= raster.width) continue;
     const [top, bottom] = [y + at.top, y + at.bottom];
     raster.fill(x0, x1, top, bottom, palette.pixel(row, keys[slice]!));
     raster.fill(x1 - 1, x1, top, bottom, edge);
@@ -278,7 +278,7 @@ function overlay(
       : [],
   );
   const many = ranges.reduce((sum, { first, last }) => sum + last - first, 0);
-  if (!lanes || many === 0 || many > MOST_MARKED) return;
+  if (!lanes || many === 0 || many > MAX_MARKED_SLICES) return;
   depth.begin(scene.cpus.length, raster.width, window);
   const latest = new Uint32Array(scene.cpus.length * raster.width);
   const scale = raster.width / (window.to - window.from);

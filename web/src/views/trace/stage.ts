@@ -13,7 +13,7 @@ import { colourOf, markedOf } from './state';
 
 /** Share of the window's height that rows take where there are so many. */
 const SHARE = 0.7;
-const LEAST_HEIGHT = 140;
+const MIN_HEIGHT = 140;
 /** Step of the height by keyboard. */
 const STEP = 40;
 
@@ -41,7 +41,7 @@ export class Stage {
   /** Height of what is seen. */
   get room(): number {
     return (
-      this.chosen ?? Math.max(LEAST_HEIGHT, Math.round(innerHeight * SHARE))
+      this.chosen ?? Math.max(MIN_HEIGHT, Math.round(innerHeight * SHARE))
     );
   }
 
@@ -130,12 +130,12 @@ export function resizer(stage: Stage, handle: Handle): HTMLElement {
     aria: {
       label: 'Height of the timeline',
       orientation: 'horizontal',
-      valuemin: String(LEAST_HEIGHT),
+      valuemin: String(MIN_HEIGHT),
       valuenow: String(stage.room),
     },
   });
   const set = (height: number): void => {
-    stage.chosen = Math.max(LEAST_HEIGHT, Math.round(height));
+    stage.chosen = Math.max(MIN_HEIGHT, Math.round(height));
     grip.setAttribute('aria-valuenow', String(stage.chosen));
     handle.layout();
   };

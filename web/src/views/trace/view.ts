@@ -25,7 +25,7 @@ import type { Timeline } from './timeline';
 import { timeline } from './timeline';
 
 /** Waits listed in the table. */
-const MOST_WAITS = 50;
+const MAX_WAITS = 50;
 /** Threads listed before one asks for more. */
 const FEW_THREADS = 30;
 /** From so many slices on the reader gets the rest of the page before they are read. */
@@ -165,7 +165,7 @@ function notes(record: TraceRecord): HTMLElement {
 function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
   const { waits } = scene;
   if (!waits || waits.count === 0) return null;
-  const rows = shape.longestWaits(waits, MOST_WAITS).map((at) => {
+  const rows = shape.longestWaits(waits, MAX_WAITS).map((at) => {
     const place = scene.placeOf.get(waits.who[at]!);
     const name =
       place === undefined ? String(waits.who[at]) : scene.threadName(place);

@@ -60,7 +60,7 @@ impl Engine<'_> {
         let share = ((planned_end - used) / (1.0 - used).max(1e-9)).max(0.0);
         self.budget
             .blocks_in_share(share, runs_ahead, now)
-            .max(halving::LEAST_BLOCKS)
+            .max(halving::MIN_BLOCKS)
     }
 
     /// All arms but the baseline and its placebo, which need no choosing.

@@ -26,7 +26,7 @@ const FAR_LOADS: f64 = 5.0;
 /// So few CPUs have no pairs to compare: absolute figures judge them.
 const FEW: usize = 3;
 /// Pairs on each side of a boundary, at least.
-const LEAST_PAIRS: usize = 2;
+const MIN_PAIRS: usize = 2;
 /// … and this many for a boundary to be denied with confidence.
 const ENOUGH_PAIRS: usize = 4;
 
@@ -259,7 +259,7 @@ fn inside_and_across(case: &Case<'_>, groups: &[CpuSet]) -> (Vec<f64>, Vec<f64>)
 /// difference across them?
 fn boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
     let (inside, across) = inside_and_across(case, shared);
-    if inside.len() < LEAST_PAIRS || across.len() < LEAST_PAIRS {
+    if inside.len() < MIN_PAIRS || across.len() < MIN_PAIRS {
         return Opinion::cannot_tell(
             claim,
             format!(

@@ -39,7 +39,7 @@ const FEWEST: u64 = 30;
 const ASKING_SHARE: f64 = 0.8;
 /// The part in which something was handed over, waited for, or asked for by other calls, at
 /// most.
-const MOST_GETTING: f64 = 0.01;
+const MAX_ASKING_SHARE: f64 = 0.01;
 
 /// Threads that ask and get nothing, with the functions that ask for them.
 #[derive(Debug, Default)]
@@ -115,7 +115,7 @@ fn asking_callers(samples: &Samples, seen: &[(&Stack, Call)]) -> Option<BTreeSet
     };
     let all: u64 = seen.iter().map(|(stack, _)| stack.count).sum();
     let getting = count(Call::Gets);
-    if all < FEWEST || count(Call::Asks) == 0 || getting as f64 > MOST_GETTING * all as f64 {
+    if all < FEWEST || count(Call::Asks) == 0 || getting as f64 > MAX_ASKING_SHARE * all as f64 {
         return None;
     }
     let caller = |stack: &Stack| {

@@ -44,10 +44,10 @@ const STILL_SHARE: f64 = 0.9;
 /// More of its samples at instructions that write memory or compute vectors, or in
 /// loops that go on with what earlier turns left there, are work. What goes on in
 /// registers is seen in them: a loop that only retries does so in none of its turns.
-const MOST_WRITING: f64 = 0.05;
+const MAX_WRITING_SHARE: f64 = 0.05;
 /// Where fewer of the samples in a loop than this are in what goes on with earlier turns,
 /// it is left before it comes to that.
-const LEAST_GOING_ON: f64 = 0.01;
+const MIN_CONTINUED_SHARE: f64 = 0.01;
 /// Vector registers are numbered from here on.
 const VECTORS: u8 = 32;
 
@@ -107,7 +107,7 @@ impl Seen {
 
     /// Samples in work, whether or not at an instruction that shows it.
     fn working(&self) -> u64 {
-        let goes_on = |one: &&Hiding| one.going_on as f64 > LEAST_GOING_ON * one.all as f64;
+        let goes_on = |one: &&Hiding| one.going_on as f64 > MIN_CONTINUED_SHARE * one.all as f64;
         let hiding = self.hiding.values().filter(goes_on);
         self.writing + hiding.map(|one| one.silent).sum::<u64>()
     }
@@ -157,7 +157,7 @@ impl Idle {
             if part(seen.reading) >= CLOCK_SHARE {
                 idle.clocks.insert(*thread);
             }
-            if part(seen.working()) <= MOST_WRITING && seen.is_still(samples, &steps) {
+            if part(seen.working()) <= MAX_WRITING_SHARE && seen.is_still(samples, &steps) {
                 idle.still.insert(*thread);
             }
         }

@@ -16,15 +16,15 @@ use super::progress;
 use super::sites::{Site, Sites, Standing};
 
 /// Places, threads and stacks that are kept.
-const MOST_PLACES: usize = 40;
-const MOST_THREADS: usize = 64;
-const MOST_CALLERS: usize = 3;
+const MAX_PLACES: usize = 40;
+const MAX_THREADS: usize = 64;
+const MAX_CALLERS: usize = 3;
 const DEEPEST_CALLER: usize = 8;
 /// Instructions of a loop that are kept.
 const LONGEST_LISTING: usize = 24;
 /// A loop waits where at least this part of its samples stand right after a
 /// hint or a locked instruction; 97 to 99 % do where PAUSE is long.
-const LEAST_WAITING: f64 = 0.2;
+const MIN_WAITING_SHARE: f64 = 0.2;
 
 fn add(shares: &mut SpinShares, kind: LoopKind, ns: u64) {
     *match kind {
@@ -168,7 +168,7 @@ impl Tally {
     ) -> Vec<SpinPlace> {
         let mut hot: Vec<(&Site, &Heat)> = self.heat.iter().collect();
         hot.sort_by_key(|(_, heat)| std::cmp::Reverse(heat.weight_ns));
-        let hot = hot.into_iter().take(MOST_PLACES);
+        let hot = hot.into_iter().take(MAX_PLACES);
         hot.map(|(site, heat)| place(samples, site, heat, cpu_s, pause_ns))
             .collect()
     }
@@ -197,7 +197,7 @@ impl Tally {
             })
             .collect();
         threads.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
-        threads.truncate(MOST_THREADS);
+        threads.truncate(MAX_THREADS);
         threads
     }
 
@@ -236,7 +236,7 @@ fn find_passing_loops(samples: &Samples, located: &[Option<Located>]) -> BTreeSe
         *waiting += u64::from(located.standing != Standing::Elsewhere) * stack.count;
     }
     seen.retain(|site, (all, waiting)| {
-        site.hints() > 0 && (*waiting as f64) < LEAST_WAITING * *all as f64
+        site.hints() > 0 && (*waiting as f64) < MIN_WAITING_SHARE * *all as f64
     });
     seen.into_keys().cloned().collect()
 }
@@ -307,7 +307,7 @@ fn callers(samples: &Samples, heat: &Heat) -> Vec<SpinCaller> {
     }
     let mut named: Vec<_> = named.into_iter().collect();
     named.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    let kept = named.into_iter().take(MOST_CALLERS);
+    let kept = named.into_iter().take(MAX_CALLERS);
     kept.map(|(functions, ns)| SpinCaller {
         functions,
         cpu_s: ns as f64 * 1e-9,
