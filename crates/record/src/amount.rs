@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Samples and the CPU time that they stand for.
+/// Samples and the CPU time that they represent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AmountRecord {
@@ -10,6 +10,6 @@ pub struct AmountRecord {
     pub samples: u64,
     /// CPU time, seconds.
     pub cpu_s: f64,
-    /// CPU time per unit of work, seconds; `null` where no work is known of.
+    /// CPU time per unit of work, seconds; `null` if the amount of work is unknown.
     pub cpu_s_per_unit: Option<f64>,
 }

@@ -1,5 +1,5 @@
-//! Which part of a difference stands where, as part of the records of
-//! differences; and what of a profile it is computed from.
+//! Which part of a difference comes from what, as part of the records of differences; and what of a
+//! profile it is computed from.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,13 +21,13 @@ named! {
 }
 
 named! {
-    /// Where a part of a difference stands.
+    /// What a part of a difference comes from.
     AttributedPart from PartKind {
         /// Spin-wait hints take longer or shorter.
         HintLength = "spin-wait-length",
         /// More or fewer of them.
         HintCount = "spin-wait-count",
-        /// Both, where it is not known what one takes.
+        /// Both, if it is not known what one hint takes.
         Hints = "spin-waits",
         /// Accesses of memory.
         Memory = "memory",
@@ -79,15 +79,14 @@ pub struct AccountRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PartRecord {
-    /// Where it stands.
+    /// What it comes from.
     pub part: AttributedPart,
     /// What it is called: `longer spin-waits`.
     pub name: String,
-    /// After less before, seconds per unit; `null` where it is not known, and
-    /// stands in the unexplained part.
+    /// After less before, seconds per unit; `null` if unknown, and then included in the unexplained
+    /// part.
     pub delta_s: Option<AccountRecord>,
-    /// Share of the whole difference; `null` where it is not known, or where
-    /// there is no difference.
+    /// Share of the whole difference; `null` if unknown, or if there is no difference.
     pub share: Option<AccountRecord>,
     /// The figures of both machines that it rests on, or why it is not known.
     pub detail: Option<String>,
@@ -109,7 +108,7 @@ impl AttributionRecord {
         }
     }
 
-    /// Of elapsed time where both know it, and of CPU time.
+    /// Attribution of elapsed time, if both know it, and of CPU time.
     #[must_use]
     pub fn all(before: &Repeats, after: &Repeats, unit: &str) -> Vec<Self> {
         [Basis::Wall, Basis::Cpu]
@@ -161,10 +160,10 @@ impl ProfileRecord {
         }
     }
 
-    /// A run; `None` where it is not known what its time was seen at.
+    /// A run; `None` if it is unknown where its time was seen.
     fn repeat(&self, run: &super::ProfileRun) -> Option<Repeat> {
         let (waits_s, accesses_s) = (run.waits_s?, run.accesses_s);
-        // Where the kernel was not sampled, its time is what the samples lack.
+        // If the kernel was not sampled, its time is what the samples lack.
         let unseen_s = match (self.figures.kernel, run.used_cpu_s) {
             (None, Some(used_s)) => (used_s - run.cpu_s).max(0.0),
             _ => 0.0,

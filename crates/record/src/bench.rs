@@ -1,9 +1,8 @@
 //! What `bench` found: built-in workloads over threads, placements,
 //! instruction sets and sizes.
 //!
-//! Every entry of [`Bench::kernels`] is made of one stored comparison, whose
-//! name it keeps; runs stand there and not here. A figure that was not
-//! measured is `null`, never 0.
+//! Every entry of [`Bench::kernels`] is made from one stored comparison, whose id it keeps; the
+//! runs are stored there and not here. A figure that was not measured is `null`, never 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +20,11 @@ pub struct Bench {
     pub header: Header,
     /// When it was last written, likewise.
     pub ended: String,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: HostRecord,
     /// Seed that those of the comparisons are made from.
     pub seed: u64,
-    /// The suite asked for; `null` where kernels were named.
+    /// The suite asked for; `null` if kernels were named.
     pub suite: Option<String>,
     /// Time for everything, seconds.
     pub budget_s: Option<f64>,
@@ -41,7 +40,7 @@ pub struct Bench {
     pub conclusions: Vec<String>,
     /// Comparisons that were planned.
     pub planned: usize,
-    /// Why it ended; `null` while it runs or where it was killed.
+    /// Why it ended; `null` while it runs or if it was killed.
     pub stopped: Option<Stopped>,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
@@ -54,13 +53,13 @@ pub struct SmtRecord {
     /// `reported`; `measured` (the report has none, or others); `absent`;
     /// `unstable` (siblings come and go).
     pub state: SmtState,
-    /// The same as a sentence, with its reason.
+    /// As a sentence, with its reason.
     pub sentence: String,
-    /// What follows; empty where nothing does.
+    /// What follows from it; may be empty.
     pub advice: String,
 }
 
-/// Are there SMT siblings?
+/// Whether the machine has SMT siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -69,7 +68,7 @@ pub enum SmtState {
     Reported,
     /// Measurement found them otherwise than reported.
     Measured,
-    /// There are none that this process may use.
+    /// This process may use none.
     Absent,
     /// CPUs were siblings at some times and not at others.
     Unstable,
@@ -108,10 +107,9 @@ pub struct BenchKernel {
     pub work: u64,
     /// What is counted, such as `calls`.
     pub operation: String,
-    /// Bytes that each thread of the baseline goes through again and again;
-    /// `null` where unknown.
+    /// Bytes that each thread of the baseline goes through again and again; `null` if unknown.
     pub working_set_bytes: Option<u64>,
-    /// The same against the caches, as a sentence; empty where unknown.
+    /// Compared with the caches, as a sentence; empty if unknown.
     pub cache_fit: String,
     /// The cell that speed-ups are over.
     pub baseline: String,
@@ -142,7 +140,7 @@ pub struct BenchCell {
     pub placement: String,
     /// Its CPUs, as a list.
     pub cpus: String,
-    /// Other placements that stand for the same CPUs here.
+    /// Other placements that mean the same CPUs here.
     pub same_as: Vec<String>,
     /// Instruction set asked for.
     pub isa: String,
@@ -150,15 +148,15 @@ pub struct BenchCell {
     pub size: Option<u64>,
     /// Time of a run without preparing, seconds: median with its interval.
     pub seconds: Option<Estimate>,
-    /// Operations per second, likewise; `null` where operations are unknown.
+    /// Operations per second, likewise; `null` if operations are unknown.
     pub rate: Option<Estimate>,
-    /// Bytes per second, where they are what is measured.
+    /// Bytes per second, if that is measured.
     pub bytes_per_s: Option<Estimate>,
     /// Rate over that of the baseline, with the interval of the contrast.
     pub speed_up: Option<Estimate>,
     /// Speed-up over the ratio of threads: 1 is linear.
     pub efficiency: Option<f64>,
-    /// Why its runs do not count, where they do not.
+    /// Why its runs do not count, if they do not.
     pub invalid: Option<String>,
 }
 
@@ -192,7 +190,7 @@ impl Bench {
         format!("bench {}", names.join(" "))
     }
 
-    /// Where it ran, for lists.
+    /// Name of the machine, for lists.
     #[must_use]
     pub fn host_name(&self) -> String {
         self.host.name()

@@ -57,7 +57,7 @@ pub struct BlockedPart {
 }
 
 impl BlockedIn {
-    /// In words, with the call where that is one.
+    /// In words, with the system call if it is one.
     #[must_use]
     pub const fn words(&self) -> &str {
         match self {

@@ -33,11 +33,11 @@ pub struct ComparedRecord {
     pub schema: String,
     /// When, RFC 3339.
     pub time: String,
-    /// Where it was made.
+    /// The machine it was made on.
     pub host: String,
     /// What it is about.
     pub title: String,
-    /// What the machine was, in one line; `null` where unknown.
+    /// What the machine was, in one line; `null` if unknown.
     pub machine: Option<String>,
 }
 
@@ -48,7 +48,7 @@ named! {
         Host = "host",
         /// Its processor.
         CpuModel = "CPU model",
-        /// How its CPUs lie.
+        /// The layout of its CPUs.
         Shape = "shape",
         /// The kernel's release.
         Kernel = "kernel",
@@ -67,7 +67,7 @@ named! {
 pub struct MachineChange {
     /// What.
     pub what: MachineFact,
-    /// How it is in A; `null` where A does not say.
+    /// Its value in A; `null` if A does not say.
     pub a: Option<String>,
     /// How it is in B.
     pub b: Option<String>,
@@ -85,7 +85,7 @@ pub struct FigureChange {
     pub over: Option<String>,
     /// Unit of the figures.
     pub unit: String,
-    /// The figure in A; `null` where A has none.
+    /// The figure in A; `null` if A has none.
     pub a: Option<f64>,
     /// Lower end of its interval.
     pub a_low: Option<f64>,
@@ -99,13 +99,13 @@ pub struct FigureChange {
     pub b_high: Option<f64>,
     /// B over A.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's interval; `null` where there is none.
+    /// Lower end of the ratio's interval; `null` if there is none.
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,
     /// What that means.
     pub verdict: ChangeVerdict,
-    /// The same in words.
+    /// As a sentence.
     pub sentence: String,
 }
 

@@ -1,7 +1,7 @@
 //! Commands to copy: what applies an answer, and what makes a record again.
 //!
-//! Arguments are quoted by [`pinwise_format::shell`]. A list of CPUs or nodes
-//! that is not made of digits, commas and dashes stands in no command.
+//! Arguments are quoted by [`pinwise_format::shell`]. A list of CPUs or nodes with anything but
+//! digits, commas and dashes is never put into a command.
 
 use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
@@ -16,14 +16,13 @@ pub struct CommandRecord {
     pub line: String,
 }
 
-/// Stands for a recipe's program, whose folder is gone by then.
+/// Placeholder for a recipe's program, whose folder no longer exists.
 const PROGRAM: &str = "PROGRAM";
 
-/// What is run where: all that commands are made of.
+/// What is run where: the parts of every command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed<'a> {
-    /// The program with its arguments, and what stands before them; `None` of a
-    /// recipe.
+    /// The program with its arguments, and what precedes them; `None` for a recipe.
     pub(super) command: Option<&'a [String]>,
     /// Added environment.
     pub(super) environment: &'a [(String, String)],
@@ -67,7 +66,7 @@ impl Placed<'_> {
         self.program_of(str::to_owned)
     }
 
-    /// The same, with each word as who starts it has to be given it.
+    /// The same, with each word as its starter needs it.
     pub(super) fn program_of(&self, given: impl Fn(&str) -> String) -> String {
         let mut words: Vec<String> = Vec::new();
         if !self.environment.is_empty() {
@@ -85,8 +84,8 @@ impl Placed<'_> {
         format!("{}{input}", shell::line(&words))
     }
 
-    /// The words of the system's own tool; `None` where it has none for this,
-    /// `[]` where nothing needs to be said.
+    /// The words of the system's own tool; `None` if it has none for this, `[]` if nothing needs to
+    /// be said.
     fn own(&self) -> Option<Vec<String>> {
         let is_default = self.placement == "os-default";
         let words = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
@@ -111,14 +110,14 @@ impl Placed<'_> {
     }
 }
 
-/// A list of CPUs that can stand in a command.
+/// A list of CPUs that may be put into a command.
 fn cpu_list(text: &str) -> Option<&str> {
     let is_list = |c: char| c.is_ascii_digit() || c == ',' || c == '-';
     (!text.is_empty() && text.chars().all(is_list)).then_some(text)
 }
 
-/// A command line without these options of pinwise and their values; what stands
-/// behind `--` is another program's. A short option may hold its value: `-r15`.
+/// A command line without these options of pinwise and their values; what follows `--` belongs to
+/// another program. A short option may include its value: `-r15`.
 #[must_use]
 pub fn without_options(argv: &[String], options: &[&str]) -> Vec<String> {
     let end = argv.iter().position(|word| word == "--");
@@ -135,8 +134,8 @@ pub fn without_options(argv: &[String], options: &[&str]) -> Vec<String> {
     kept.chain(command).cloned().collect()
 }
 
-/// The command of a comparison with these options on effort in place of those it has;
-/// `None` where no command line made it.
+/// The command of a comparison with these effort options in place of its own; `None` if no command
+/// line made it.
 #[must_use]
 pub fn with_effort(argv: &[String], options: &[(&str, String)]) -> Option<String> {
     let mut words = argv.to_vec();
@@ -165,9 +164,8 @@ const WRITTEN: [&str; 6] = [
     "--report",
 ];
 
-/// The command that makes a record again: its arguments, with the seed that
-/// was drawn where none was given, and without files that it wrote. `study`: the
-/// subcommand.
+/// The command that makes a record again: its arguments, with the drawn seed if none was given, and
+/// without files that it wrote. `study`: the subcommand.
 #[must_use]
 pub fn again(argv: &[String], study: &str, seed: u64) -> Option<String> {
     let mut words = without_options(argv, &WRITTEN);
@@ -208,7 +206,7 @@ mod tests {
     fn an_arm_is_run_with_taskset_and_with_pinwise() {
         let pinwise = "pinwise run --place one-llc -- ./prog 'a b'";
         check(|_| (), &["taskset -c 0-3 ./prog 'a b'", pinwise]);
-        // No mask says where each thread runs.
+        // No mask says on which CPU each thread runs.
         check(|placed| placed.is_bound = true, &[pinwise]);
         check(|placed| placed.placement = "os-default", &["./prog 'a b'"]);
     }

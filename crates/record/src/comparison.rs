@@ -42,12 +42,11 @@ pub struct Comparison {
     pub header: Header,
     /// What it is made for.
     pub study: ComparisonStudy,
-    /// The arguments that made it, without where it is stored; empty where no
-    /// command line did.
+    /// The arguments that made it, without the store; empty if no command line did.
     pub argv: Vec<String>,
     /// The command that makes it again with the same seed; `null` likewise.
     pub again: Option<String>,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: HostRecord,
     /// Seed of the order of runs (and of a simulated machine's noise).
     pub seed: u64,
@@ -61,20 +60,20 @@ pub struct Comparison {
     pub arms: Vec<Arm>,
     /// Arm against baseline; only arms that were confirmed on fresh blocks.
     pub contrasts: Vec<ContrastRecord>,
-    /// Name of the best arm, where there is a verdict for one.
+    /// Name of the best arm, if there is a verdict for one.
     pub best: Option<String>,
     /// The result.
     pub verdict: VerdictRecord,
-    /// Why it ended; `null` while it runs or where it was killed.
+    /// Why it ended; `null` while it runs or if it was killed.
     pub stopped: Option<Stopped>,
-    /// The same in words, or that it has not ended.
+    /// In words, or that it has not ended.
     pub ended: String,
     /// Whole blocks that the contrasts rest on.
     pub blocks: usize,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
-    /// The service that ran already and was placed in turns; `null` where
-    /// every run started a command.
+    /// The service that was already running and was placed in turns; `null` if every run started a
+    /// command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceRecord>,
 }
@@ -110,7 +109,7 @@ pub struct PlanRecord {
     pub warmup_blocks: usize,
     /// What of the runs is judged: `typical`, `mean` or a percentile, `p90`.
     pub judge: String,
-    /// How blocks count where that is the typical run.
+    /// How blocks are weighted if the typical run is judged.
     pub score: BlockScore,
     /// Arms screened before the confirmation; 0 without screening.
     pub screened_arms: usize,
@@ -126,14 +125,14 @@ pub struct Arm {
     pub command: Vec<String>,
     /// Surroundings of the command.
     pub workload: WorkloadRecord,
-    /// Where it ran.
+    /// The CPUs it ran on.
     pub placement: PlacementRecord,
     /// What its runs had beside the placement.
     #[serde(default, skip_serializing_if = "SettingRecord::is_empty")]
     pub setting: SettingRecord,
     /// The CPUs asked for, as a list.
     pub cpus: String,
-    /// Other placements asked for that stand for the same CPUs here.
+    /// Other requested placements that mean the same CPUs here.
     pub same_as: Vec<String>,
     /// Runs that do not count: warm-up, and blocks that were dropped.
     pub other_runs: Vec<RunRecord>,
@@ -147,15 +146,15 @@ pub struct Arm {
     pub threads: Option<ThreadTime>,
     /// Was it dropped by the screening?
     pub eliminated: bool,
-    /// Why its runs do not count, where they do not.
+    /// Why its runs do not count, if they do not.
     pub invalid: Option<String>,
-    /// How much slower it is at least, where its runs were killed at the time-out.
+    /// Lower bound of its slow-down, if its runs were killed at the time-out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed_out: Option<TimedOutRecord>,
     /// How it came out, in a word of the metric's: `faster`, `baseline`,
     /// `failed`; empty before there is a verdict.
     pub standing: String,
-    /// What the scheduler did in one more, traced run; `null` where none was.
+    /// What the scheduler did in one additional, traced run; `null` if there was none.
     pub trace: Option<ArmTrace>,
 }
 
@@ -167,7 +166,7 @@ pub struct TimedOutRecord {
     pub limit_s: f64,
     /// The time-out over the typical run of the arm that it is compared with.
     pub at_least: f64,
-    /// The same as a change, in words: `≥ 270×`.
+    /// As a change, in words: `≥ 270×`.
     pub change: String,
     /// In words.
     pub sentence: String,
@@ -203,7 +202,7 @@ named! {
 }
 
 named! {
-    /// Where memory is to come from.
+    /// Which nodes memory should come from.
     PlacementMemory from MemoryPolicy {
         /// The node of the CPU that touches it first.
         Local = "local",
@@ -213,7 +212,7 @@ named! {
         Interleave = "interleave",
         /// Over the nodes listed, by weight.
         Weighted = "weighted",
-        /// The nodes listed, and others where they are full.
+        /// The nodes listed, and others if they are full.
         Preferred = "preferred",
     }
 }
@@ -312,28 +311,25 @@ pub struct VerdictRecord {
     pub kind: VerdictKind,
     /// In words.
     pub sentence: String,
-    /// The figure that says most; `null` where none stands out.
+    /// The figure that says most; `null` if none stands out.
     pub headline: Option<HeadlineRecord>,
-    /// What to do; empty where that is to run one of the commands.
+    /// What to do; empty if that is to run one of the commands.
     pub advice: String,
-    /// Commands that apply it, the plainest first; none where nothing is to be
-    /// applied. Of an undecided comparison the one that repeats it with as much more
-    /// effort as decides it.
+    /// Commands that apply it, the plainest first; empty if there is nothing to apply. For an
+    /// undecided comparison: the one that repeats it with the extra effort that decides it.
     pub commands: Vec<CommandRecord>,
     /// Why the best arm has no commands although its placement could be applied;
     /// `advice` says it in words. `null` otherwise.
     pub not_recommended: Option<NotRecommended>,
     /// What it is conditional on.
     pub condition: String,
-    /// How often it may err, and what that costs in runs; `null` where nothing was
-    /// judged.
+    /// How often it may err, and what that costs in runs; `null` if nothing was judged.
     pub guarantee: Option<String>,
     /// An arm that is as good and repeats better, in words; `null` without
     /// one.
     pub steadiness: Option<String>,
-    /// What the scheduler did in one traced run each of the arms that the
-    /// verdict is about, in words; `null` without traces. It stands beside the
-    /// verdict and proves nothing.
+    /// What the scheduler did in one traced run each of the arms that the verdict is about, in
+    /// words; `null` without traces. It accompanies the verdict and proves nothing.
     pub beside: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What a comparison's figures come to, in the words of its metric: the effect
-//! of each contrast, the standing of each arm, the headline, the commands.
+//! The conclusions from a comparison's figures, in the words of its metric: the effect of each
+//! contrast, the standing of each arm, the headline, the commands.
 //!
 //! Written once, by the study that ends.
 
@@ -13,7 +13,7 @@ use super::{
 use pinwise_format::{round_percent, shell};
 
 impl Comparison {
-    /// Writes what its figures come to into it.
+    /// Fills in the conclusions from its figures.
     pub fn conclude(&mut self) {
         let metric = &self.metric;
         for contrast in &mut self.contrasts {
@@ -56,8 +56,7 @@ impl Comparison {
         word.to_owned()
     }
 
-    /// The best arm's contrast, or the only one; arms that are all the same
-    /// have none that stands out.
+    /// The best arm's contrast, or the only one; if all arms are the same, none stands out.
     fn headline(&self) -> Option<HeadlineRecord> {
         if self.study == ComparisonStudy::Noise {
             return None;
@@ -127,7 +126,7 @@ impl Comparison {
     }
 }
 
-/// Hands on what an arm runs, and where.
+/// Passes on what an arm runs, and where.
 fn with_placed<T>(arm: &Arm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
     let placement = &arm.placement;
     let memory = placement.memory.as_ref().map(PlacementMemory::as_str);

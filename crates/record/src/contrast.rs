@@ -7,7 +7,7 @@ use super::named::named;
 use super::outcome::GateOutcome;
 
 named! {
-    /// How an arm stands against the baseline.
+    /// How an arm compares with the baseline.
     ContrastVerdict {
         /// It costs less.
         Faster = "faster",
@@ -31,62 +31,60 @@ pub struct ContrastRecord {
     /// What is judged (`plan.judge`) of the arm's cost over that of the
     /// baseline's: below 1 is better.
     pub ratio: f64,
-    /// Lower end of the interval; `null` where the runs allow none.
+    /// Lower end of the interval; `null` if there are too few runs for one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
     /// Confidence of the interval, valid at all looks together.
     pub confidence: f64,
-    /// p-value adjusted for arms and looks; at most `plan.alpha` exactly where
-    /// the interval excludes 1.
+    /// p-value adjusted for arms and looks; at most `plan.alpha` exactly when the interval excludes
+    /// 1.
     pub p_adjusted: f64,
     /// The verdict; a lower cost is `faster` whatever the metric.
     pub verdict: ContrastVerdict,
     /// `ratio` as a change of the metric.
     pub effect: EffectRecord,
-    /// Whole blocks after which the arm was dropped as clearly behind the best,
-    /// on which this rests; `null` where it took part to the end.
+    /// Number of whole blocks, on which this is based, after which the arm was dropped as clearly
+    /// behind the best; `null` if it took part to the end.
     pub dropped_after: Option<usize>,
     /// The verdict in words, with its interval.
     pub sentence: String,
     /// What else should be known of it, as a sentence; `null` without.
     pub beside: Option<String>,
-    /// Further time until the interval is ±`min_effect`, where undecided.
+    /// Further time until the interval is ±`min_effect`, if undecided.
     pub more_time_s: Option<f64>,
-    /// CPU time (user and system): blind to waiting, and so tighter than wall
-    /// time where others want the CPUs. `null` where a run did not report it.
+    /// CPU time (user and system): blind to waiting, and so tighter than wall time if others want
+    /// the CPUs. `null` if a run did not report it.
     pub cpu_time: Option<ComponentRecord>,
     /// The rest of wall time: waiting, and threads that run at once. The product
     /// of both ratios is about that of wall time.
     pub wall_per_cpu_time: Option<ComponentRecord>,
-    /// Of that rest, time queued: how long threads were ready to run, on a CPU or queued
-    /// for one, per CPU time. `null` where a run does not say how long it was queued.
+    /// Of that rest, time queued: how long threads were ready to run, on a CPU or queued for one,
+    /// per CPU time. `null` if a run does not say how long it was queued.
     pub ready_per_cpu_time: Option<ComponentRecord>,
-    /// What is left: wall time per time ready, which changes where threads are blocked
-    /// or run at once. The product of both is about `wall_per_cpu_time`.
+    /// The rest: wall time per time ready, which changes if threads are blocked or run at once. The
+    /// product of both is about `wall_per_cpu_time`.
     pub wall_per_ready_time: Option<ComponentRecord>,
     /// Ratios of total and tail.
     pub totals: Option<TotalsRecord>,
-    /// How it stands against the slow-down that was allowed (`--fail-if-slower`); `null`
-    /// where none was named.
+    /// How it compares with the slow-down that was allowed (`--fail-if-slower`); `null` if none
+    /// was.
     pub limit: Option<LimitRecord>,
-    /// The same contrast as other judges see it, each with an interval of its
-    /// own at the same level.
+    /// The same contrast by the other judges, each with an interval of its own at the same level.
     pub others: Vec<JudgedRecord>,
     /// Does the ratio depend on load, in sign or by more than its size? Then
     /// there is no advice to run anything.
     pub depends_on_load: bool,
     /// Does another judge say the opposite? Then there is no verdict.
     pub depends_on_tail: bool,
-    /// Is the verdict one of which arm ran before? Then there is none.
+    /// Whether the verdict depends on which arm ran before. Then there is none.
     pub depends_on_order: bool,
-    /// Is the verdict only that of the first half? Then there is none.
+    /// Whether only the first half supports the verdict. Then there is none.
     pub depends_on_time: bool,
-    /// The typical ratio under light and heavy load, where it differs; `null`
-    /// where that is not shown.
+    /// The typical ratio under light and heavy load, if it differs; `null` if that is not shown.
     pub by_load: Option<SplitRecord>,
-    /// The typical ratio under light, medium and heavy load, whether it differs or
-    /// not; `null` where the load is not known or did not vary.
+    /// The typical ratio under light, medium and heavy load, whether it differs or not; `null` if
+    /// the load is unknown or did not vary.
     pub load_levels: Option<LoadLevelsRecord>,
     /// After the same predecessor and elsewhere, as `by_load`.
     pub by_order: Option<SplitRecord>,
@@ -122,8 +120,8 @@ impl ContrastRecord {
             || self.depends_on_time
     }
 
-    /// What the difference is made of, in words: CPU time, and what else differs:
-    /// queueing and blocking where they are known apart.
+    /// What makes up the difference, in words: CPU time, and the rest: queueing and blocking if
+    /// they are known apart.
     pub(crate) fn components(&self) -> Option<String> {
         let words = |part: &ComponentRecord| part.effect.with_interval();
         let mut text = format!("CPU time {}", words(self.cpu_time.as_ref()?));
@@ -147,7 +145,7 @@ impl ContrastRecord {
     }
 }
 
-/// How an arm stands against the slow-down that was allowed.
+/// How an arm compares with the slow-down that was allowed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitRecord {
@@ -181,7 +179,7 @@ pub struct JudgedRecord {
     pub judge: String,
     /// Cost of the arm over that of the baseline.
     pub ratio: f64,
-    /// Lower end of its interval; `null` where the runs allow none.
+    /// Lower end of its interval; `null` if there are too few runs for one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -189,14 +187,14 @@ pub struct JudgedRecord {
     pub effect: EffectRecord,
 }
 
-/// A part of what a difference is made of, in the typical run.
+/// A part of a difference, in the typical run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComponentRecord {
     /// The arm's over that of the baseline.
     pub ratio: f64,
-    /// Lower end of its interval, at the level of the contrast; `null` where the
-    /// runs allow none.
+    /// Lower end of its interval, at the level of the contrast; `null` if there are too few runs
+    /// for one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -242,11 +240,11 @@ pub struct SplitRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadLevelsRecord {
-    /// Where others used least.
+    /// While others used least.
     pub light: LoadLevelRecord,
-    /// Between them; `null` where the load had two states only.
+    /// Between the two; `null` if the load had only two states.
     pub medium: Option<LoadLevelRecord>,
-    /// Where others used most.
+    /// While others used most.
     pub heavy: LoadLevelRecord,
 }
 

@@ -14,7 +14,7 @@ const ALL: f64 = 0.9995;
 pub struct CoverageRecord {
     /// Threads that were bound and whose end, or the end of binding, was seen.
     pub threads: u64,
-    /// Of these, threads that had another mask by then.
+    /// Of these, threads that meanwhile had another mask.
     pub moved_threads: u64,
     /// CPU time of these threads, seconds.
     pub cpu_s: f64,
@@ -30,12 +30,12 @@ pub struct CoverageRecord {
 pub struct MoverRecord {
     /// Name of its executable file.
     pub program: String,
-    /// The setting by which it does so; `null` where that is not known.
+    /// The setting through which it does so; `null` if unknown.
     pub knob: Option<String>,
 }
 
 impl CoverageRecord {
-    /// Part of the CPU time that ran where asked; `None` where there was none.
+    /// Share of the CPU time that ran where asked; `None` if there was none.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         (self.cpu_s > 0.0).then(|| self.where_asked_s / self.cpu_s)
@@ -78,7 +78,7 @@ impl CoverageRecord {
         format!("{share} of CPU time ran where asked; {threads} bound{moved}.")
     }
 
-    /// What to do where threads moved; empty where none did.
+    /// What to do if threads moved; empty if none did.
     #[must_use]
     pub fn advice(&self) -> String {
         if self.moved_threads == 0 {

@@ -33,36 +33,34 @@ pub struct DeviceRecord {
     pub kind: DeviceClass,
     /// PCI base class and subclass in hexadecimal digits.
     pub class: String,
-    /// PCI ids of vendor and device, `10de:20b0`; `null` where unknown.
+    /// PCI ids of vendor and device, `10de:20b0`; `null` if unknown.
     pub ids: Option<String>,
-    /// What it is sold as; `null` where nobody says.
+    /// Its product name; `null` if unknown.
     pub model: Option<String>,
     /// Names of users and drivers, the one for placements first; may be empty.
     pub names: Vec<String>,
-    /// NUMA node as the system reports it; `null` where it does not.
+    /// NUMA node as the system reports it; `null` if it does not.
     pub numa_node: Option<usize>,
-    /// Nearest CPUs, as a list; `null` where the system does not say.
+    /// Nearest CPUs, as a list; `null` if the system does not say.
     pub cpus: Option<String>,
-    /// Root complex; `null` where unknown.
+    /// Root complex; `null` if unknown.
     pub root: Option<String>,
     /// Bridges and switches above it, outermost first, by PCI address.
     pub bridges: Vec<String>,
-    /// Its interrupts by number; empty where they were not read.
+    /// Its interrupts by number; empty if they were not read.
     pub interrupts: Vec<InterruptRecord>,
-    /// CPUs that take those of its interrupts that were raised, as a list; `null`
-    /// where none is known.
+    /// CPUs that handle those of its interrupts that occurred, as a list; `null` if none is known.
     pub interrupted_cpus: Option<String>,
-    /// Queues of a network card whose CPUs can be set; empty where they were not read.
+    /// Queues of a network card whose CPUs can be set; empty if they were not read.
     pub queues: Vec<QueueRecord>,
-    /// CPUs that process packets of its queues in place of those with the interrupts
-    /// (RPS), as a list; `null` where none are set, or unknown.
+    /// CPUs that process packets of its queues in place of those with the interrupts (RPS), as a
+    /// list; `null` if none are set, or unknown.
     pub rps_cpus: Option<String>,
-    /// CPUs that have queues of their own to send on (XPS), as a list; `null` where
-    /// none have, or unknown.
+    /// CPUs that have queues of their own to send on (XPS), as a list; `null` if none have, or
+    /// unknown.
     pub xps_cpus: Option<String>,
-    /// What lies between it and other GPUs, accelerators and network cards, nearest
-    /// first, in the classes of `nvidia-smi topo -m`: `NV12 gpu1-3, PXB mlx5_0`;
-    /// `null` for devices of other kinds.
+    /// The paths to other GPUs, accelerators and network cards, nearest first, in the classes of
+    /// `nvidia-smi topo -m`: `NV12 gpu1-3, PXB mlx5_0`; `null` for devices of other kinds.
     pub ways: Option<String>,
     /// What is odd about its place, as a sentence.
     pub note: Option<String>,
@@ -76,9 +74,9 @@ pub struct InterruptRecord {
     pub irq: u32,
     /// CPUs that take it, as a list.
     pub cpus: String,
-    /// How often it was raised since boot; `null` where unknown.
+    /// How often it occurred since boot; `null` if unknown.
     pub count: Option<u64>,
-    /// Does the kernel choose its CPUs, and lets nobody move it?
+    /// Whether the kernel chooses its CPUs, and lets nobody move it.
     pub managed: bool,
 }
 
@@ -90,9 +88,8 @@ pub struct QueueRecord {
     pub interface: String,
     /// `rx-0` receives, `tx-0` sends.
     pub queue: String,
-    /// As a list: of one that receives, CPUs that process its packets (RPS), empty
-    /// where that is the one with the interrupt; of one that sends, CPUs that send on
-    /// it (XPS), empty where any may.
+    /// As a list. Receive queue: CPUs that process its packets (RPS), empty if the CPU with the
+    /// interrupt does. Send queue: CPUs that send on it (XPS), empty if any may.
     pub cpus: String,
 }
 

@@ -10,7 +10,7 @@ use pinwise_topology::links::{DevicePath, Link, LinkKind};
 use pinwise_topology::{Device, DeviceKind, Topology};
 
 named! {
-    /// What lies between two devices, in the classes of `nvidia-smi topo -m`.
+    /// The path between two devices, in the classes of `nvidia-smi topo -m`.
     PathClass {
         /// Bonded NVLinks.
         Nvlink = "NV",
@@ -37,7 +37,7 @@ pub struct DevicePathRecord {
     pub from: String,
     /// PCI address of the other.
     pub to: String,
-    /// What lies between them.
+    /// The path between them.
     pub path: PathClass,
     /// How many NVLinks; `null` for other ways.
     pub nvlinks: Option<u32>,
@@ -106,7 +106,7 @@ pub(super) fn devices(topology: &Topology) -> (Vec<DeviceRecord>, Vec<DevicePath
     (devices, paths)
 }
 
-/// Says of each device what lies between it and the others.
+/// Fills in each device's paths to the others.
 fn describe(devices: &mut [DeviceRecord], paths: &[DevicePathRecord]) {
     let names: Vec<(String, String)> = devices
         .iter()

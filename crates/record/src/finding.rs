@@ -25,11 +25,11 @@ pub struct Finding {
     pub check: String,
     /// How much it matters.
     pub severity: Severity,
-    /// The same finer, from 0 to 10; findings are sorted by it.
+    /// The severity on a finer scale, from 0 to 10; findings are sorted by it.
     pub weight: u8,
     /// What was found, as a full sentence.
     pub sentence: String,
-    /// What to do about it; empty where nothing needs to be done.
+    /// What to do about it; empty if there is nothing to do.
     pub advice: String,
     /// The figures behind it, units in the names.
     pub evidence: BTreeMap<String, serde_json::Value>,
@@ -58,14 +58,14 @@ impl Finding {
         }
     }
 
-    /// The same with another weight, from 0 to 10.
+    /// With another weight, from 0 to 10.
     #[must_use]
     pub const fn weighing(mut self, weight: u8) -> Self {
         self.weight = weight;
         self
     }
 
-    /// The same with a figure more.
+    /// With one more figure.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
         self.evidence.insert(key.to_owned(), value.into());

@@ -1,9 +1,8 @@
 //! What `gate` found: two builds of a program over a suite of benchmarks.
 //!
-//! Every benchmark keeps the pairs that its verdict rests on. A slow-down is
-//! claimed at a level shared by the whole suite; that a benchmark is *not*
-//! slower is claimed at the full level, since the gate passes only where all of
-//! them pass (an intersection-union test).
+//! Every benchmark keeps the pairs that its verdict is based on. A slow-down is claimed at a level
+//! shared by the whole suite; that a benchmark is *not* slower is claimed at the full level, since
+//! the gate passes only if all of them pass (an intersection-union test).
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +22,7 @@ pub struct GateRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: HostRecord,
     /// The arguments of pinwise that it was made with.
     pub argv: Vec<String>,
@@ -41,9 +40,9 @@ pub struct GateRecord {
     pub benchmarks: Vec<GateBenchmark>,
     /// The result.
     pub verdict: GateVerdict,
-    /// Why it ended; `null` while it runs or where it was killed.
+    /// Why it ended; `null` while it runs or if it was killed.
     pub stopped: Option<Stopped>,
-    /// The same in words, or that it has not ended.
+    /// In words, or that it has not ended.
     pub ended: String,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
@@ -57,9 +56,9 @@ pub struct BuildRecord {
     pub name: String,
     /// Folder that its benchmarks start in.
     pub folder: String,
-    /// The commit, where it was a revision; `null` of a folder as it stands.
+    /// The commit, if it was a revision; `null` for a folder with uncommitted changes.
     pub commit: Option<String>,
-    /// Number of the build, where several were asked for.
+    /// Number of the build, if several were asked for.
     pub variant: Option<u32>,
 }
 
@@ -96,10 +95,9 @@ pub struct GateBenchmark {
     pub min_effect: f64,
     /// What became of it.
     pub outcome: GateOutcome,
-    /// The same in the words of its figure, with what is likely where it passed:
-    /// `passed (faster)`.
+    /// The outcome in the words of its figure, with what is likely if it passed: `passed (faster)`.
     pub standing: String,
-    /// The same as a full sentence.
+    /// As a full sentence.
     pub sentence: String,
     /// Median figure of the base; `null` without a pair.
     pub base: Option<f64>,
@@ -119,14 +117,13 @@ pub struct GateBenchmark {
     pub high_alone: Option<f64>,
     /// `ratio` with the first interval as a change of the figure.
     pub effect: Option<EffectRecord>,
-    /// The change that its outcome rests on: `+5.4 %`, `+2.1 % CPU` where CPU time
-    /// decides; empty without one.
+    /// The change that its outcome is based on: `+5.4 %`, `+2.1 % CPU` if CPU time decides; empty
+    /// without one.
     pub change: String,
-    /// The interval that its outcome rests on: `−1.1 to +1.7 %`, or `≤ +0.9 %` where only
-    /// one end counts or is known; empty without one.
+    /// The interval that its outcome is based on: `−1.1 to +1.7 %`, or `≤ +0.9 %` if only one end
+    /// counts or is known; empty without one.
     pub interval: String,
-    /// What is known of its CPU time, where that is judged beside its wall-clock time;
-    /// `null` elsewhere.
+    /// Its CPU time, if that is judged beside its wall-clock time; otherwise `null`.
     pub cpu: Option<GateCpuTime>,
     /// The ratio as a history chains it; `null` of builds without commits, before the end
     /// and with too few pairs.
@@ -136,7 +133,7 @@ pub struct GateBenchmark {
     pub q: Option<f64>,
     /// Pairs of runs, in time order.
     pub pairs: Vec<GatePair>,
-    /// Why there is no verdict, where it is not a matter of time.
+    /// Why there is no verdict, if more time would not give one.
     pub problem: Option<String>,
 }
 
@@ -153,7 +150,7 @@ pub struct GateCpuTime {
     pub high: Option<f64>,
     /// Nominal level of that interval: that of the look it is of.
     pub level: Option<f64>,
-    /// The same as a change.
+    /// As a change.
     pub effect: EffectRecord,
     /// The ratio as a history chains it.
     pub link: Option<GateLink>,
@@ -186,7 +183,7 @@ pub struct GatePair {
     pub head: f64,
     /// Did the head run first?
     pub head_first: bool,
-    /// CPU time of the base, seconds; `null` where it was not read.
+    /// CPU time of the base, seconds; `null` if it was not read.
     pub base_cpu_s: Option<f64>,
     /// CPU time of the head.
     pub head_cpu_s: Option<f64>,
@@ -214,7 +211,7 @@ pub struct GateVerdict {
     pub decision: GateDecision,
     /// As a full sentence.
     pub sentence: String,
-    /// What to do; empty where nothing is to be done.
+    /// What to do; may be empty.
     pub advice: String,
 }
 
@@ -243,7 +240,7 @@ impl GateBenchmark {
         self.cpu.as_ref().is_some_and(|cpu| cpu.decides)
     }
 
-    /// The change that its outcome rests on: of CPU time where that decides.
+    /// The change that its outcome is based on: that of CPU time if it decides.
     #[must_use]
     pub fn decisive_effect(&self) -> Option<&EffectRecord> {
         let cpu = self.cpu.as_ref().filter(|cpu| cpu.decides);
@@ -279,16 +276,16 @@ impl GateBenchmark {
         self.q.is_some_and(|q| q <= rate)
     }
 
-    /// What it likely is, where it is among those changes: `faster`. The limit that it
-    /// passes by is no such claim: of many benchmarks that did not change, some lie beyond
-    /// any limit of their own.
+    /// What it likely is, if it is among those changes: `faster`. Being beyond the limit that it
+    /// passes by is no such claim: of many benchmarks that did not change, some lie beyond any
+    /// limit of their own.
     #[must_use]
     pub fn likely(&self, rate: f64) -> Option<&str> {
         let ratio = self.ratio.unwrap_or(1.0);
         self.is_change(rate).then(|| self.metric.word_of(ratio))
     }
 
-    /// What became of it in words, where `rate` decides what is likely.
+    /// Its outcome in words; `rate` decides what is likely.
     #[must_use]
     pub fn standing_at(&self, rate: f64) -> String {
         let metric = &self.metric;

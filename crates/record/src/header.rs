@@ -9,8 +9,8 @@ use crate::{Entry, Finding, Record, Stopped};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Header {
-    /// Names it in the store: date, time and a random part; of a fleet what its
-    /// name says. Missing where a machine was not measured.
+    /// Names it in the store: date, time and a random part; for a fleet what its name says. Missing
+    /// if a machine was not measured.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// When it began, RFC 3339 in UTC; of an imported file, when it was read; of a
@@ -38,7 +38,7 @@ impl Default for Header {
 }
 
 impl Header {
-    /// Of a record that this version writes and of which nothing is known yet.
+    /// The header of a new record of this version, without results yet.
     #[must_use]
     pub fn new(id: impl Into<String>, started: impl Into<String>, tags: Vec<String>) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Header {
         }
     }
 
-    /// The same of one that grows: what is said on the way is no verdict yet.
+    /// The same for a growing record: what it says on the way is not a verdict yet.
     pub(crate) fn growing_line<R: Record>(
         &self,
         stopped: Option<&Stopped>,

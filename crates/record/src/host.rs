@@ -21,7 +21,7 @@ pub struct HostRecord {
     pub counts: CountsRecord,
     /// CPUs that could be used, as a list.
     pub allowed: String,
-    /// The same for machines of the same shape.
+    /// Equal for machines of the same shape.
     pub shape_hash: String,
 }
 

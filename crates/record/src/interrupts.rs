@@ -14,8 +14,7 @@ pub struct InterruptsRecord {
     /// Time that they took of CPUs while threads of the program had them, seconds: it is
     /// part of the program's CPU time.
     pub stolen_s: f64,
-    /// The same as a share of the program's CPU time, per cent; `null` where that is
-    /// unknown.
+    /// As a share of the program's CPU time, per cent; `null` if that is unknown.
     pub stolen_percent: Option<f64>,
     /// Each cause, most time first.
     pub causes: Vec<InterruptCauseRecord>,
@@ -33,17 +32,16 @@ pub struct InterruptsRecord {
 pub struct InterruptCauseRecord {
     /// What kind of thing.
     pub kind: GapCause,
-    /// Its name: who asked for the interrupt, the softirq; empty where the kind says
-    /// all.
+    /// Its name: the owner of the interrupt, or the softirq; empty if the kind says it all.
     pub name: String,
     /// An interrupt's number, as in `/proc/irq`; `null` of anything else.
     pub irq: Option<u32>,
-    /// The PCI device that raises it; `null` where there is none.
+    /// The PCI device that raises it; `null` if there is none.
     pub device: Option<String>,
     /// How often it came.
     pub count: u64,
-    /// What the kernel's own counter of it (`/proc/interrupts`, `/proc/softirqs`) rose by
-    /// meanwhile; `null` where there is none.
+    /// Its increase in the kernel's own counter (`/proc/interrupts`, `/proc/softirqs`) meanwhile;
+    /// `null` if there is none.
     pub counted: Option<u64>,
     /// The kernel counted clearly more than it reported: these figures are lower bounds.
     pub is_lower_bound: bool,
@@ -65,12 +63,12 @@ pub struct InterruptCpuRecord {
     pub count: u64,
     /// The time it took, seconds.
     pub seconds: f64,
-    /// The same as a share of the trace's time, per cent.
+    /// As a share of the trace's time, per cent.
     pub percent: f64,
     /// Of that time, while threads of the program had the CPU, seconds.
     pub stolen_s: f64,
-    /// The same as a share of the program's CPU time there, per cent; `null` where it
-    /// did not run there, or nobody knows.
+    /// As a share of the program's CPU time there, per cent; `null` if it did not run there, or if
+    /// unknown.
     pub stolen_percent: Option<f64>,
 }
 

@@ -14,7 +14,7 @@ pub struct JitterRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// Where.
+    /// The machine it ran on.
     pub host: HostRecord,
     /// What is longer than this between two readings of the clock is a gap, µs.
     pub threshold_us: f64,
@@ -24,7 +24,7 @@ pub struct JitterRecord {
     pub interrupted: bool,
     /// Gaps of all CPUs together.
     pub gaps: u64,
-    /// Share of the gaps whose cause is known; `null` where there are none.
+    /// Share of the gaps whose cause is known; `null` if there are none.
     pub named_share: Option<f64>,
     /// Every CPU that was watched.
     pub cpus: Vec<JitterCpuRecord>,
@@ -32,8 +32,7 @@ pub struct JitterRecord {
     pub causes: Vec<JitterCauseRecord>,
     /// The longest gaps, longest first.
     pub longest: Vec<GapRecord>,
-    /// Why causes are unknown, and what would make them known; `null` where the
-    /// kernel reported them.
+    /// Why causes are unknown, and what would reveal them; `null` if the kernel reported them.
     pub causes_unavailable: Option<String>,
     /// How the system is set to keep CPUs free.
     pub isolation: IsolationRecord,
@@ -52,7 +51,7 @@ named! {
         Softirq = "softirq",
         /// Another thread.
         Thread = "thread",
-        /// A quota on CPU time: nobody ran though the thread could have.
+        /// A quota on CPU time: the CPU was idle though the thread was ready.
         Quota = "quota",
         /// The hypervisor: the kernel did nothing meanwhile.
         Hypervisor = "hypervisor",
@@ -69,12 +68,12 @@ named! {
 pub struct JitterCauseRecord {
     /// What kind of thing.
     pub kind: GapCause,
-    /// Its name: who asked for the interrupt, the softirq, the thread; empty where
-    /// the kind says all.
+    /// Its name: the owner of the interrupt, the softirq, the thread; empty if the kind says it
+    /// all.
     pub name: String,
     /// An interrupt's number, as in `/proc/irq`; `null` of anything else.
     pub irq: Option<u32>,
-    /// The PCI device that raises it; `null` where there is none.
+    /// The PCI device that raises it; `null` if there is none.
     pub device: Option<String>,
     /// The CPUs that it took time from, as a list.
     pub cpus: String,
@@ -96,12 +95,12 @@ pub struct JitterCpuRecord {
     pub watched_s: f64,
     /// Time between two readings of the clock, ns: nothing shorter is seen.
     pub resolution_ns: f64,
-    /// What the way into the kernel and out of it usually takes, µs: it belongs to
-    /// what is done there. `null` where the kernel reported too little.
+    /// The usual time for entering and leaving the kernel, µs, which counts as part of the work
+    /// done there. `null` if the kernel reported too little.
     pub entry_us: Option<f64>,
     /// Gaps.
     pub gaps: u64,
-    /// The length that half of them do not exceed, µs; `null` where there are none.
+    /// The median length, µs; `null` if there are none.
     pub median_us: Option<f64>,
     /// The length that 99 % of them do not exceed, µs.
     pub p99_us: Option<f64>,
@@ -109,14 +108,14 @@ pub struct JitterCpuRecord {
     pub longest_us: Option<f64>,
     /// All gaps together as a share of the time.
     pub lost_share: f64,
-    /// Gaps of which nothing is known but that they were: no figure counts them.
+    /// Gaps of which only the number is known: no figure counts them.
     pub unwritten: u64,
     /// What took the time, most first.
     pub causes: Vec<JitterCauseRecord>,
-    /// How long the thread was queued behind others, ms; `null` where unknown.
+    /// How long the thread was queued behind others, ms; `null` if unknown.
     pub queued_ms: Option<f64>,
-    /// What the hypervisor gave to others, ms, in steps of 10 ms on most systems;
-    /// `null` where unknown.
+    /// Time that the hypervisor gave to others, ms, in steps of 10 ms on most systems; `null` if
+    /// unknown.
     pub steal_ms: Option<f64>,
     /// Interrupts that the system counted meanwhile.
     pub interrupts: Vec<CountedRecord>,
@@ -130,7 +129,7 @@ pub struct JitterCpuRecord {
 pub struct CountedRecord {
     /// A number of `/proc/irq`, or letters as in `/proc/interrupts`.
     pub label: String,
-    /// What it is; empty where the label says it.
+    /// Its name; empty if the label says it.
     pub name: String,
     /// How often it came.
     pub count: u64,
@@ -164,11 +163,11 @@ pub struct GapPartRecord {
     pub us: f64,
 }
 
-/// How a system is set to keep CPUs free, CPUs as lists; empty where it is not.
+/// How a system is set to keep CPUs free, CPUs as lists; empty if it is not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IsolationRecord {
-    /// CPUs that the scheduler gives to nobody who does not ask (`isolcpus`).
+    /// CPUs that the scheduler leaves alone unless a thread asks for them (`isolcpus`).
     pub isolated: String,
     /// CPUs without a tick while they run one thread (`nohz_full`).
     pub nohz_full: String,

@@ -37,11 +37,11 @@ pub struct KernelRecord {
     pub checksum: String,
     /// Units of work done.
     pub work: u64,
-    /// Bytes moved as STREAM counts, where that is what is measured.
+    /// Bytes moved as STREAM counts, if that is measured.
     pub bytes: Option<u64>,
-    /// The same per second.
+    /// Per second.
     pub bytes_per_s: Option<f64>,
-    /// Value of `--size`; `null` where the kernel has none.
+    /// Value of `--size`; `null` if the kernel has none.
     pub size: Option<u64>,
     /// Bytes that each thread's loop goes through again and again.
     pub working_set_bytes: u64,
@@ -49,11 +49,10 @@ pub struct KernelRecord {
     pub isa: String,
     /// The compiled version that was run.
     pub isa_version: String,
-    /// Which of several loops the threads chose; `null` where there was no
-    /// choice.
+    /// The loop, out of several, that the threads chose; `null` if there was no choice.
     pub chosen: Option<String>,
     /// How the work was shared out.
     pub split: KernelSplit,
-    /// CPUs that threads were bound to, in order; `null` where not bound.
+    /// CPUs that threads were bound to, in order; `null` if not bound.
     pub cpus: Option<Vec<usize>>,
 }

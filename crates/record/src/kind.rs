@@ -95,7 +95,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The record of this kind that stands in a text.
+            /// Parses a record of this kind.
             fn parse(self, text: &str) -> serde_json::Result<AnyRecord> {
                 Ok(match self {
                     $(Self::$kind => AnyRecord::$kind(serde_json::from_str(text)?),)+
@@ -174,7 +174,7 @@ kinds! {
     Search(SearchRecord) = "pinwise.search/1", stored;
     /// Placements that a search did not run.
     Prediction(PlacementPrediction) = "pinwise.prediction/1", printed;
-    /// Where CPU time went.
+    /// What CPU time was spent on.
     Profile(ProfileRecord) = "pinwise.profile/1", stored;
     /// What differs between two profiles.
     ProfileDiff(ProfileDiff) = "pinwise.profile-diff/1", stored;
@@ -232,7 +232,7 @@ impl Kind {
     /// The kind that a `schema` field names.
     ///
     /// # Errors
-    /// [`RecordError`] where none is known by that name, or it is newer.
+    /// [`RecordError`] if the kind is unknown, or newer.
     pub fn of_schema(found: &str) -> Result<Self, RecordError> {
         let unknown = || RecordError::Unknown {
             found: found.to_owned(),
@@ -253,11 +253,10 @@ impl Kind {
         Ok(kind)
     }
 
-    /// The kind of the record that stands in a text, without making anything
-    /// of the rest: a trace has millions of values.
+    /// The kind of the record in a text, without parsing the rest: a trace has millions of values.
     ///
     /// # Errors
-    /// As [`Kind::of_schema`], and where the text is no JSON object.
+    /// As [`Kind::of_schema`], and if the text is not a JSON object.
     pub fn of_text(text: &str) -> Result<Self, RecordError> {
         #[derive(Deserialize)]
         struct Tagged {
@@ -273,7 +272,7 @@ impl AnyRecord {
     /// Reads a record of whatever kind.
     ///
     /// # Errors
-    /// [`RecordError`] where it is damaged, of no known kind, or newer.
+    /// [`RecordError`] if it is damaged, of unknown kind, or newer.
     pub fn read(text: &str) -> Result<Self, RecordError> {
         Ok(Kind::of_text(text)?.parse(text)?)
     }
@@ -282,7 +281,7 @@ impl AnyRecord {
 /// Reads a record of one kind.
 ///
 /// # Errors
-/// [`RecordError`] where it is damaged, of another kind, or newer.
+/// [`RecordError`] if it is damaged, of another kind, or newer.
 pub fn read<R: Record>(text: &str) -> Result<R, RecordError> {
     let found = Kind::of_text(text)?;
     if found != R::KIND {

@@ -200,7 +200,7 @@ pub struct Entry {
     pub schema: String,
     /// When, RFC 3339; the history goes by it.
     pub time: String,
-    /// Where it was made.
+    /// The machine it was made on.
     pub host: String,
     /// What it is about.
     pub title: String,
@@ -233,8 +233,8 @@ impl StoredRecord for Reproduction {
     }
 }
 
-/// It stands after the comparisons that it is made of, which were begun after
-/// it: the newest record is what was asked for.
+/// It comes after the comparisons that it is made of, although they began after it: the newest
+/// record is the one that was asked for.
 impl StoredRecord for Bench {
     fn entry(&self) -> Entry {
         Entry {
@@ -249,7 +249,7 @@ impl StoredRecord for Bench {
     }
 }
 
-/// What stands in the `schema` field of any record.
+/// The `schema` field of any record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaName<'a> {
     /// `pinwise.comparison`
@@ -259,7 +259,7 @@ pub struct SchemaName<'a> {
 }
 
 impl<'a> SchemaName<'a> {
-    /// Splits `pinwise.comparison/1`; `None` where it is not of that form.
+    /// Splits `pinwise.comparison/1`; `None` if it has another form.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let (name, version) = text.split_once('/')?;
@@ -285,7 +285,7 @@ pub enum RecordError {
         /// Name of the kind that was expected.
         wanted: &'static str,
     },
-    /// No record, or of a schema of which nothing is known.
+    /// Not a record, or of an unknown schema.
     #[error("unknown schema '{found}': not a record of pinwise, or one of a newer version")]
     Unknown {
         /// What it says it is.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use pinwise_topology::Identity;
 
-/// Names and versions of a machine; `null` where unknown.
+/// Names and versions of a machine; `null` if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineRecord {

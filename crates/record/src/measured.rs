@@ -1,8 +1,7 @@
 //! What probes found on a machine, and what that says of the system's report.
 //!
-//! Part of [`super::TopologyRecord`]. CPU lists are written `0,2-4`; units
-//! stand in the names; what was not measured is `null` or missing from its
-//! list, never 0.
+//! Part of [`super::TopologyRecord`]. CPU lists are written `0,2-4`; names include the units; what
+//! was not measured is `null` or missing from its list, never 0.
 
 mod answer;
 
@@ -16,13 +15,12 @@ use pinwise_wiring::ladder::Inclusion;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured {
-    /// When, where and how.
+    /// When, on what machine and how it was measured.
     pub survey: SurveyRecord,
     /// CPUs of the rows and columns of the matrices, in order.
     pub cpus: Vec<usize>,
-    /// Median one-way time of a cache line between two CPUs, ns. On the
-    /// diagonal and where a pair was skipped and could not be inferred from
-    /// its groups: `null`.
+    /// Median one-way time of a cache line between two CPUs, ns. `null` on the diagonal and if a
+    /// pair was skipped and could not be inferred from its groups.
     pub latency_ns: Vec<Vec<Option<f64>>>,
     /// Was this entry measured (`true`) or taken from leaders of its groups?
     pub is_measured: Vec<Vec<bool>>,
@@ -72,8 +70,8 @@ pub struct Measured {
 pub struct SurveyRecord {
     /// `local`, or the simulated machine.
     pub machine_spec: String,
-    /// The kernel's name for this boot; `null` where unknown. What was
-    /// measured holds for one boot at most.
+    /// The kernel's name for this boot; `null` if unknown. Measured values hold for one boot at
+    /// most.
     pub boot_id: Option<String>,
     /// Seed of the pairs that were chosen at random.
     pub seed: u64,
@@ -107,12 +105,11 @@ pub struct PairRecord {
     pub b: usize,
     /// One-way time, ns, for each home of the line that was tried.
     pub latency_ns: Vec<HomeLatency>,
-    /// Time of a spin loop beside the other over alone; `null` where not
-    /// measured.
+    /// Time of a spin loop with the other CPU busy over its time alone; `null` if not measured.
     pub contention_spin: Option<Median>,
-    /// The same of integer arithmetic.
+    /// For integer arithmetic.
     pub contention_integer: Option<Median>,
-    /// The same of floating-point arithmetic.
+    /// For floating-point arithmetic.
     pub contention_float: Option<Median>,
 }
 
@@ -120,7 +117,7 @@ pub struct PairRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HomeLatency {
-    /// NUMA node; `null` where there is but one.
+    /// NUMA node; `null` if there is only one.
     pub home_node: Option<usize>,
     /// One-way time, ns.
     #[serde(flatten)]
@@ -142,7 +139,7 @@ named! {
         Cache = "cache",
         /// One hardware thread, in turns.
         Stacked = "stacked",
-        /// Whether CPUs stay where they are.
+        /// Whether CPUs stay in place.
         Placement = "placement",
         /// Something that these words do not fit.
         Unnamed = "other",
@@ -201,9 +198,9 @@ pub struct MeasuredLevel {
 pub enum Agreement {
     /// The probes found the same.
     Agrees,
-    /// They found otherwise.
+    /// They found something else.
     Contradicted,
-    /// They do not say.
+    /// They are inconclusive.
     CannotTell,
 }
 
@@ -215,8 +212,8 @@ pub struct LevelVerdict {
     pub level: LevelName,
     /// The verdict.
     pub verdict: Agreement,
-    /// What this map says by itself, where earlier maps of the same boot say
-    /// otherwise and `verdict` rests on all of them.
+    /// What this map says by itself, if earlier maps of the same boot disagree and `verdict` is
+    /// based on all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alone: Option<Agreement>,
     /// What the system says, as a sentence.
@@ -225,7 +222,7 @@ pub struct LevelVerdict {
     pub measured: String,
     /// How sure, from 0 to 1.
     pub confidence: f64,
-    /// What to do; empty where nothing needs to be done.
+    /// What to do; empty if there is nothing to do.
     pub advice: String,
 }
 
@@ -253,10 +250,9 @@ pub struct PauseRecord {
     pub cpu: usize,
     /// One PAUSE (YIELD, ISB), ns.
     pub pause_ns: Median,
-    /// The same in core cycles.
+    /// In core cycles.
     pub pause_cycles: Option<Median>,
-    /// Two costs, where batches fall into two clusters: ns of each, and the
-    /// share of the first.
+    /// Two costs, if batches fall into two clusters: ns of each, and the share of the first.
     pub modes: Option<Modes>,
 }
 
@@ -316,7 +312,7 @@ pub struct PlateauRecord {
     pub latency_ns: f64,
     /// Capacity as a program sees it, bytes; `null` for memory.
     pub effective_bytes: Option<u64>,
-    /// Capacity that the system reports; `null` where it reports none.
+    /// Capacity that the system reports; `null` if it reports none.
     pub reported_bytes: Option<u64>,
 }
 
@@ -352,7 +348,7 @@ pub struct BandwidthRecord {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadedLatencyRecord {
-    /// Where latency was measured.
+    /// The CPU on which latency was measured.
     pub cpu: usize,
     /// CPUs that loaded the memory, as a list; empty: none.
     pub loaders: String,
@@ -400,7 +396,7 @@ pub struct DriftRecord {
     pub longest_dwell_s: f64,
     /// How long a measured map may be believed, s; `null`: no change was seen.
     pub valid_s: Option<f64>,
-    /// The same in a sentence.
+    /// As a sentence.
     pub sentence: String,
 }
 
@@ -414,8 +410,8 @@ pub struct DriftPair {
     pub b: usize,
     /// States that it was seen in.
     pub states: Vec<DriftState>,
-    /// One entry per repetition: seconds since the start, one-way time in ns,
-    /// contention ratio (`null` where not measured), index of the state.
+    /// One entry per repetition: seconds since the start, one-way time in ns, contention ratio
+    /// (`null` if not measured), index of the state.
     pub samples: Vec<(f64, f64, Option<f64>, usize)>,
 }
 
@@ -451,10 +447,9 @@ pub struct EffortRecord {
     pub pairs_skipped: usize,
     /// Skipped pairs measured after all, as a check.
     pub pairs_verified: usize,
-    /// Of these, how many disagreed with what their leaders said.
+    /// Of these, how many disagreed with their leaders' results.
     pub pairs_disagreed: usize,
-    /// Pairs measured at the same time; 1 where they would have disturbed
-    /// each other.
+    /// Pairs measured at the same time; 1 if they would have disturbed each other.
     pub parallel_pairs: usize,
     /// Batches measured.
     pub batches: usize,
@@ -462,8 +457,8 @@ pub struct EffortRecord {
     pub batches_switched: usize,
     /// Batches thrown away since the hypervisor took the CPU.
     pub batches_stolen: usize,
-    /// CPU time that the hypervisor gave to others meanwhile, as a share of the
-    /// time of all CPUs; `null` where it is unknown.
+    /// CPU time that the hypervisor gave to others meanwhile, as a share of the time of all CPUs;
+    /// `null` if unknown.
     pub steal_share: Option<f64>,
     /// Parts that were left out, and why, as full sentences.
     pub left_out: Vec<String>,

@@ -1,8 +1,8 @@
-//! Where a program's memory was.
+//! Location of a program's memory.
 
 use serde::{Deserialize, Serialize};
 
-/// Where pages of the traced processes were, seen now and then.
+/// Location of the pages of traced processes, sampled now and then.
 ///
 /// Pages that two of the processes map count for each, as with `numastat -p`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,11 +18,10 @@ pub struct MemoryRecord {
     /// per cent: what the nodes have of the CPU time, by what they have of the pages.
     /// `null` on a machine of one node.
     pub local: Option<LocalShare>,
-    /// Share of pages on nodes where the threads used less than 5 % of their CPU
-    /// time, per cent: far from whoever uses them. `null` on a machine of one node.
+    /// Share of pages on nodes on which the threads used less than 5 % of their CPU time, per cent:
+    /// far from their users. `null` on a machine with one node.
     pub far_percent: Option<f64>,
-    /// Does the kernel move pages to who uses them (`numa_balancing`)? `null` where
-    /// unknown.
+    /// Whether the kernel moves pages to their users (`numa_balancing`); `null` if unknown.
     pub is_balanced: Option<bool>,
 }
 

@@ -23,7 +23,7 @@ named! {
 pub struct MetricRecord {
     /// As on the command line.
     pub name: String,
-    /// Unit of values; empty where the program defines it.
+    /// Unit of values; empty if the program defines it.
     pub unit: String,
     /// Which direction is good.
     pub better: Direction,
@@ -36,7 +36,7 @@ pub struct MetricRecord {
 }
 
 impl MetricRecord {
-    /// A figure, as it stands in records; `unit`: of one that has none itself.
+    /// A figure as records have it; `unit`: for a metric that has none itself.
     #[must_use]
     pub fn new(metric: &Metric, unit: &str) -> Self {
         let words = metric.words();
@@ -122,7 +122,7 @@ pub struct EffectRecord {
     pub unit: String,
     /// The change: −20 is a fifth less.
     pub value: f64,
-    /// Lower end of its interval; `null` where the runs allow none.
+    /// Lower end of its interval; `null` if there are too few runs for one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -136,11 +136,11 @@ pub struct EffectRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeadlineRecord {
-    /// The change: `−20.0 %`; its interval where it is undecided.
+    /// The change: `−20.0 %`; its interval if it is undecided.
     pub change: String,
-    /// Its interval, or that there is none; empty where that is the first figure.
+    /// Its interval, or that there is none; empty if that is the first figure.
     pub interval: String,
-    /// Of what, against what.
+    /// What is compared with what.
     pub of: String,
     /// How sure that is; empty without an interval.
     pub confidence: String,

@@ -1,8 +1,7 @@
 //! Closed sets of words as enumerations.
 //!
-//! In JSON they stay the words that they were. A word of a newer version is
-//! kept and shown as it is; nothing is guessed of what it means. The default is
-//! no word, an empty one.
+//! In JSON they stay the words that they were. A word of a newer version is kept and shown
+//! unchanged; its meaning is not guessed. The default is the empty word.
 
 /// An enumeration of words, with `Other` for words of newer versions; `from` an
 /// enumeration of the same variants elsewhere.

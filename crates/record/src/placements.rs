@@ -37,15 +37,15 @@ pub struct ThreadPlacements {
 pub struct ShapeRecord {
     /// Its name, as `--place` takes it.
     pub name: String,
-    /// The same for equal placements on machines of equal trees.
+    /// Equal for equal placements on machines of equal trees.
     pub id: String,
-    /// CPUs that lie so, as a list.
+    /// CPUs with this occupancy, as a list.
     pub cpus: String,
     /// Packages used.
     pub packages: usize,
     /// NUMA nodes used.
     pub numa_nodes: usize,
-    /// Last-level caches used; 0 where caches are not reported.
+    /// Last-level caches used; 0 if caches are not reported.
     pub llcs: usize,
     /// Cores used.
     pub cores: usize,

@@ -6,7 +6,7 @@ use super::metric::Direction;
 use pinwise_placement::UsedUnits;
 use pinwise_stats::describe::describe;
 
-/// Predictions, best first where placements were not named.
+/// Predictions, best first if placements were not named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.prediction/1")]
@@ -33,7 +33,7 @@ pub struct PlacementPrediction {
     pub checked: usize,
     /// Of those, how many true ratios lie in their 90 % intervals.
     pub covered: usize,
-    /// Median size of their errors, a share; `null` where none is known.
+    /// Median of their errors' sizes, a share; `null` if none is known.
     pub median_error: Option<f64>,
 }
 
@@ -43,8 +43,7 @@ pub struct PlacementPrediction {
 pub struct PredictedPlacement {
     /// As `--place` takes it.
     pub place: String,
-    /// What people call it, such as `8 cores in one LLC`; the placement, where that
-    /// is a word.
+    /// Its common name, such as `8 cores in one LLC`; the placement, if that is a word.
     pub label: String,
     /// Threads.
     pub threads: usize,
@@ -61,12 +60,11 @@ pub struct PredictedPlacement {
     pub high: f64,
     /// Runs of this very placement that it rests on.
     pub runs: usize,
-    /// On a simulated machine: the true cost, s; `null` where unknown.
+    /// On a simulated machine: the true cost, s; `null` if unknown.
     pub truth: Option<f64>,
-    /// The same over the true cost of `os-default`.
+    /// Divided by the true cost of `os-default`.
     pub true_ratio: Option<f64>,
-    /// Predicted over true, minus 1: of the costs where one is predicted, else
-    /// of the ratios.
+    /// Predicted over true, minus 1: of the costs if one is predicted, else of the ratios.
     pub error: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! Where CPU time went, as a record: enough for its tables, its flame graph, its
-//! instructions, and to be subtracted from another.
+//! CPU time by function, as a record: enough for its tables, its flame graph, its instructions, and
+//! for differences from another one.
 
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ pub struct ProfileRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: HostRecord,
     /// What it is about.
     pub source: TraceSource,
@@ -64,10 +64,9 @@ pub struct ProfileRecord {
     pub lost: u64,
     /// The work that was done meanwhile.
     pub work: WorkRecord,
-    /// What a PAUSE takes on this machine; `null` where it was not measured.
+    /// Cost of a PAUSE on this machine; `null` if it was not measured.
     pub pause: Option<ProfilePause>,
-    /// What else was measured of the machine right afterwards; `null` where
-    /// nothing was.
+    /// Other measurements of the machine right afterwards; `null` if there are none.
     pub machine: Option<ProfileMachine>,
     /// Each run; of a process one.
     pub runs: Vec<ProfileRun>,
@@ -76,8 +75,8 @@ pub struct ProfileRecord {
     pub figures: ProfileFigures,
     /// What came out, in words.
     pub sentence: String,
-    /// How the last command ended: exit status, or 128 + signal; `null` where
-    /// none was started, and where `--for` ended it.
+    /// How the last command ended: exit status, or 128 + signal; `null` if none was started, and if
+    /// `--for` ended it.
     pub exit: Option<i32>,
 }
 
@@ -97,11 +96,11 @@ pub struct WorkRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfilePause {
-    /// Where it was measured.
+    /// The CPU on which it was measured.
     pub cpu: usize,
     /// The median, ns.
     pub ns: f64,
-    /// Its interval, ns; `null` where so few batches allow none.
+    /// Its interval, ns; `null` if there are too few batches for one.
     pub low_ns: Option<f64>,
     /// See `low_ns`.
     pub high_ns: Option<f64>,
@@ -128,7 +127,7 @@ pub struct ProfileMachine {
 pub struct ProbedFigure {
     /// The median.
     pub value: f64,
-    /// Lower end of its 95 % interval; `null` where so few batches allow none.
+    /// Lower end of its 95 % interval; `null` if there are too few batches for one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -142,7 +141,7 @@ pub struct ProfileRun {
     pub wall_s: f64,
     /// What was sampled.
     pub samples: u64,
-    /// CPU time that the samples stand for, seconds.
+    /// CPU time that the samples represent, seconds.
     pub cpu_s: f64,
     /// Units of work that it did.
     pub units: f64,
@@ -155,8 +154,7 @@ pub struct ProfileRun {
     pub accesses_s: Option<f64>,
     /// CPU time in code that could not be read, such as the kernel's, seconds.
     pub unread_s: Option<f64>,
-    /// Exit status, or 128 + signal; `null` of a process, and where `--for`
-    /// ended it.
+    /// Exit status, or 128 + signal; `null` for a process, and if `--for` ended it.
     pub exit: Option<i32>,
 }
 
@@ -166,18 +164,16 @@ pub struct ProfileRun {
 pub struct ProfileFigures {
     /// All of it.
     pub total: AmountRecord,
-    /// Of that, in the kernel; `null` where the kernel was not sampled.
+    /// Of that, in the kernel; `null` if the kernel was not sampled.
     pub kernel: Option<AmountRecord>,
     /// Of that, waiting in spin hints: right after one, or on one.
     pub waits: AmountRecord,
-    /// Of the rest, seen at accesses of memory: on an instruction that reads or
-    /// writes memory other than the stack, or right after one; `null` where
-    /// that is not known.
+    /// Of the rest, seen at memory accesses: on an instruction that reads or writes memory other
+    /// than the stack, or right after one; `null` if that is not known.
     pub accesses: Option<AmountRecord>,
-    /// In code that could not be read, such as the kernel's; `null` where that
-    /// is not known.
+    /// In code that could not be read, such as the kernel's; `null` if that is not known.
     pub unread: Option<AmountRecord>,
-    /// How complete the stacks are; `null` where there are none.
+    /// How complete the stacks are; `null` if there are none.
     pub stacks: Option<StacksRecord>,
     /// The longest own time first.
     pub functions: Vec<FunctionRecord>,
@@ -209,9 +205,9 @@ pub struct LeftOutRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FunctionRecord {
-    /// Its symbol; its first address and `+` where there is none.
+    /// Its symbol; without one its first address and `+`.
     pub name: String,
-    /// Path of its module; `null` where nobody knows.
+    /// Path of its module; `null` if unknown.
     pub module: Option<String>,
     /// `user` or `kernel`.
     pub kind: FunctionKind,
@@ -225,7 +221,7 @@ pub struct FunctionRecord {
     pub waits: AmountRecord,
 }
 
-/// A thread, or all of one name where there were several runs.
+/// A thread, or all threads of one name if there were several runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileThread {
@@ -239,8 +235,8 @@ pub struct ProfileThread {
     pub sampled: AmountRecord,
     /// Of that, waiting in spin hints.
     pub waits: AmountRecord,
-    /// CPU time as the kernel counts it, seconds; of a thread that ended before the
-    /// command by samples, where they show more than the last look at it.
+    /// CPU time as the kernel counts it, seconds; for a thread that ended before the command that
+    /// of the samples, if they show more than the last poll did.
     pub cpu_s: Option<f64>,
 }
 
@@ -250,7 +246,7 @@ pub struct ProfileThread {
 pub struct SpotRecord {
     /// Its function.
     pub function: String,
-    /// Path of its module; `null` where nobody knows.
+    /// Path of its module; `null` if unknown.
     pub module: Option<String>,
     /// `user` or `kernel`.
     pub kind: FunctionKind,
@@ -264,7 +260,7 @@ pub struct SpotRecord {
     pub own: AmountRecord,
     /// Time seen at all lines.
     pub shown: AmountRecord,
-    /// The code around it; empty where its bytes could not be read.
+    /// The code around it; empty if its bytes could not be read.
     pub lines: Vec<LineRecord>,
 }
 
@@ -276,7 +272,7 @@ pub struct LineRecord {
     pub address: u64,
     /// Disassembled.
     pub text: String,
-    /// Time seen at it; none where another spot has it.
+    /// Time seen at it; 0 if it is counted at another spot.
     pub own: AmountRecord,
     /// A spin hint.
     pub is_hint: bool,
@@ -292,8 +288,8 @@ pub struct CallsRecord {
     pub functions: Vec<CalledRecord>,
     /// Callers before callees.
     pub nodes: Vec<CallRecord>,
-    /// Time in stacks that are not listed one by one; it stands at their
-    /// callers', as `[left out]`.
+    /// Time in stacks that are not listed one by one; it is counted at their callers, as `[left
+    /// out]`.
     pub left_out: AmountRecord,
 }
 
@@ -352,8 +348,8 @@ impl ProfileFigures {
         }
     }
 
-    /// The profile that they were made of, without its threads and
-    /// instructions; `None` where the tree of calls is damaged.
+    /// The profile that they were made of, without its threads and instructions; `None` if the call
+    /// tree is damaged.
     #[must_use]
     pub fn profile(&self) -> Option<Profile> {
         let time = |record: &FunctionRecord| FunctionTime {
@@ -380,13 +376,13 @@ impl ProfileFigures {
     }
 }
 
-/// Samples that stand for less than this part of what the kernel counted missed
-/// something: a thread is first sampled when it has run for a whole period.
+/// Samples that represent less than this part of what the kernel counted missed something: a thread
+/// is first sampled when it has run for a whole period.
 const NEARLY_ALL: f64 = 0.97;
 /// Less than this is no difference, seconds: what the kernel counts goes by ticks.
 const TICKS_S: f64 = 0.02;
 
-/// CPU time as the kernel counted it, where samples stand for clearly less, seconds.
+/// CPU time as the kernel counted it, if samples represent clearly less, seconds.
 #[must_use]
 pub fn beyond_samples(sampled_s: f64, counted_s: Option<f64>) -> Option<f64> {
     counted_s
@@ -394,8 +390,8 @@ pub fn beyond_samples(sampled_s: f64, counted_s: Option<f64>) -> Option<f64> {
 }
 
 impl ProfileRecord {
-    /// CPU time of all runs as the kernel counted it, where samples stand for clearly
-    /// less, seconds; `None` where the kernel was not sampled, whose part is unknown.
+    /// CPU time of all runs as the kernel counted it, if samples represent clearly less, seconds;
+    /// `None` if the kernel was not sampled, whose part is unknown.
     #[must_use]
     pub fn beyond_samples(&self) -> Option<f64> {
         let counted: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();

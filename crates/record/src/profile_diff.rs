@@ -30,11 +30,11 @@ pub struct ProfileDiff {
     pub total: ChangeRecord,
     /// Waiting in spin hints.
     pub waits: ChangeRecord,
-    /// More PAUSEs, or longer ones; `null` where one side waits in none, or
-    /// what a PAUSE takes there is not known.
+    /// More PAUSEs, or longer ones; `null` if one side does not wait in any, or the cost of a PAUSE
+    /// there is unknown.
     pub pausing: Option<PausingRecord>,
-    /// Which part of the difference stands where: of elapsed time where both
-    /// know it, and of CPU time.
+    /// Which part of the difference comes from what: of elapsed time if both know it, and of CPU
+    /// time.
     pub attributions: Vec<AttributionRecord>,
     /// The largest change of own time first, whatever its sign.
     pub functions: Vec<FunctionChangeRecord>,
@@ -42,7 +42,7 @@ pub struct ProfileDiff {
     pub functions_left_out: usize,
     /// Both trees of calls as one, callers before callees.
     pub calls: Vec<CallChangeRecord>,
-    /// Where the time went, in a sentence.
+    /// What the time was spent on, in a sentence.
     pub headline: String,
     /// What came out, in words.
     pub sentences: Vec<String>,
@@ -56,7 +56,7 @@ pub struct DiffSide {
     pub id: String,
     /// What it is about.
     pub title: String,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: String,
     /// Units of work that were done.
     pub units: f64,
@@ -123,7 +123,7 @@ pub struct FunctionChangeRecord {
     /// Which.
     #[serde(flatten)]
     pub function: CalledRecord,
-    /// Where it was seen.
+    /// In which profiles it was seen.
     pub seen: SeenIn,
     /// In its own code.
     pub own: ChangeRecord,
@@ -146,14 +146,14 @@ pub struct CallChangeRecord {
     pub total: ChangeRecord,
 }
 
-/// Profiles whose samples stand for less than this part of the CPU time are not
-/// subtracted: what was missed is of the size of differences.
+/// Profiles whose samples represent less than this part of the CPU time are not subtracted: what
+/// was missed is as large as differences are.
 const MIN_SAMPLED_SHARE: f64 = 0.8;
 
 /// Why two profiles cannot be subtracted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiffError {
-    /// They are measured by different things.
+    /// They count different units of work.
     #[error(
         "{before_id} counts per {before}, {after_id} per {after}: make both with the same units of work (--units, --metric)"
     )]
@@ -167,17 +167,17 @@ pub enum DiffError {
         /// Its unit.
         after: String,
     },
-    /// No work was done, or nobody knows how much.
+    /// No work was done, or its amount is unknown.
     #[error("profile {0} has no units of work to divide by")]
     NoWork(String),
-    /// Its samples stand for a small part of the CPU time.
+    /// Its samples represent a small part of the CPU time.
     #[error(
         "profile {id} cannot be compared: its samples stand for {sampled} of {counted} of CPU time, as threads or processes that run for less than a period of sampling are missed; compare pinwise trace, or longer-lived threads"
     )]
     Missed {
         /// The record.
         id: String,
-        /// What the samples stand for.
+        /// What the samples represent.
         sampled: String,
         /// What the kernel counted.
         counted: String,
@@ -238,7 +238,7 @@ impl ProfileDiff {
     /// `after` less `before`, per unit of work.
     ///
     /// # Errors
-    /// [`DiffError`] where they cannot be subtracted.
+    /// [`DiffError`] if they cannot be subtracted.
     pub fn between(before: &ProfileRecord, after: &ProfileRecord) -> Result<Self, DiffError> {
         if before.work.unit != after.work.unit {
             return Err(DiffError::Units {
@@ -318,8 +318,8 @@ impl ProfileDiff {
     }
 }
 
-/// Where the time went: into waiting, if that makes up most of the change, and the function
-/// whose own time changed most with it.
+/// What the time was spent on: waiting, if that makes up most of the change, and the function whose
+/// own time changed most with it.
 fn headline(
     total: &ChangeRecord,
     waits: &ChangeRecord,

@@ -155,7 +155,7 @@ impl CallsRecord {
         }
     }
 
-    /// As it was; `None` where indices lead nowhere.
+    /// The original tree; `None` if indices lead nowhere.
     #[must_use]
     pub fn tree(&self) -> Option<Tree> {
         let nodes = self.nodes.iter().map(|call| {

@@ -40,7 +40,7 @@ pub struct RecipeParameter {
     pub name: String,
     /// What it is unless chosen.
     pub default: String,
-    /// The only values there are; any where empty.
+    /// The allowed values; empty if any value is.
     pub values: Vec<String>,
     /// What it means.
     pub about: String,

@@ -1,6 +1,6 @@
 //! What the inference says of a recorded latency matrix.
 //!
-//! CPU lists are written `0,2-4`; units stand in the names.
+//! CPU lists are written `0,2-4`; names include the units.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,12 @@ use pinwise_wiring::{LevelKind, Wiring, WiringLevel};
 pub struct ReplayRecord {
     /// Rows of the matrix.
     pub cpus: usize,
-    /// Levels, smallest groups first. Groups hold two CPUs or more; at level
-    /// `smt`, which lists the cores, those of one CPU stand there too.
+    /// Levels, smallest groups first. Groups hold two CPUs or more; the level `smt`, which lists
+    /// the cores, also has those with one CPU.
     pub levels: Vec<MeasuredLevel>,
     /// No level divides the CPUs.
     pub flat: bool,
-    /// Why nothing, or nothing more, can be said; `null` where all could.
+    /// Why nothing, or nothing more, is known; `null` if everything is.
     pub cannot_tell: Option<String>,
     /// What was odd, as full sentences.
     pub notes: Vec<String>,

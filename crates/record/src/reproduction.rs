@@ -40,7 +40,7 @@ pub struct ClaimCounts {
     pub contradicted: usize,
     /// Set a parameter, or no mechanism predicts them: never counted as either.
     pub given: usize,
-    /// Cannot be tried where it ran.
+    /// Cannot be tested on that machine.
     pub not_here: usize,
 }
 
@@ -93,9 +93,9 @@ pub struct ClaimRecord {
     pub claim: String,
     /// As the report has it.
     pub reported: String,
-    /// What came out; `null` where nothing was tried.
+    /// The result; `null` if nothing was tested.
     pub measured: Option<String>,
-    /// The reported figure in `unit`, where it is one.
+    /// The reported figure in `unit`, if it is one.
     pub reported_value: Option<f64>,
     /// The figure that came out.
     pub measured_value: Option<f64>,

@@ -1,5 +1,5 @@
-//! Rules as they stand for a machine, and changes that were made by them. They
-//! are printed and logged, never stored.
+//! Rules as they apply to a machine, and changes that they made. They are printed and logged, never
+//! stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +28,8 @@ pub struct RuleRecord {
     pub patterns: Vec<String>,
     /// The placement; `null`: processes are not placed.
     pub place: Option<String>,
-    /// The CPUs that it stands for where no cpuset forbids any, as a list;
-    /// `null` where it leaves processes where they are.
+    /// The CPUs that it means if no cpuset forbids any, as a list; `null` if it leaves processes
+    /// where they are.
     pub cpus: Option<String>,
     /// The nice value; `null`: it is left.
     pub nice: Option<i32>,
@@ -45,7 +45,7 @@ pub struct RuleProcess {
     pub process: i32,
     /// What it calls itself.
     pub name: String,
-    /// CPUs of its first thread, as a list; `null` where it ended meanwhile.
+    /// CPUs of its first thread, as a list; `null` if it ended meanwhile.
     pub cpus: Option<String>,
 }
 
@@ -73,22 +73,22 @@ pub struct RuleChange {
     pub change: RuleChangeKind,
     /// Was nothing changed, as only a look was wanted?
     pub dry_run: bool,
-    /// The rule; `null` where none asks for anything any more.
+    /// The rule; `null` if no rule asks for anything any more.
     pub rule: Option<String>,
     /// The process.
     pub process: i32,
-    /// What it calls itself; `null` where that was not looked up.
+    /// The process's own name; `null` if that was not looked up.
     pub name: Option<String>,
     /// Threads that were changed.
     pub threads: usize,
-    /// Threads of which something was left, as somebody else had set their CPUs
-    /// or nice value.
+    /// Threads that were not changed entirely, because somebody else had set their CPUs or nice
+    /// value.
     pub threads_left: usize,
-    /// CPUs before, as a list; `null` where they were not changed.
+    /// CPUs before, as a list; `null` if they were not changed.
     pub from: Option<String>,
     /// CPUs now.
     pub to: Option<String>,
-    /// The nice value now; `null` where it was not changed.
+    /// The nice value now; `null` if it was not changed.
     pub nice: Option<i32>,
     /// Why it was refused or released.
     pub why: Option<String>,

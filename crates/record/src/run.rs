@@ -17,8 +17,8 @@ pub enum Phase {
     /// Used for the contrasts.
     #[default]
     Confirmation,
-    /// Of a block that was not kept: a run of it failed, was interrupted, or was stopped
-    /// by a limit on CPU time that stops few runs of its arm.
+    /// Of a block that was not kept: a run of it failed, was interrupted, or hit a limit on CPU
+    /// time that stops few runs of its arm.
     Dropped,
 }
 
@@ -47,7 +47,7 @@ pub struct RunRecord {
     pub queued_s: Option<f64>,
     /// Largest resident set of any process.
     pub max_rss_bytes: Option<u64>,
-    /// Exit status; `null` where a signal or a time-out ended it.
+    /// Exit status; `null` if a signal or a time-out ended it.
     pub exit: Option<i32>,
     /// Signal that ended it.
     pub signal: Option<i32>,
@@ -71,7 +71,7 @@ pub struct RunRecord {
     pub instructions: Option<u64>,
     /// CPUs that the kernel granted, as a list.
     pub granted_cpus: String,
-    /// What became of threads that were bound; absent where none were.
+    /// What happened to threads that were bound; absent if none were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<CoverageRecord>,
     /// CPU seconds that others used meanwhile.
@@ -82,7 +82,7 @@ pub struct RunRecord {
     pub throttled: Option<u64>,
     /// Time of CPUs on which it was held back by that, seconds, all CPUs together.
     pub throttled_s: Option<f64>,
-    /// The `sched_ext` scheduler that was in charge; absent where none was.
+    /// The active `sched_ext` scheduler; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sched_ext: Option<String>,
     /// The compared figure.
@@ -105,15 +105,15 @@ pub struct ThreadTime {
     pub running: f64,
     /// Threads that were ready to run and queued for a CPU.
     pub queued: f64,
-    /// Share of wall-clock time in which all were blocked, at least: more where ready
-    /// threads came at once.
+    /// Minimum share of wall-clock time during which all were blocked: more if ready threads ran at
+    /// once.
     pub blocked: f64,
     /// In words.
     pub text: String,
 }
 
 impl ThreadTime {
-    /// Of these runs; `None` unless each says how long it was queued.
+    /// From these runs; `None` unless each says how long it was queued.
     #[must_use]
     pub fn from_runs<'r>(runs: impl IntoIterator<Item = &'r RunRecord>) -> Option<Self> {
         let [mut wall_s, mut cpu_s, mut queued_s] = [0.0; 3];
@@ -141,9 +141,8 @@ impl ThreadTime {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MetricReading {
-    /// As the metric gives it; `null` where the run failed.
+    /// In the metric's unit; `null` if the run failed.
     pub value: Option<f64>,
-    /// The cost that ratios are made of: the value, or its inverse where
-    /// higher is better.
+    /// The cost used for ratios: the value, or its inverse if higher is better.
     pub cost: Option<f64>,
 }

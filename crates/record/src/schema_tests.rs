@@ -1,7 +1,7 @@
 //! The JSON Schema of all records, made from their types.
 //!
-//! `schema/records.json` holds it; a test compares, and writes it anew where
-//! `cargo xtask gen` asks for that.
+//! `schema/records.json` holds it; a test compares them, and writes the file if `cargo xtask gen`
+//! asks for that.
 
 use std::path::PathBuf;
 

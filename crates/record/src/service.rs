@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServiceRecord {
-    /// Its process, of a cgroup the first one; `null` where it had ended.
+    /// Its process, of a cgroup the first one; `null` if it had ended.
     pub pid: Option<i32>,
     /// The name of that process.
     pub name: String,
     /// Its command line.
     pub command: Vec<String>,
-    /// The systemd unit, where it was named by one.
+    /// The systemd unit, if it was named by one.
     pub unit: Option<String>,
-    /// The cgroup, where it was named by one or by a unit.
+    /// The cgroup, if it was named by one or by a unit.
     pub cgroup: Option<String>,
-    /// Where its figure came from: a command or an address; `null`: not measured.
+    /// The source of its figure: a command or an address; `null`: not measured.
     pub metric_source: Option<String>,
     /// How long each placement was measured at a time, seconds.
     pub sample_s: Option<f64>,
@@ -46,7 +46,7 @@ pub struct Applied {
     pub service: ServiceRecord,
     /// The placement, as on the command line.
     pub placement: String,
-    /// CPUs that the placement stands for, as a list.
+    /// CPUs that the placement means, as a list.
     pub asked_cpus: String,
     /// CPUs that the kernel granted, all threads together, as a list.
     pub granted_cpus: String,
@@ -54,7 +54,7 @@ pub struct Applied {
     pub observed_cpus: String,
     /// Times that a thread was seen after it had run.
     pub observations: u64,
-    /// Of these, on CPUs of the placement, 0 to 1; `null` where nothing ran.
+    /// Of these, on CPUs of the placement, 0 to 1; `null` if nothing ran.
     pub observed_share: Option<f64>,
     /// Threads that were placed, all in all.
     pub threads: usize,
@@ -81,7 +81,7 @@ pub struct AppliedInterrupt {
     /// The interface and its queue, `eth0 rx-0` (RPS) or `eth0 tx-0` (XPS); `null` of
     /// an interrupt.
     pub queue: Option<String>,
-    /// Its CPUs before, as a list; empty where a queue had none.
+    /// Its CPUs before, as a list; empty if a queue had none.
     pub before_cpus: String,
     /// Its CPUs meanwhile, as a list.
     pub asked_cpus: String,

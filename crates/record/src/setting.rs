@@ -19,10 +19,10 @@ pub struct SettingRecord {
     /// Commands that ran beside each run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<CompanionRecord>,
-    /// The scheduling policy, as on the command line; absent where it was inherited.
+    /// The scheduling policy, as on the command line; absent if it was inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// The niceness; absent where it was inherited.
+    /// The niceness; absent if it was inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
 }
@@ -48,7 +48,7 @@ pub struct CpuLimitRecord {
 }
 
 impl CpuLimitRecord {
-    /// The limit; `None` where it makes no sense.
+    /// The limit; `None` if it is invalid.
     #[must_use]
     pub fn limit(&self) -> Option<CpuLimit> {
         let period = std::time::Duration::try_from_secs_f64(self.period_s).ok()?;

@@ -26,8 +26,8 @@ named! {
 pub struct StacksRecord {
     /// How callers were found.
     pub by: StackMethod,
-    /// Time in stacks that end before their outermost function: they stand below
-    /// `[broken]`. By frame pointers at least this much.
+    /// Time in stacks that end before their outermost function: they are shown below `[broken]`. By
+    /// frame pointers a lower bound.
     pub broken: AmountRecord,
     /// Frames of the program in a stack, on average.
     pub mean_frames: f64,

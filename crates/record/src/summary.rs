@@ -1,7 +1,7 @@
 //! What lists and plots over time say of any record, read off its fields.
 //!
-//! A record is read as JSON here, not as its type: what is damaged or newer
-//! still stands in the history, with what is known of it.
+//! A record is read as JSON here, not as its type: damaged or newer records still appear in the
+//! history, with what is known of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,22 +30,20 @@ pub const PER_UNIT: [&str; 5] = [
 /// Figures of its machine: a PAUSE, a core cycle, a load from memory.
 pub const PER_UNIT_FACTS: [&str; 3] = ["PAUSE", "core cycle", "memory load"];
 
-/// What a record is about, where it was made, and its headline figures.
+/// A record's subject, its machine, and its headline figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Labels of the user's.
     pub tags: Vec<String>,
-    /// Equal for records of the same question, so that their figures can be
-    /// followed over time; `null` where there is none.
+    /// Equal for records of the same question, so that their figures can be followed over time;
+    /// `null` if there is none.
     pub subject: Option<String>,
-    /// What the machine was: model, shape, kernel, microcode, hypervisor;
-    /// `null` where unknown.
+    /// What the machine was: model, shape, kernel, microcode, hypervisor; `null` if unknown.
     pub machine: Option<String>,
-    /// Hashes of the programs' files, as the record has them; `null` where unknown.
+    /// Hashes of the programs' files, as the record has them; `null` if unknown.
     pub program: Option<String>,
-    /// What its verdict comes to, in the verdict's own word: `best`, `fail`;
-    /// `null` of records without one.
+    /// Its verdict, in the verdict's own word: `best`, `fail`; `null` for records without one.
     pub outcome: Option<String>,
     /// Headline figures.
     pub figures: Vec<Figure>,
@@ -68,7 +66,7 @@ pub struct Figure {
 }
 
 impl Summary {
-    /// Of a record as stored; empty where it is no record.
+    /// From a stored record; empty if it is not a record.
     #[must_use]
     pub fn from_json(body: &str) -> Self {
         let fields: BTreeMap<String, &RawValue> = match serde_json::from_str(body) {
@@ -82,7 +80,7 @@ impl Summary {
         Self::read(&Value::Object(read.collect()))
     }
 
-    /// Of a record as JSON.
+    /// From a record as JSON.
     #[must_use]
     pub fn read(record: &Value) -> Self {
         let schema = text(record, "schema").unwrap_or_default();
@@ -271,7 +269,7 @@ fn list_figures(measured: &Value) -> Vec<Figure> {
     figures
 }
 
-/// Of each thread's own memory: what crosses nodes has too many forms.
+/// Bandwidth of each thread's own memory: the forms that cross nodes are too many.
 fn bandwidth(stream: &Value) -> Option<Figure> {
     let cpus = CpuSet::parse_list(stream["cpus"].as_str()?).ok()?.len();
     let own = stream["node"].is_null();

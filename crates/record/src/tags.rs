@@ -37,7 +37,7 @@ pub fn check_tag(tag: &str) -> Result<(), String> {
 /// to the letter.
 ///
 /// # Errors
-/// JSON's words where it is no record.
+/// The JSON parser's, if it is not a record.
 pub fn with_tags(body: &str, tags: &[String]) -> Result<String, serde_json::Error> {
     let mut fields: Fields<'_> = serde_json::from_str(body)?;
     let value = to_raw_value(tags)?;
@@ -52,7 +52,7 @@ pub fn with_tags(body: &str, tags: &[String]) -> Result<String, serde_json::Erro
 /// to the letter.
 ///
 /// # Errors
-/// JSON's words where it is no record.
+/// The JSON parser's, if it is not a record.
 pub fn with_id(body: &str, id: &str) -> Result<String, serde_json::Error> {
     let mut fields: Fields<'_> = serde_json::from_str(body)?;
     let value = to_raw_value(id)?;
@@ -62,7 +62,7 @@ pub fn with_id(body: &str, id: &str) -> Result<String, serde_json::Error> {
     serde_json::to_string(&fields)
 }
 
-/// The id of a record's text; `None` where it has none.
+/// The id of a record's text; `None` if it has none.
 #[must_use]
 pub fn id_of(body: &str) -> Option<String> {
     let fields: Fields<'_> = serde_json::from_str(body).ok()?;
@@ -70,7 +70,7 @@ pub fn id_of(body: &str) -> Option<String> {
     serde_json::from_str(id.get()).ok()
 }
 
-/// Fields in the order in which they stand.
+/// Fields in their original order.
 struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Fields<'de> {

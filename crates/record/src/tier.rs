@@ -54,8 +54,7 @@ pub struct TierRecord {
     pub reason: Option<String>,
     /// The command that would permit it.
     pub remedy: Option<String>,
-    /// CPU time that a switch of a traced thread takes more, ns; `null` where
-    /// it was not measured.
+    /// Extra CPU time per switch of a traced thread, ns; `null` if it was not measured.
     pub cost_ns_per_switch: Option<f64>,
     /// Interval of that.
     pub cost_low_ns: Option<f64>,

@@ -1,8 +1,8 @@
-//! Who ran where and when, who waited, and where cores shared needlessly.
+//! Which thread ran where and when, which waited, and when cores shared needlessly.
 //!
-//! They stand as bytes: numbers as unsigned LEB128, the bytes as base64.
-//! `docs/records.md` describes the layout number by number. It does not judge
-//! what it keeps.
+//! All of this is stored as bytes: numbers as unsigned LEB128, the bytes as base64.
+//! `docs/records.md` describes the layout number by number. This module does not judge what it
+//! keeps.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,18 +14,17 @@ use pinwise_sched::{Left, put_varints, take_varint};
 /// The layout of packed numbers that this program writes and reads.
 const FORM: &str = "varint/1";
 
-/// Who ran where and when: every slice, or sums over equal spans of time.
+/// Which thread ran where and when: every slice, or sums over equal spans of time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimelineRecord {
-    /// Every slice of traced threads; `null` where there were more than
-    /// `most_packed`.
+    /// Every slice of traced threads; `null` if there were more than `most_packed`.
     pub packed: Option<PackedSlicesRecord>,
     /// Slices packed at most; a still longer trace has spans only.
     pub most_packed: usize,
-    /// The longest waits; `null` where the source does not report it.
+    /// The longest waits; `null` if the source does not report it.
     pub waits: Option<PackedWaitsRecord>,
-    /// When cores shared needlessly; `null` where the source does not report it.
+    /// When cores shared needlessly; `null` if the source does not report it.
     pub sharing: Option<PackedSharingRecord>,
     /// Length of a span, seconds.
     pub span_s: f64,
@@ -42,7 +41,7 @@ named! {
         Preempted = "preempted",
         /// The thread ended.
         Ended = "ended",
-        /// Nobody knows.
+        /// Not reported.
         Unreported = "unreported",
     }
 }
@@ -62,7 +61,7 @@ named! {
         Starting = "starting",
         /// The thread's own scheduling class.
         SchedulingClass = "scheduling_class",
-        /// Nobody knows.
+        /// Not reported.
         Unreported = "unreported",
     }
 }
@@ -75,7 +74,7 @@ pub struct CpuSpans {
     pub cpu: usize,
     /// Share of traced threads.
     pub own: Vec<f64>,
-    /// Share of others; empty where unknown.
+    /// Share of others; empty if unknown.
     pub foreign: Vec<f64>,
 }
 
@@ -89,7 +88,7 @@ pub struct PackedSlicesRecord {
     pub form: String,
     /// How many slices.
     pub count: u64,
-    /// Threads; a number that came again stands twice.
+    /// Threads; a reused thread id appears twice.
     pub threads: Vec<i32>,
     /// How slices end.
     pub ends: Vec<SliceEnd>,
@@ -105,7 +104,7 @@ pub struct PackedCpuRecord {
     pub cpu: usize,
     /// How many slices.
     pub count: u64,
-    /// They, as base64.
+    /// The slices, base64-encoded.
     pub bytes: String,
 }
 
@@ -129,7 +128,7 @@ pub struct PackedWaitsRecord {
     pub threads: Vec<i32>,
     /// Causes; of a wait that had several that of the longest part.
     pub causes: Vec<LossCause>,
-    /// They, as base64.
+    /// The waits, base64-encoded.
     pub bytes: String,
 }
 
@@ -143,11 +142,11 @@ pub struct PackedSharingRecord {
     pub form: String,
     /// How many spans.
     pub count: u64,
-    /// Of very many all but the longest; the sum counts each thread.
+    /// If there are very many, all but the longest; the sum counts each thread.
     pub left_out: LeftOutSpans,
     /// Who caused it.
     pub causes: Vec<LossCause>,
-    /// They, as base64.
+    /// The spans, base64-encoded.
     pub bytes: String,
 }
 
@@ -258,9 +257,8 @@ impl PackedCpuRecord {
     }
 }
 
-/// A wait or a span of needless sharing on its way to bytes: beginning since
-/// the trace's first moment and length in ns, where, and whose and why as one
-/// number.
+/// A wait or a span of needless sharing before encoding: its start since the trace's beginning and
+/// its length in ns, its place, and its thread and cause as one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackedSpan {
     /// Its beginning, ns.
@@ -284,7 +282,7 @@ fn pack(spans: impl Iterator<Item = PackedSpan>) -> String {
     STANDARD.encode(&bytes)
 }
 
-/// Packed spans again; `None` where they are damaged.
+/// Unpacks spans; `None` if they are damaged.
 #[cfg(test)]
 fn unpack(count: u64, bytes: &str) -> Option<Vec<PackedSpan>> {
     let bytes = STANDARD.decode(bytes).ok()?;
@@ -332,7 +330,7 @@ impl PackedWaitsRecord {
         }
     }
 
-    /// The waits again; `None` where they are damaged.
+    /// Unpacks the waits; `None` if they are damaged.
     #[cfg(test)]
     fn waits(&self) -> Option<Vec<PackedSpan>> {
         unpack(self.count, &self.bytes).filter(|_| self.form == FORM)
@@ -357,7 +355,7 @@ impl PackedSharingRecord {
         }
     }
 
-    /// The spans again; `None` where they are damaged.
+    /// Unpacks the spans; `None` if they are damaged.
     #[cfg(test)]
     fn spans(&self) -> Option<Vec<PackedSpan>> {
         unpack(self.count, &self.bytes).filter(|_| self.form == FORM)

@@ -22,8 +22,8 @@ pub struct TopRecord {
     pub simulated: bool,
     /// How it is watched.
     pub tier: TraceTier,
-    /// Overhead per context switch while it is watched, ns of CPU time; `null` where
-    /// it was not measured.
+    /// Overhead per context switch while it is watched, ns of CPU time; `null` if it was not
+    /// measured.
     pub cost_ns_per_switch: Option<f64>,
     /// The process that is watched; `null`: everything.
     pub pid: Option<i32>,
@@ -35,8 +35,8 @@ pub struct TopRecord {
     pub threads_running: u64,
     /// Moves between CPUs per second, by the outermost boundary crossed.
     pub migrations_per_s: MoveRates,
-    /// Cores with several busy CPUs; `null` where no core has several, or the
-    /// source does not report it.
+    /// Cores with several busy CPUs; `null` if no core has several CPUs, or the source does not
+    /// report it.
     pub smt_sharing: Option<TopSharing>,
     /// Records lost since the beginning.
     pub lost: u64,
@@ -86,7 +86,7 @@ pub struct TopSharing {
     pub shared_now: Option<u64>,
     /// Cores that idle entirely at this moment.
     pub idle_now: Option<u64>,
-    /// CPUs of which nothing is known.
+    /// CPUs in an unknown state.
     pub unknown_cpus: u64,
     /// Cores shared, on average over the interval.
     pub shared: f64,
@@ -122,7 +122,7 @@ pub struct TopCpu {
     pub numa_node: Option<usize>,
     /// Its package.
     pub package: Option<usize>,
-    /// What it does; `null` where that is not known.
+    /// Its state; `null` if unknown.
     pub state: Option<CpuState>,
     /// The thread on it at this moment.
     pub thread: Option<i32>,
@@ -174,7 +174,7 @@ pub struct TopThread {
     pub process: Option<i32>,
     /// Its name.
     pub name: Option<String>,
-    /// What it does; `null` where that is not known.
+    /// Its state; `null` if unknown.
     pub state: Option<ThreadState>,
     /// The CPU it is on, or was on last.
     pub cpu: Option<u32>,
@@ -231,7 +231,7 @@ impl TopRecord {
         }
     }
 
-    /// The same with what can be learnt of threads beside the trace.
+    /// Adds what is known about threads from outside the trace.
     pub fn add_settings(&mut self, settings: &BTreeMap<Tid, (String, String)>) {
         for thread in &mut self.threads {
             if let Some((allowed, policy)) = settings.get(&thread.thread) {

@@ -44,21 +44,21 @@ pub struct TopologyRecord {
     pub caches: Vec<CacheRecord>,
     /// NUMA nodes.
     pub numa_nodes: Vec<NodeRecord>,
-    /// Kinds of CPU, slowest first; empty where all are alike.
+    /// Kinds of CPU, slowest first; empty if all are alike.
     pub kinds: Vec<KindRecord>,
-    /// Lists of CPUs that the firmware calls equally fast, fastest first (favoured cores
-    /// are the first); empty where it prefers none.
+    /// Lists of CPUs that the firmware calls equally fast, fastest first (favoured cores are the
+    /// first); empty if it prefers none.
     pub ranks: Vec<String>,
     /// Devices on the PCI bus, by address.
     pub devices: Vec<DeviceRecord>,
     /// The nearest way from each GPU and other accelerator to the others and to
     /// the network cards.
     pub device_paths: Vec<DevicePathRecord>,
-    /// The same for machines of the same shape.
+    /// Equal for machines of the same shape.
     pub shape_hash: String,
     /// What probes found; `null` unless measured.
     pub measured: Option<Box<Measured>>,
-    /// Where measurement contradicts the system's report.
+    /// Contradictions between measurement and the system's report.
     pub contradictions: Vec<Contradiction>,
     /// What is odd about the system's report.
     pub warnings: Vec<String>,
@@ -72,7 +72,7 @@ pub struct CountsRecord {
     pub cpus: usize,
     /// Physical cores.
     pub cores: usize,
-    /// Last-level-cache domains; 0 where caches are not reported.
+    /// Last-level-cache domains; 0 if caches are not reported.
     pub llcs: usize,
     /// NUMA nodes with memory.
     pub numa_nodes: usize,
@@ -92,7 +92,7 @@ impl From<Counts> for CountsRecord {
     }
 }
 
-/// A logical CPU; unit numbers are `null` where it is offline or unknown.
+/// A logical CPU; unit numbers are `null` if it is offline or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuRecord {
@@ -106,10 +106,10 @@ pub struct CpuRecord {
     pub numa_node: Option<usize>,
     /// Package, counted like cores.
     pub package: Option<usize>,
-    /// Index into `kinds`; `null` where all CPUs are alike.
+    /// Index into `kinds`; `null` if all CPUs are alike.
     pub kind: Option<usize>,
-    /// Position in its core: 0 for the first hyper-thread; `null` where the
-    /// CPU is offline, since its core is then unknown.
+    /// Position in its core: 0 for the first hyper-thread; `null` if the CPU is offline, since its
+    /// core is then unknown.
     pub smt_rank: Option<usize>,
     /// Switched on?
     pub online: bool,
@@ -138,7 +138,7 @@ pub struct CacheRecord {
     /// What it holds.
     #[serde(rename = "type")]
     pub kind: CacheKind,
-    /// Capacity; `null` where unknown.
+    /// Capacity; `null` if unknown.
     pub size_bytes: Option<u64>,
     /// CPUs that share it, as a list.
     pub cpus: String,
@@ -152,15 +152,15 @@ pub struct NodeRecord {
     pub node: usize,
     /// Its CPUs, as a list; empty for memory-only nodes.
     pub cpus: String,
-    /// Memory; `null` where unknown.
+    /// Memory; `null` if unknown.
     pub memory_bytes: Option<u64>,
     /// May this process allocate there?
     pub allowed: bool,
-    /// What its memory is made of, in hwloc's words (`DRAM`, `HBM`); `null` where unknown.
+    /// The technology of its memory, in hwloc's words (`DRAM`, `HBM`); `null` if unknown.
     pub memory_kind: Option<String>,
-    /// The CPUs nearest to a memory-only node, as a list; `null` where unknown.
+    /// The CPUs nearest to a memory-only node, as a list; `null` if unknown.
     pub near_cpus: Option<String>,
-    /// Bandwidth from the nearest CPUs as the firmware states it, MB/s; `null` where unknown.
+    /// Bandwidth from the nearest CPUs as the firmware reports it, MB/s; `null` if unknown.
     pub bandwidth_mb_per_s: Option<u64>,
     /// Latency from there, likewise, ns.
     pub latency_ns: Option<u64>,
@@ -346,7 +346,7 @@ impl TopologyRecord {
             devices: Vec::new(),
         };
         let mut topology = Topology::from_facts(facts).0;
-        // They are as they were found; only their kinds may be a newer version's.
+        // Devices are kept as found; only their kinds may be from a newer version.
         topology.devices = self
             .devices
             .iter()
@@ -373,7 +373,7 @@ impl TopologyRecord {
         }
     }
 
-    /// What came of the measurement, in a sentence; empty where there was none.
+    /// The result of the measurement, in a sentence; empty if there was none.
     #[must_use]
     pub fn summary(&self) -> String {
         let measured = self.measured.as_ref();

@@ -20,7 +20,7 @@ pub struct TraceRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// Where it ran; of an imported file, the machine it was read as.
+    /// The machine it ran on; for an imported file, the machine it was read as.
     pub host: HostRecord,
     /// What it is about.
     pub source: TraceSource,
@@ -35,8 +35,8 @@ pub struct TraceRecord {
     /// The figures.
     #[serde(flatten)]
     pub figures: TraceFigures,
-    /// What threads were blocked in, by process, those that were seen blocked most often
-    /// first; empty where nobody looked.
+    /// What threads were blocked in, by process, most often seen first; empty if this was not
+    /// watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<BlockedRecord>,
     /// Threads that the trace is about, the busiest first.
@@ -47,13 +47,13 @@ pub struct TraceRecord {
     pub cpus: Vec<CpuTimeRecord>,
     /// Time of each core.
     pub cores: Vec<CoreTimeRecord>,
-    /// What interrupts and softirqs took (`--interrupts`); `null` where nobody asked.
+    /// Time taken by interrupts and softirqs (`--interrupts`); `null` if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<InterruptsRecord>,
-    /// Who ran where and when.
+    /// Which thread ran where and when.
     pub timeline: TimelineRecord,
-    /// How the command ended: exit status, or 128 + signal; `null` where none
-    /// was started, and where `--for` ended it.
+    /// How the command ended: exit status, or 128 + signal; `null` if none was started, and if
+    /// `--for` ended it.
     pub exit: Option<i32>,
 }
 
@@ -66,7 +66,7 @@ pub enum TraceSource {
     Command {
         /// Its arguments.
         command: Vec<String>,
-        /// Where it was asked to run.
+        /// The placement it was asked to run on.
         placement: String,
         /// The CPUs of that placement.
         cpus: String,
@@ -111,7 +111,7 @@ pub struct TraceFigures {
     pub totals: TraceTotals,
     /// Time in run queues.
     pub waits: WaitRecord,
-    /// Time on CPUs whose SMT sibling was busy, where that could be avoided.
+    /// Time on CPUs whose SMT sibling was busy, if that could be avoided.
     pub avoidable_smt_sharing: SmtSharingRecord,
     /// Time in run queues while an allowed CPU idled.
     pub idle_while_waiting: IdleWaitingRecord,
@@ -120,11 +120,10 @@ pub struct TraceFigures {
     /// Figures that are lower bounds: the source did not see all of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lower_bounds: Vec<LowerBound>,
-    /// What a quota on CPU time took; `null` where there is none, or nobody
-    /// knows.
+    /// Time taken by a quota on CPU time; `null` if there is none, or if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled: Option<ThrottledRecord>,
-    /// Where its memory was; `null` where nobody looked.
+    /// Location of its memory; `null` if not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryRecord>,
 }
@@ -155,7 +154,7 @@ pub enum LowerBound {
 pub struct ThrottledRecord {
     /// Periods of the quota in which something ran.
     pub periods: u64,
-    /// Of those in which it was used up.
+    /// Periods in which it was used up.
     pub times: u64,
     /// Time of CPUs on which threads were held back, all together, seconds.
     pub seconds: f64,
@@ -209,8 +208,7 @@ pub struct MigrationCounts {
     pub numa: u64,
     /// To another package.
     pub package: u64,
-    /// Where the machine's description has not both CPUs, or moves were only
-    /// counted.
+    /// The machine's description lacks one of the CPUs, or moves were only counted.
     pub unknown: u64,
 }
 
@@ -269,7 +267,7 @@ pub struct WaitRecord {
     pub p99_s: Option<f64>,
     /// The longest.
     pub longest_s: Option<f64>,
-    /// Why they waited; sums to `total_s` where events show it.
+    /// Why they waited; sums to `total_s` if events show it.
     pub because: Option<WaitCauses>,
 }
 
@@ -282,9 +280,9 @@ pub struct WaitCauses {
     pub scheduler_s: f64,
     /// Only CPUs idled that the thread's mask forbids.
     pub mask_s: f64,
-    /// No CPU idled for it; a thread of another program ran where it was queued.
+    /// No CPU was idle for it; a thread of another program ran where it was queued.
     pub other_processes_s: f64,
-    /// No CPU idled for it; a thread of the same program ran where it was queued.
+    /// No CPU was idle for it; a thread of the same program ran where it was queued.
     pub own_threads_s: f64,
     /// The CPU it was queued on idled and had yet to start: wake-up latency,
     /// in a virtual machine also the hypervisor.
@@ -300,14 +298,14 @@ pub struct WaitCauses {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SmtSharingRecord {
-    /// CPU time of the traced threads beside a busy sibling, seconds; `null`
-    /// where cores have one CPU or the source does not report it.
+    /// CPU time of the traced threads beside a busy sibling, seconds; `null` if cores have one CPU
+    /// or the source does not report it.
     pub shared_s: Option<f64>,
-    /// The same as a share of their CPU time, per cent.
+    /// As a share of their CPU time, per cent.
     pub shared_percent: Option<f64>,
-    /// The part of it during which as many cores idled entirely, seconds.
+    /// The part of it during which at least as many cores were entirely idle, seconds.
     pub seconds: Option<f64>,
-    /// The same as a share of their CPU time, per cent.
+    /// As a share of their CPU time, per cent.
     pub percent: Option<f64>,
     /// Who caused that part.
     pub by: Option<SharingCauses>,
@@ -334,9 +332,9 @@ pub struct SharingCauses {
 pub struct IdleWaitingRecord {
     /// All episodes, seconds.
     pub seconds: Option<f64>,
-    /// The same as a share of the time queued, per cent.
+    /// As a share of the time queued, per cent.
     pub percent: Option<f64>,
-    /// How many; `null` where a quota caused some of them, and nobody knows which.
+    /// Number of episodes; `null` if a quota caused some of them, and it is unknown which.
     pub episodes: Option<u64>,
     /// The longest, seconds; `null` as for `episodes`.
     pub longest_s: Option<f64>,
@@ -425,7 +423,7 @@ pub struct CpuTimeRecord {
     pub foreign_s: Option<f64>,
     /// With nothing.
     pub idle_s: Option<f64>,
-    /// With what nobody knows; 0 below half a percent of the trace.
+    /// In an unknown state; 0 below half a percent of the trace.
     pub unknown_s: Option<f64>,
     /// Switches on it.
     pub switches: Option<u64>,

@@ -22,8 +22,7 @@ pub struct WorkloadRecord {
     pub verify: Option<String>,
     /// Regular expression that the output had to hold.
     pub expect: Option<String>,
-    /// Hash of the command's file (FNV-1a, 64 bits, hexadecimal), which changes where
-    /// the program was built anew; `null` where it is unknown, as on a simulated
-    /// machine.
+    /// Hash of the command's file (FNV-1a, 64 bits, hexadecimal), which changes when the program is
+    /// rebuilt; `null` if unknown, as on a simulated machine.
     pub program: Option<String>,
 }

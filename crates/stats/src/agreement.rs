@@ -1,34 +1,31 @@
 //! Do two scores speak of the same shift?
 //!
-//! A score that cuts some blocks is sharper only where every block has the same
-//! difference. Where a placement costs most in the blocks that are cut, it
-//! answers another question: beside load a pinned program is 5 % slower over all
-//! blocks, and 1 % over those that count. So a sharper score is used while its
-//! estimate agrees with the one that all blocks give, within what chance leaves
-//! between the two (Hausman 1978).
+//! A score that gives some blocks less weight is sharper only if every block has the same
+//! difference. If a placement costs most in the blocks with less weight, the score answers another
+//! question: next to background load a pinned program is 5 % slower over all blocks, and 1 % over
+//! those that count. So a sharper score is used only while its estimate agrees with the one from
+//! all blocks, within what chance allows between the two (Hausman 1978).
 //!
-//! The choice looks at the data. It leaves the sharp score alone: what an
-//! efficient estimate is off and what separates it from another one are
-//! uncorrelated. It does not leave the plain score alone, which is used where it
-//! happens to differ. That is computed and taken back ([`PlainRanks`]).
+//! The choice looks at the data. This does not bias the sharp score: the error of an efficient
+//! estimate is uncorrelated with its distance from another one. It does bias the plain score, which
+//! is used when it happens to differ; that bias is computed and removed ([`PlainRanks`]).
 
 use super::inversion::Family;
 use super::paired::Paired;
 use super::{inversion, normal};
 
-/// Standard deviations between the estimates from which on the sharp score is
-/// not used. Below 1.96 its estimate lies within the plain one's 95 % interval
-/// whatever the data are, since the two differ by less than either errs.
+/// The sharp score is not used if the estimates are more standard deviations apart. Below 1.96 its
+/// estimate lies within the plain one's 95 % interval whatever the data are, since the two differ
+/// by less than either errs.
 pub const APART: f64 = 1.9;
 /// Steps of the bisection that finds one standard deviation.
 const STEPS: usize = 24;
-/// Steps of the integral over disagreement, and where it ends.
+/// Steps and limits of the integral over the disagreement.
 const GRID: u32 = 48;
 const FARTHEST: f64 = 6.0;
 
-/// Standard normal where `other` is 0 at the same shift as `plain`, whose sum
-/// falls with the shift; positive where `other` has the higher estimate. `None`
-/// where both are the same, or without blocks.
+/// Standard normal if `other` is 0 at the same shift as `plain`, whose sum falls with the shift;
+/// positive if `other` has the higher estimate. `None` if both are the same, or without blocks.
 #[must_use]
 pub fn z(plain: &dyn Family, other: &dyn Family) -> Option<f64> {
     let scores_at = |shift: f64| (plain.scores(shift), other.scores(shift));
@@ -36,7 +33,7 @@ pub fn z(plain: &dyn Family, other: &dyn Family) -> Option<f64> {
     compare_scores(least, most, inversion::estimate(plain), scores_at)
 }
 
-/// The same of scores of both at a shift, from the plain estimate.
+/// The same for the scores of both at a shift, from the plain estimate.
 ///
 /// The plain sum is 0 at its estimate. What the estimate is off moves the other
 /// sum, too: by the ratio of their slopes, taken over one standard deviation of
@@ -103,7 +100,7 @@ pub fn sharp_while_it_agrees(plain: Paired, sharp: Paired) -> Box<dyn Family> {
     })
 }
 
-/// Plain ranks that were chosen since another score disagreed.
+/// Plain ranks that were chosen because another score disagreed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlainRanks {
     ranks: Paired,

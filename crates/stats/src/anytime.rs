@@ -1,11 +1,10 @@
 //! Pairs without a planned number of them: an interval that holds at every look
 //! together, whatever made one stop or go on.
 //!
-//! The unit is the difference `d = y(arm) − y(baseline)` of a pair, symmetric
-//! around its centre θ given the pairs before: random order within the pair makes
-//! it so where the arms differ by a factor, if at all. With `x = d − θ`, an odd
-//! ψ and a rate λ that were fixed before the data, every pair multiplies the
-//! evidence against θ by `2 / (1 + exp(−2λψ(x)))`.
+//! The unit is the difference `d = y(arm) − y(baseline)` of a pair, symmetric around its centre θ
+//! given the pairs before: random order within the pair makes it so if the arms differ by no more
+//! than a factor. With `x = d − θ`, an odd ψ and a rate λ that were fixed before the data, every
+//! pair multiplies the evidence against θ by `2 / (1 + exp(−2λψ(x)))`.
 //!
 //! *Why it is valid.* Given the past and `|x|`, the sign of `x` is a fair coin, and
 //! `1/(1 + e^−u) + 1/(1 + e^u) = 1`: the factor's mean is 1, so the products, and
@@ -43,7 +42,7 @@ const RATES: [(f64, f64); 5] = [(0.25, 0.1), (0.5, 0.2), (1.0, 0.4), (2.0, 0.2),
 const PRODUCTS: std::ops::Range<f64> = 1e-150..1e150;
 /// Resolution of the interval's ends, in `ln(ratio)`.
 const TOLERANCE: f64 = 1e-9;
-/// Scales below this are taken for it: without noise no rate would be finite.
+/// Smaller scales count as this: without noise no rate would be finite.
 const MIN_SCALE: f64 = 1e-9;
 /// Ends of the range of error levels that make sense.
 const LEVELS: (f64, f64) = (1e-12, 0.5);
@@ -65,10 +64,10 @@ enum Side {
 }
 
 impl Sequence {
-    /// With an error of `alpha`, both sides and all looks together. `scale` is
-    /// the standard deviation expected of a difference, `pairs` where the
-    /// interval should be tightest. Both must be fixed before the first pair;
-    /// they decide how much is learned, not whether it is true.
+    /// `alpha` is the error over both sides and all looks together, `scale` the expected standard
+    /// deviation of a difference, and `pairs` the number at which the interval should be tightest.
+    /// All must be fixed before the first pair; they decide how much is learned, not whether it is
+    /// true.
     #[must_use]
     pub fn new(alpha: f64, scale: f64, pairs: usize) -> Self {
         let alpha = if alpha.is_nan() { LEVELS.0 } else { alpha };
@@ -83,9 +82,8 @@ impl Sequence {
         }
     }
 
-    /// All centres that the differences do not reject, or `None` where they
-    /// are too few to reject even the farthest (5 % takes 7 pairs, or 6 where
-    /// few were planned). Differences that are no numbers are left out.
+    /// All centres that the differences do not reject, or `None` if they are too few to reject even
+    /// the farthest (5 % takes 7 pairs, or 6 if few were planned). NaN differences are left out.
     #[must_use]
     pub fn interval(&self, differences: &[f64]) -> Option<(f64, f64)> {
         let known: Vec<f64> = finite(differences).collect();
@@ -96,10 +94,9 @@ impl Sequence {
         Some((low, high))
     }
 
-    /// Evidence against `centre`, as an e-value: its mean is at most 1 where
-    /// that is the centre, at any stopping. It reaches `1/alpha` exactly where
-    /// the interval excludes the centre. (It is half of the larger side's, which
-    /// is less than the mean of both.)
+    /// Evidence against `centre`, as an e-value: its mean is at most 1 if that is the centre, at
+    /// any stopping. It reaches `1/alpha` exactly when the interval excludes the centre. (It is
+    /// half of the larger side's, which is less than the mean of both.)
     #[must_use]
     pub fn evidence(&self, differences: &[f64], centre: f64) -> f64 {
         let known: Vec<f64> = finite(differences).collect();
@@ -108,8 +105,8 @@ impl Sequence {
         0.5 * above.max(below).exp()
     }
 
-    /// What follows for an arm against the baseline, where less than `within`
-    /// (in `ln(ratio)`) is the same.
+    /// What follows for an arm compared with the baseline, if a difference below `within` (in
+    /// `ln(ratio)`) counts as the same.
     #[must_use]
     pub fn decision(&self, differences: &[f64], within: f64) -> Decision {
         match self.interval(differences) {
@@ -149,7 +146,7 @@ impl Sequence {
     fn ln_evidence(&self, differences: &[f64], centre: f64, side: Side) -> f64 {
         let cut = CUT * self.scale;
         let mut sums = [0.0f64; RATES.len()];
-        // One logarithm of many factors: most of the time would go into them.
+        // One logarithm of many factors: logarithms would take most of the time.
         let mut products = [1.0f64; RATES.len()];
         for difference in differences {
             let towards = match side {

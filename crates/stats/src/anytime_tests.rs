@@ -100,8 +100,7 @@ fn decisions_follow_the_interval() {
 }
 
 proptest::proptest! {
-    /// Interval and evidence are one statement, and mirror images where the
-    /// arms are exchanged.
+    /// Interval and evidence agree, and are mirror images when the arms are exchanged.
     #[test]
     fn interval_and_evidence_agree(
         differences in proptest::collection::vec(-1.0f64..1.0, 0..40),
@@ -237,7 +236,7 @@ fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
     })
 }
 
-/// Median, as a number of pairs beyond all where most did not end.
+/// Median number of pairs; beyond all pairs if most experiments did not end.
 fn median(mut pairs: Vec<Option<usize>>) -> usize {
     pairs.sort_by_key(|n| n.unwrap_or(usize::MAX));
     pairs[pairs.len() / 2].unwrap_or(usize::MAX)

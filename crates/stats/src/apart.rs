@@ -30,10 +30,10 @@ const STRETCHES: usize = 4;
 /// Fewest blocks of a stretch.
 const FEWEST_OF_STRETCH: usize = 2;
 
-/// What is asked of two sessions.
+/// The setting under which two sessions are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
-    /// What of the runs is judged.
+    /// The statistic of the runs that is judged.
     pub judge: Judge,
     /// Contrasts that are compared: their intervals hold all at once
     /// (Bonferroni).
@@ -41,7 +41,7 @@ pub struct Question {
     /// Standard deviation by which a ratio may move from session to session,
     /// `ln(ratio)`.
     pub between: f64,
-    /// The step in which figures come, `ln(ratio)`; 0 where they come in none.
+    /// Step size of the figure, `ln(ratio)`; 0 if it has none.
     pub step: f64,
 }
 
@@ -50,8 +50,8 @@ pub struct Question {
 pub struct Change {
     /// `ln(ratio)` in the first session and in the second.
     pub of: [f64; 2],
-    /// Where the difference of both is, all contrasts at once at 95 %; `None`
-    /// with fewer blocks than [`Question::fewest_blocks`].
+    /// The interval of the difference between both, over all contrasts at once at 95 %; `None` with
+    /// fewer blocks than [`Question::fewest_blocks`].
     pub interval: Option<Interval>,
 }
 
@@ -67,9 +67,8 @@ impl Question {
         STRETCHES * of_stretch
     }
 
-    /// The change of a ratio from session `a` to session `b`: blocks in order of
-    /// time, the baseline in column 0, the arm in column 1. `None` where either
-    /// has no block.
+    /// The change of a ratio from session `a` to session `b`: blocks in order of time, the baseline
+    /// in column 0, the arm in column 1. `None` if either has no blocks.
     #[must_use]
     pub fn change(&self, a: &Responses, b: &Responses) -> Option<Change> {
         let blocks = a.blocks().min(b.blocks());
@@ -97,8 +96,7 @@ impl Question {
         })
     }
 
-    /// `ln(ratio)` of a session that has no other beside it; `None` without a
-    /// block.
+    /// `ln(ratio)` of a session without another one to compare it with; `None` without blocks.
     #[must_use]
     pub fn alone(&self, session: &Responses) -> Option<f64> {
         match session.blocks() {
@@ -126,7 +124,7 @@ impl Question {
         (0..STRETCHES).map(of_stretch).collect()
     }
 
-    /// Error of one contrast, one side.
+    /// One-sided error of one contrast.
     fn tail(&self) -> f64 {
         0.5 * ALPHA / self.contrasts.max(1) as f64
     }

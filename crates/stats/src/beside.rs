@@ -1,15 +1,14 @@
-//! CPU time beside wall-clock time, where two commands run in one place.
+//! CPU time beside wall-clock time, when two commands run in one place.
 //!
-//! Others that want the CPUs make a program wait, and wall-clock time vary; its
-//! CPU time hardly knows of them. Where both commands run in the same place, "nothing
-//! changed" is true of both figures or of none, so that both can be asked, each
-//! with its share of the error (Bonferroni). What wall-clock time loses by that it
-//! loses in vain where CPU time varies as much, so it is asked only where its
-//! differences are clearly smaller, and then gets the larger share.
+//! Other programs that want the CPUs make a program wait, so that its wall-clock time varies; its
+//! CPU time hardly notices them. If both commands run in the same place, "nothing changed" is true
+//! of both figures or of neither, so both can be tested, each with its share of the error
+//! (Bonferroni). Wall-clock time loses power by sharing, for nothing if CPU time varies as much. So
+//! CPU time is tested only if its differences are clearly smaller, and then gets the larger share.
 //!
-//! Sizes without signs choose. Where nothing changed, each pair's differences are
-//! as likely with both signs turned round, whatever their sizes: the choice says
-//! nothing of the signs that are tested afterwards.
+//! The choice uses the sizes of differences without their signs. If nothing changed, each pair's
+//! differences are as likely with both signs reversed, whatever their sizes: the choice says
+//! nothing about the signs that are tested afterwards.
 
 use super::decision::Decision;
 use super::describe::quantile;
@@ -18,23 +17,23 @@ use super::look::Contrast;
 use super::paired::Interval;
 use super::setting::Setting;
 
-/// CPU time is worth its share where its differences spread by less than this share of
-/// the spread of wall-clock time. Two thirds of the error take 7 % more pairs than all of it,
-/// pairs go with the square of the size, and six pairs tell sizes roughly.
+/// CPU time is worth its share if its differences spread by less than this share of the spread of
+/// wall-clock time. Two thirds of the error take 7 % more pairs than all of it, the number of pairs
+/// goes with the square of the size, and six pairs show sizes roughly.
 const WORTH: f64 = 0.8;
-/// What CPU time gets of the error, where it is asked.
+/// CPU time's share of the error, when it is tested.
 const SHARE: f64 = 2.0 / 3.0;
 
-/// CPU time ends an experiment once the interval of wall-clock time reaches no further than
-/// this to either side, `ln(ratio)`, or than the change of CPU time: who measures wall-clock
-/// time wants to know how much of that there is.
+/// CPU time ends an experiment once the interval of wall-clock time reaches no further than this to
+/// either side, `ln(ratio)`, or than the change of CPU time: users who measure wall-clock time want
+/// to know how much of that change they see.
 const TELLING: f64 = 0.2;
 
-/// CPU time is judged of programs that need it for half of their time at least, in the
-/// run that was disturbed least: a change of what is little is none of the program.
+/// CPU time is judged if a program uses a CPU for at least this share of its time, in its least
+/// disturbed run: otherwise a change of CPU time hardly matters to the program.
 pub const CPU_BOUND: f64 = 0.5;
 
-/// The errors that CPU time and wall-clock time get of this one.
+/// Shares of this error for CPU time and for wall-clock time.
 #[must_use]
 pub fn divide(alpha: f64) -> [f64; 2] {
     [SHARE * alpha, (1.0 - SHARE) * alpha]
@@ -47,17 +46,16 @@ pub fn is_worth_asking(cpu: &[f64], wall: &[f64]) -> bool {
     spread_of_sizes(cpu) < WORTH * spread_of_sizes(wall)
 }
 
-/// From quartile to quartile. A typical size would hold the effect, too: where that is
+/// The interquartile range. A typical size would include the effect as well: if the effect is
 /// large, both figures have it, and their sizes look alike however little CPU time varies.
 fn spread_of_sizes(differences: &[f64]) -> f64 {
     let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
     quantile(&sizes, 0.75) - quantile(&sizes, 0.25)
 }
 
-/// Does CPU time decide what wall-clock time leaves open? Not where the latter
-/// excludes as large a change: what runs on more CPUs at once takes less time and
-/// more CPU time. Nor where it excludes no change, and its claim only waits or is
-/// withheld: then that is to be said.
+/// Does CPU time decide what wall-clock time leaves open? Not if the latter excludes as large a
+/// change: what runs on more CPUs at once takes less time and more CPU time. Nor if it excludes no
+/// change and its claim only waits or is withheld: then that must be reported.
 #[must_use]
 pub fn decides(wall: &Contrast, cpu: &Contrast) -> bool {
     wall.decision == Decision::Undecided
@@ -69,8 +67,8 @@ pub fn decides(wall: &Contrast, cpu: &Contrast) -> bool {
         }
 }
 
-/// The same of a limit, `ln(ratio)`: is more CPU time than that needed, where
-/// wall-clock time does not tell?
+/// The same for a limit, `ln(ratio)`: does CPU time exceed it when wall-clock time leaves that
+/// open?
 #[must_use]
 pub fn exceeds(wall: &Contrast, cpu: &Contrast, limit: f64) -> bool {
     limit::standing(wall, limit) == limit::LimitStanding::Undecided
@@ -78,7 +76,7 @@ pub fn exceeds(wall: &Contrast, cpu: &Contrast, limit: f64) -> bool {
         && cpu.estimate <= wall.interval.high
 }
 
-/// Does wall-clock time tell something, too, where CPU time decides?
+/// Does wall-clock time show something as well when CPU time decides?
 #[must_use]
 pub fn tells(wall: &Contrast, cpu: &Contrast) -> bool {
     wall.interval.half_width() <= cpu.estimate.abs().max(TELLING)

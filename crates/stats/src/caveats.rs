@@ -13,15 +13,14 @@
 //! * *Time*: do they change while the experiment goes on, early on most of all?
 //! * *Tail*: do mean and 90th percentile say the opposite of the typical run?
 //!
-//! The first three are tests by [`interaction`], those on load and order at 1 % over
-//! all arms, that on time at 2.5 %.
-//! That one fires does not make a verdict wrong: it stands where the blocks
-//! that are certain (after equal predecessors; of the second half) give it,
-//! too, or where the change in time is small beside the difference itself: half
-//! of few blocks decides nothing alone. The last is no test: one chance in two
-//! that the mean lies on the other side is enough to say neither. Before the end
-//! less is enough in few blocks: of ten runs one or two may have been slow by chance,
-//! and whether a tenth of them is cannot be known yet.
+//! The first three are tests by [`interaction`]: those on load and order at 1 % over all arms, the
+//! one on time at 2.5 %. A caveat that fires does not make a verdict wrong. The verdict stays if
+//! the unaffected blocks (those after equal predecessors; those of the second half) give it as
+//! well, or if the change over time is small compared with the difference itself; half of a few
+//! blocks decides nothing alone. The last caveat is not a test: one chance in two that the mean
+//! lies on the other side is enough to claim neither. Before the end, and with few blocks, less is
+//! enough: one or two of ten runs may have been slow by chance, and whether a tenth of all runs is
+//! slow cannot be known yet.
 
 use super::decision::{Decision, decide};
 use super::inversion::{Family, estimate, interval_around, p_value};
@@ -65,8 +64,8 @@ const FAR_FROM_SAME: f64 = 2.0;
 pub struct Circumstances {
     /// Place of each column within its block: `slots[block][column]`.
     pub slots: Vec<Vec<usize>>,
-    /// The column that ran right before each column's run; `None` where that
-    /// was nothing of this experiment.
+    /// The column that ran right before each column's run; `None` if that was no run of this
+    /// experiment.
     pub before: Vec<Vec<Option<usize>>>,
     /// How loaded the machine was, in any unit; `None` if unknown.
     pub load: Vec<Option<f64>>,
@@ -125,8 +124,7 @@ struct Known {
     before: (usize, usize),
     /// The column that ran last before the block.
     last: usize,
-    /// From that run to the block's first one; `None` where one of them is
-    /// another arm's.
+    /// From that run to the block's first one; `None` if one of them is another arm's.
     step: Option<f64>,
     /// Did the arm run before the baseline?
     is_arm_first: bool,
@@ -153,7 +151,7 @@ pub struct Caveats {
     pub time: Option<Split>,
     /// What the other judges say.
     pub others: Vec<Other>,
-    /// What medians and means say, where they contradict the interval.
+    /// What medians and means say, if they contradict the interval.
     pub centres: Option<Centres>,
     /// Before the end: some more blocks are worth waiting for.
     pub is_early: bool,
@@ -184,9 +182,9 @@ impl Caveats {
         self.centres.is_some() || self.others.iter().any(|other| other.contradicts)
     }
 
-    /// What of it speaks of a slow-down of this size or more, `ln(ratio)`: all that
-    /// matters where the interval rules one out. Where other runs, other times or the
-    /// tail are faster, or differ by less, nothing speaks against that.
+    /// The caveats that speak for a slow-down of this size or more, `ln(ratio)`: all that matters
+    /// if the interval rules one out. That other runs, other times or the tail are faster, or
+    /// differ by less, says nothing against it.
     #[must_use]
     pub fn of_slower(&self, delta: f64) -> Self {
         let is_slower = |split: &Split| split.first.max(split.second) >= delta;
@@ -281,12 +279,11 @@ impl Judged {
         decide(interval, self.delta)
     }
 
-    /// What an arm leaves behind stands in the step from the last run of a block
-    /// to the first of the next: it goes up after the arm that leaves it,
-    /// whichever comes next, and both were drawn at random. An arm may also do
-    /// better or worse after itself than after others; then, the difference
-    /// between the arms taken off, the second run of a block differs from the
-    /// first by more or less where the block before ended as this one begins.
+    /// What an arm leaves behind shows in the step from the last run of a block to the first run of
+    /// the next: it goes up after the arm that leaves something, whichever comes next, and both
+    /// were drawn at random. An arm may also do better or worse after itself than after others;
+    /// then, with the difference between the arms removed, the second run of a block differs from
+    /// the first by more or less if the previous block ended with the arm that begins this one.
     fn order(&self, data: &Responses, around: &Circumstances) -> Option<Split> {
         let known = self.known(data, around)?;
         let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
@@ -317,8 +314,8 @@ impl Judged {
         z.is_some_and(|z| self.is_beyond(z, ALARM / 2.0))
     }
 
-    /// Standard normal where no arm leaves anything behind; positive where what
-    /// the arm leaves costs more than what the baseline leaves.
+    /// Standard normal if no arm leaves anything behind; positive if what the arm leaves costs more
+    /// than what the baseline leaves.
     fn left_behind(&self, known: &[Known]) -> Option<f64> {
         let steps: Vec<(f64, f64)> = known
             .iter()
@@ -335,7 +332,7 @@ impl Judged {
         interaction::z(&steps, &after)
     }
 
-    /// Standard normal where arms run alike after themselves and after others.
+    /// Standard normal if arms run alike after themselves and after others.
     fn repeated(&self, known: &[Known]) -> Option<f64> {
         let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
         let centre = hodges_lehmann(&own);
@@ -351,8 +348,7 @@ impl Judged {
         interaction::z(&by_place, &even)
     }
 
-    /// Blocks of which it is known what ran right before; `None` where they are
-    /// too few.
+    /// Blocks for which it is known what ran right before; `None` if there are too few.
     fn known(&self, data: &Responses, around: &Circumstances) -> Option<Vec<Known>> {
         if around.before.len() != data.blocks() {
             return None;

@@ -1,5 +1,4 @@
-//! Each caveat on noise of known truth: it is found where it is there, and
-//! rarely where it is not.
+//! Each caveat on noise of known truth: it is reported when present, and rarely when absent.
 
 use super::*;
 use crate::normal;

@@ -1,5 +1,4 @@
-//! Ratios of neighbours, chained: how far did they come together, and where did
-//! they change?
+//! Chained ratios of neighbours: how far did they move in total, and when did they change?
 //!
 //! Each link is `ln(ratio)` of an experiment of its own, whose estimate must not depend
 //! on when that stopped ([`fixed_width`](super::fixed_width)): what is off by little in each
@@ -27,7 +26,7 @@ pub struct Link {
     pub estimate: f64,
     /// Standard error.
     pub error: f64,
-    /// Degrees of freedom of the error; infinite where it is known.
+    /// Degrees of freedom of the error; infinite if it is known.
     pub freedom: f64,
 }
 
@@ -68,9 +67,10 @@ impl Link {
     /// their own errors: of other sessions, hosts and builds. Weighted by precision
     /// with the variance between them, whose square root comes with it; `None` of none.
     ///
-    /// That variance is by the method of moments (`DerSimonian` and Laird 1986). Of few
-    /// experiments it is known roughly, so that intervals are too narrow (of two 95 %
-    /// hold in some 78 %, where its root is 2.5 times their own errors); of one it is 0.
+    /// That variance is estimated by the method of moments (`DerSimonian` and Laird 1986). From few
+    /// experiments the estimate is rough, so that intervals are too narrow (with two experiments,
+    /// intervals of 95 % cover about 78 % if its root is 2.5 times their own errors); from one
+    /// experiment it is 0.
     #[must_use]
     pub fn pool(links: &[Self]) -> Option<(Self, f64)> {
         let between = Self::between(links);
@@ -167,7 +167,7 @@ pub struct Change {
     pub last: usize,
     /// Over the whole range.
     pub whole: Link,
-    /// Level of an interval that excludes 0 exactly where this is a change.
+    /// Level of an interval that excludes 0 exactly when this is a change.
     pub level: f64,
 }
 

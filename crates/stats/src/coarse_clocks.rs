@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// The same where a percentile that is judged is that of both arms.
+    /// The same when the judged percentile is equal in both arms.
     fn of_equal_percentile(mut self) -> Self {
         if let Judge::Percentile(percentile) = self.judge {
             let z = upper_quantile(1.0 - f64::from(percentile) / 100.0);

@@ -33,11 +33,11 @@ const MIN_RUNS_FOR_MEANS: usize = 24;
 /// A difference that is none, but has a sign.
 const NOTHING: f64 = 1e-9;
 
-/// How blocks count where the typical run is judged.
+/// How blocks are weighted when the typical run is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
-    /// Ranks that redescend where tails are heavy, weighted by the load that
-    /// levels show, while they agree with plain ones ([`agreement`]).
+    /// Redescending ranks for heavy tails, weighted by the noise at each load level, while they
+    /// agree with plain ranks ([`agreement`]).
     #[default]
     Weighted,
     /// Plain signed ranks: every block counts alike.
@@ -82,8 +82,7 @@ impl Question {
         }
     }
 
-    /// How it is spent. Where few runs may rule the statistic, nothing is
-    /// claimed early.
+    /// How it is spent. If few runs could decide the statistic, nothing is claimed early.
     fn spending(&self, contrasts: usize) -> Spending {
         let error = self.error_of_one(contrasts);
         match (self.judge, self.is_open_ended) {
@@ -270,9 +269,9 @@ impl Confirmation {
         self.keep_columns(kept);
     }
 
-    /// Looks at the data where `most` blocks are possible in all. Every call
-    /// spends error: look only when planned, and last with `most` blocks done.
-    /// `None` where only claims were asked for and not every arm allows one.
+    /// Looks at the data when `most` blocks are possible in total. Every call spends error: look
+    /// only when planned, and last with `most` blocks done. `None` if only claims were asked for
+    /// and not every arm allows one.
     pub fn look(
         &mut self,
         data: &Responses,
@@ -415,8 +414,8 @@ impl Confirmation {
         .settled_within(self.question.delta)
     }
 
-    /// Lower end of the interval of `arm` against `winner` at `level`: known
-    /// already where one of them is the baseline and that level was used.
+    /// Lower end of the interval of `arm` against `winner` at `level`: already known if one of them
+    /// is the baseline and that level was used.
     fn lowest(
         &self,
         arm: usize,
@@ -472,8 +471,8 @@ fn holm(p_values: &[f64], levels: &[f64], elsewhere: usize) -> Vec<usize> {
     steps
 }
 
-/// Correlation of the signed sums before and now under random signs, where
-/// the blocks before are the first ones of now.
+/// Correlation of the signed sums before and now under random signs, when the earlier blocks are
+/// the first of the present ones.
 fn correlation(before: &[f64], now: &[f64]) -> f64 {
     let shared: f64 = before.iter().zip(now).map(|(a, b)| a * b).sum();
     let square = |scores: &[f64]| scores.iter().map(|s| s * s).sum::<f64>();

@@ -15,7 +15,7 @@ pub enum Decision {
     Undecided,
 }
 
-/// What an interval says where less than `delta` is the same.
+/// What an interval says if a difference below `delta` counts as the same.
 pub fn decide(interval: Interval, delta: f64) -> Decision {
     if interval.high < 0.0 {
         Decision::Faster

@@ -23,7 +23,7 @@ pub struct Description {
     pub p90: f64,
 }
 
-/// Describes a sample; `None` where it is empty.
+/// Describes a sample; `None` if it is empty.
 #[must_use]
 pub fn describe(values: &[f64]) -> Option<Description> {
     if values.is_empty() {
@@ -92,9 +92,9 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
     sorted[below] + fraction * (sorted[above] - sorted[below])
 }
 
-/// Distribution-free interval for the median at the given confidence: order
-/// statistics whose coverage the binomial distribution gives (the sign test
-/// inverted). `None` where so few values allow none.
+/// Distribution-free interval for the median at the given confidence: order statistics whose
+/// coverage the binomial distribution gives (the sign test inverted). `None` if there are too few
+/// values.
 #[must_use]
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let n = values.len();
@@ -129,8 +129,8 @@ fn median_interval_of_many(sorted: &[f64], tail: f64) -> Option<(f64, f64)> {
     Some((*sorted.get(k - 1)?, *sorted.get(sorted.len() - k)?))
 }
 
-/// 1.4826 × the median distance from the median: the standard deviation where
-/// the values are normal, and little moved by a few wild ones.
+/// 1.4826 × the median distance from the median: the standard deviation if the values are normal,
+/// and hardly affected by a few wild ones.
 #[must_use]
 pub fn robust_sd(values: &[f64]) -> f64 {
     let centre = quantile(values, 0.5);

@@ -18,9 +18,9 @@ pub fn drift(data: &Responses) -> f64 {
     quantile(&levels[levels.len() - third..], 0.5) - quantile(&levels[..third], 0.5)
 }
 
-/// How much a block's last slot costs over its first, `ln(ratio)`, where that
-/// is more than chance: the estimate is at least three standard errors away
-/// from 0. `positions[b][arm]` is the arm's slot in block `b`.
+/// How much a block's last slot costs compared with its first, `ln(ratio)`, if that is more than
+/// chance: the estimate is at least three standard errors from 0. `positions[b][arm]` is the arm's
+/// slot in block `b`.
 #[must_use]
 pub fn position_effect(data: &Responses, positions: &[Vec<usize>]) -> Option<f64> {
     let last = data.arms().checked_sub(1).filter(|&last| last > 0)?;

@@ -1,11 +1,11 @@
 //! Which of very many things are named, so that few of those named are named
 //! by chance.
 //!
-//! The unit of the error rate is the member of a population, not the figure:
-//! a member's figures make one p-value (Simes 1986), members are selected by
-//! Benjamini and Hochberg (1995), and figures within those selected at a level
-//! that allows for the selection (Benjamini and Bogomolov 2014). Simes holds
-//! where figures depend on each other positively, as those of one machine do.
+//! The unit of the error rate is the member of a population, not the figure. A member's figures
+//! give one p-value (Simes 1986), members are selected by Benjamini and Hochberg (1995), and
+//! figures within the selected members at a level that allows for the selection (Benjamini and
+//! Bogomolov 2014). Simes holds for figures that depend on each other positively, as those of one
+//! machine do.
 
 /// One p-value for the hypothesis that none of a member's figures is an outlier
 /// (Simes 1986). NaN is left out; 1 of nothing.

@@ -1,13 +1,13 @@
 //! Pairs enough for an interval of a given width, wherever it lies.
 //!
-//! A gate passes as soon as its estimate is low enough, and fails as soon as it is high
-//! enough. The estimate at that look is the lower, or the higher, for it, and a sum over
-//! many gates goes astray. How wide an interval is says nothing of where it lies: where
-//! the noise is symmetric, the estimate of as many pairs as a width asks for has no bias
-//! (Stein 1945). So a gate that is chained makes that many, and its estimate is theirs,
-//! however many more it takes to decide. The width of the first pairs says once how many
-//! there have to be: to go on until the interval is narrow enough would end where it looks
-//! narrower than it is (of noise of 1 % a run, errors would be 13 % larger than stated).
+//! A gate passes as soon as its estimate is low enough, and fails as soon as it is high enough.
+//! That makes the estimate at that look too low, or too high, and the errors add up over many
+//! gates. The width of an interval says nothing about its position: if the noise is symmetric, the
+//! estimate from as many pairs as a width requires has no bias (Stein 1945). So a gate that is
+//! chained makes that many pairs, and takes its estimate from them, however many more it needs to
+//! decide. The width of the first pairs fixes the number once: going on until the interval is
+//! narrow enough would stop when it looks narrower than it is (with noise of 1 % a run, errors
+//! would be 13 % larger than stated).
 //!
 //! Plain ranks make it, with the estimate of Hodges and Lehmann: every pair has its say, and
 //! errors are what Student's t says of so many pairs. Scores that redescend choose their

@@ -28,9 +28,9 @@ const PULL: f64 = 2.0;
 /// One run of the screening: its arm and `ln(cost)`.
 pub type ScreeningRun = (usize, f64);
 
-/// Arms beside the baseline in each round until the finalists are left: 63,
-/// 32, 16, 8, 4. Every round gets as many blocks as any other, so that most
-/// runs go where most arms are still to be separated.
+/// Arms beside the baseline in each round until the finalists are left: 63, 32, 16, 8, 4. Every
+/// round gets as many blocks as any other, so that most runs are spent while most arms are still to
+/// be separated.
 #[must_use]
 pub fn rounds(challengers: usize) -> Vec<usize> {
     std::iter::successors(Some(challengers), |&left| Some(survivors(left)))

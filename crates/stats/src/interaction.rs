@@ -14,9 +14,8 @@ use super::paired::hodges_lehmann;
 /// Covariates that vary less than this say nothing.
 const MIN_VARIATION: f64 = 1e-12;
 
-/// Standard normal under "the differences do not depend on `covariate`";
-/// positive where they grow with it. `None` where the covariate does not vary
-/// among the differences, or nothing differs.
+/// Standard normal under "the differences do not depend on `covariate`"; positive if they grow with
+/// it. `None` if the covariate does not vary among the differences, or nothing differs.
 #[must_use]
 pub fn z(differences: &[f64], covariate: &[f64]) -> Option<f64> {
     let (least, most) = differences

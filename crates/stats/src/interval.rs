@@ -1,6 +1,6 @@
 //! Intervals of estimates.
 
-/// An interval; the ends are infinite where too few pairs allow no bound.
+/// An interval; the ends are infinite if there are too few pairs for a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.

@@ -1,26 +1,24 @@
 //! From signed scores to a test, an estimate and an interval.
 //!
-//! A [`Family`] gives, for every shift θ of an arm against the baseline, one
-//! signed score per block: positive where the block speaks for more than θ. If θ
-//! is the truth, random signs give the distribution of their sum
-//! ([`signflip`]). The estimate is where the sum changes sign, the interval
-//! every θ that the test does not reject. So all three are one object.
+//! A [`Family`] gives, for every shift θ of an arm against the baseline, one signed score per
+//! block: positive if the block speaks for more than θ. If θ is the truth, random signs give the
+//! distribution of their sum ([`signflip`]). The estimate is where the sum changes sign; the
+//! interval is every θ that the test does not reject. So all three agree.
 //!
-//! *At ties they must still agree.* Where figures come in steps, many
-//! differences are equal, and at that very θ they take no part in the test
-//! while beside it they all point one way. The test is therefore closed: θ is
-//! rejected only where it is rejected on either side, too. Ends of intervals
-//! that are 0 but for rounding are 0.
+//! *They must still agree at ties.* If a figure moves in steps, many differences are equal. At that
+//! very θ they take no part in the test, while next to it they all point one way. The test is
+//! therefore closed: θ is rejected only if it is rejected on either side as well. Ends of intervals
+//! that are 0 but for rounding are set to 0.
 //!
-//! The set of shifts that are not rejected need not be connected where scores
-//! fall again far out. The interval reaches to the farthest that was found.
+//! The set of shifts that are not rejected need not be connected if scores fall again far out. The
+//! interval reaches to the farthest one found.
 
 use super::interval::Interval;
 use super::signflip;
 
 /// Resolution of interval ends and estimates, in units of `ln(ratio)`.
 const TOLERANCE: f64 = 1e-9;
-/// The same where the statistic is a step function of thousands of steps.
+/// The same if the statistic is a step function with thousands of steps.
 const COARSE_TOLERANCE: f64 = 1e-7;
 /// From this many blocks on.
 const MANY: usize = 200;
@@ -46,8 +44,8 @@ pub trait Family {
     /// negative, above the second none is positive. `None` without blocks.
     fn range(&self) -> Option<(f64, f64)>;
 
-    /// A first guess of the estimate where the sum may change its sign more
-    /// than once; `None` where it falls all the way.
+    /// A first guess of the estimate if the sum may change its sign more than once; `None` if it
+    /// falls all the way.
     fn guess(&self) -> Option<f64> {
         None
     }
@@ -74,7 +72,7 @@ pub fn closed_p_value(family: &dyn Family, theta: f64) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Where the sum of the scores changes sign; NaN without any block.
+/// The shift at which the sum of the scores changes sign; NaN without blocks.
 #[must_use]
 pub fn estimate(family: &dyn Family) -> f64 {
     let Some((low, high)) = family.range() else {
@@ -194,8 +192,8 @@ fn snapped(value: f64, tolerance: f64) -> f64 {
     }
 }
 
-/// The point between `from`, where `holds` is true, and `to`, where it is
-/// false, at which it changes.
+/// The point between `from`, at which `holds` is true, and `to`, at which it is false, where it
+/// changes.
 fn bisect(mut from: f64, mut to: f64, tolerance: f64, holds: impl Fn(f64) -> bool) -> f64 {
     while (to - from).abs() > tolerance {
         let middle = 0.5 * (from + to);

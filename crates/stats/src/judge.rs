@@ -9,11 +9,10 @@
 //!   `e^(θ/2)`, the baseline's multiplied by it (Fisher's randomisation test of
 //!   1935; as a test of means it also holds for arms of unequal shape, as the
 //!   paired t test does, from a few dozen blocks on).
-//! * *Percentile*: of both arms' costs at θ, which are above their common
-//!   percentile? A block counts where one run is and the other is not
-//!   (`McNemar` 1947). It holds for arms of unequal shape, and says nothing before
-//!   six such blocks can be there: of 30 blocks for the 90th percentile, of 300
-//!   for the 99th.
+//! * *Percentile*: of both arms' costs at θ, which are above their common percentile? A block
+//!   counts if one run is and the other is not (`McNemar` 1947). This holds for arms of unequal
+//!   shape, and says nothing until six such blocks are possible: 30 blocks for the 90th percentile,
+//!   300 for the 99th.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,9 +1,8 @@
 //! Is an arm slower by more than a limit?
 //!
-//! "Slower" only excludes 0, and an estimate is beyond a limit as often as not
-//! where the truth is just there. So the limit itself is the tested value: the
-//! interval that holds at every look lies above it, or not above it, or the
-//! question is open and more runs are worth their time.
+//! "Slower" only excludes 0, and if the truth lies exactly at a limit, every second estimate is
+//! beyond it. So the limit itself is the tested value: the interval, valid at every look, lies
+//! above it, or not above it, or the question is open and more runs are worth their time.
 
 use super::decision::Decision;
 use super::look::Contrast;
@@ -44,8 +43,8 @@ pub fn is_passed(contrast: &Contrast, limit: f64) -> bool {
     contrast.interval.high <= limit && !contrast.caveats.of_slower(limit).withholds()
 }
 
-/// How many times the blocks so far are needed until the interval is off `limit`;
-/// infinite where more of them would not help.
+/// How many times the present number of blocks is needed until the interval excludes `limit`;
+/// infinite if more blocks would not help.
 #[must_use]
 pub fn work_factor(contrast: &Contrast, limit: f64) -> f64 {
     if contrast.caveats.withholds() {

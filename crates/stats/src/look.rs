@@ -16,8 +16,7 @@ pub struct Contrast {
     pub interval: Interval,
     /// Overall confidence of this interval (1 − α/m at Holm's step).
     pub confidence: f64,
-    /// p-value scaled to the family and the looks: at most α exactly where
-    /// the interval excludes 0.
+    /// p-value scaled to the family and the looks: at most α exactly when the interval excludes 0.
     pub p_adjusted: f64,
     /// Nominal level that this look was judged at.
     pub nominal_level: f64,
@@ -36,13 +35,13 @@ pub struct Look {
     pub contrasts: Vec<Contrast>,
     /// Column with the lowest estimated cost, the baseline included.
     pub winner: usize,
-    /// How far each column lies behind the winner at least, `ln(ratio)`; 0 for
-    /// the winner itself, negative where it may be ahead.
+    /// The lower bound of each column's distance behind the winner, `ln(ratio)`; 0 for the winner
+    /// itself, negative if it may be ahead.
     pub behind: Vec<f64>,
     /// Nothing is left to find out: every arm is decided, and no other beats
     /// the winner by δ.
     pub is_settled: bool,
-    /// The steps in which the figure comes, where they are coarse.
+    /// The step size of the figure, if it is coarse.
     pub resolution: Option<Resolution>,
 }
 
@@ -87,7 +86,7 @@ impl Look {
         ahead.fold(0.0, f64::max)
     }
 
-    /// The same, settled or not where less than `delta` is the same.
+    /// The same, settled or not if a difference below `delta` counts as the same.
     pub(super) fn settled_within(mut self, delta: f64) -> Self {
         let mut decisions = self.contrasts.iter().map(|c| c.decision);
         let is_decided = decisions.all(|decision| decision != Decision::Undecided);

@@ -38,9 +38,9 @@ const NEAR: f64 = 1.0;
 /// A figure of all members.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Column {
-    /// Values, best in logarithms; NaN where a member has none.
+    /// Values, best in logarithms; NaN if a member has none.
     pub values: Vec<f64>,
-    /// Standard error of each value; 0 where it is not known. Empty: of none.
+    /// Standard error of each value; 0 if unknown. May be empty.
     pub errors: Vec<f64>,
     /// Scale below which differences are of no interest.
     pub least_scale: f64,
@@ -48,7 +48,7 @@ pub struct Column {
     pub is_one_sided: bool,
 }
 
-/// Where the bulk of a figure lies.
+/// Position and width of the bulk of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bulk {
     /// Its centre.
@@ -62,13 +62,13 @@ pub struct Bulk {
 /// A figure judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// Where its bulk lies.
+    /// Position and width of its bulk.
     pub bulk: Bulk,
     /// Degrees of freedom of its tails, by which it was judged.
     pub freedom: f64,
-    /// Distance of each member in scales; NaN where it has none.
+    /// Distance of each member in scales; NaN if it has no value.
     pub z: Vec<f64>,
-    /// Chance of such a distance; NaN where it has none.
+    /// Chance of such a distance; NaN if it has no value.
     pub p: Vec<f64>,
 }
 

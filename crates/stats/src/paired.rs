@@ -8,13 +8,12 @@
 //! Wilcoxon's signed-rank test and the Hodges–Lehmann estimate (Wilcoxon 1945;
 //! Hodges and Lehmann 1963; Tukey 1949).
 //!
-//! Ranks serve where tails are light. On a machine that others use, a tenth of
-//! the differences are six times the median size and more, and a rank still
-//! gives them the most to say. There the scores redescend: with `u` the distance
-//! over the median distance they rise to `u = 0.5`, stay until 1.5 and fall to
-//! nothing at 6 (Hampel et al. 1986). How heavy the tails are is read from the
-//! sizes of the distances alone, so that random signs remain the null
-//! distribution; between light and heavy the two scores are mixed.
+//! Ranks serve if tails are light. On a shared machine a tenth of the differences are six times the
+//! median size and more, and ranks still give them the largest weight. There the scores redescend:
+//! with `u` the distance over the median distance they rise to `u = 0.5`, stay until 1.5 and fall
+//! to 0 at 6 (Hampel et al. 1986). How heavy the tails are is read from the sizes of the distances
+//! alone, so that random signs remain the null distribution; between light and heavy tails the two
+//! scores are mixed.
 
 use super::describe::{quantile, quantile_of_sorted};
 pub use super::interval::Interval;
@@ -24,7 +23,7 @@ use super::inversion::{self, Family};
 /// noise recorded under load 2.5 to 3.
 const LIGHT_TAILS: f64 = 2.0;
 const HEAVY_TAILS: f64 = 2.6;
-/// Where redescending scores stop rising, begin to fall, and are nothing.
+/// Distances at which redescending scores stop rising, begin to fall, and reach 0.
 const KNOTS: (f64, f64, f64) = (0.5, 1.5, 6.0);
 /// Of up to this many values all Walsh averages are made.
 const FEW: usize = 200;
@@ -97,8 +96,8 @@ impl Paired {
         inversion::p_value(self, theta)
     }
 
-    /// The weighted Hodges–Lehmann estimate, or where scores redescend the
-    /// M-estimate near it; NaN without any pair.
+    /// The weighted Hodges–Lehmann estimate, or for redescending scores the M-estimate near it; NaN
+    /// without pairs.
     #[must_use]
     pub fn estimate(&self) -> f64 {
         inversion::estimate(self)

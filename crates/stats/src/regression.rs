@@ -1,12 +1,10 @@
-//! Is a benchmark slower in a new build, where it is one of many in a suite?
+//! Is a benchmark slower in a new build, when it is one of many in a suite?
 //!
-//! Two questions are asked of the same pairs, by the rule of a [`limit`]. *Slower by
-//! more than δ* (or faster) is claimed at α shared by the suite (Bonferroni), so that a
-//! suite in which nothing is slower by more raises a false alarm with probability α at
-//! most. *Not slower by δ* is claimed
-//! at α itself: a gate passes only where every benchmark does, and such an
-//! intersection-union test needs no correction (Berger 1982). Both run over
-//! group-sequential looks of their own.
+//! Two questions are asked of the same pairs, by the rule of a [`limit`]. *Slower by more than δ*
+//! (or faster) is claimed at α shared by the suite (Bonferroni), so that a suite without such a
+//! slow-down raises a false alarm with probability α at most. *Not slower by δ* is claimed at α
+//! itself: a gate passes only if every benchmark does, and such an intersection-union test needs no
+//! correction (Berger 1982). Both run over group-sequential looks of their own.
 
 use super::Responses;
 use super::beside;
@@ -18,9 +16,9 @@ use super::look::{Contrast, Look};
 use super::resolution::Resolution;
 use super::sequential::{Depth, Schedule};
 
-/// Wall-clock time within this many times δ tells something where CPU time has more to say.
+/// Wall-clock time within this many times δ still matters when CPU time is more precise.
 const NEAR: f64 = 3.0;
-/// Seconds that wall-clock time is measured for in all, where CPU time has passed.
+/// Total seconds that wall-clock time is measured for after CPU time has passed.
 const LONG_S: f64 = 120.0;
 
 /// What is known of a benchmark.
@@ -43,10 +41,9 @@ pub struct RegressionLook {
     pub pairs: usize,
     /// The head against the base at the level shared by the suite.
     pub shared: Contrast,
-    /// The same at the level of this benchmark alone; `None` where only a claim
-    /// was looked for.
+    /// The same at the level of this benchmark alone; `None` if only a claim was tested.
     pub alone: Option<Contrast>,
-    /// The steps in which the figure comes, where they are coarse.
+    /// The step size of the figure, if it is coarse.
     pub resolution: Option<Resolution>,
     /// What follows.
     pub standing: Standing,
@@ -90,8 +87,8 @@ impl Regression {
         self.least
     }
 
-    /// Looks at the pairs if it is time, where `most` are possible in all;
-    /// `None` where it is not, or nothing can be claimed.
+    /// Looks at the pairs if a look is due, with `most` pairs possible in total; `None` if none is
+    /// due, or nothing can be claimed.
     pub fn look_if_due(
         &mut self,
         data: &Responses,
@@ -107,8 +104,8 @@ impl Regression {
         }
     }
 
-    /// Looks at the pairs, whether due or not: for the last time. `None` where
-    /// these have been looked at already.
+    /// Looks at the pairs for the last time, whether due or not. `None` if these pairs have been
+    /// looked at already.
     pub fn look(
         &mut self,
         data: &Responses,
@@ -189,9 +186,8 @@ impl RegressionLook {
         contrast.interval.half_width().is_finite()
     }
 
-    /// How many times as many pairs a verdict takes, as far as this look shows;
-    /// infinite where more pairs would not help. The same whichever build is
-    /// the base.
+    /// The factor by which the number of pairs must grow for a verdict, as far as this look shows;
+    /// infinite if more pairs would not help. It does not depend on which build is the base.
     #[must_use]
     pub fn work_factor(&self, delta: f64) -> f64 {
         let contrast = self.alone.as_ref().unwrap_or(&self.shared);

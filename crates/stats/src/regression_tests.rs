@@ -134,8 +134,8 @@ fn a_sure_but_small_slow_down_passes() {
     assert_eq!(passed.count(), 20, "{standings:?}");
 }
 
-/// Of 20 gates of 60 pairs of equal builds, how many decide that the head is not slower,
-/// where one of five runs of the base and of the head takes so much longer?
+/// Of 20 gates with 60 pairs of equal builds, how many decide that the head is not slower, if one
+/// of five runs of the base and of the head takes this much longer?
 fn not_slower_with_tails(tails: [f64; 2]) -> usize {
     let mut chance = ChaCha8Rng::seed_from_u64(5);
     let passes = |_: &usize| {

@@ -7,17 +7,15 @@
 //! one step at least. A single one of several digits does not show its step: that may
 //! be as long as the value. What is counted is exact and has none ([`Figure`]).
 //!
-//! *What it costs.* Rounding hides where in a step a value was. While an arm's runs
-//! vary by half a step and more, roundings cancel over the runs; where they vary
-//! less, its centre may be anywhere in the step, and the other arm, which may vary
-//! more, says nothing about that. For normal noise of standard deviation σ the mean
-//! of rounded values is off by at most `s/π exp(−2π²σ²/s²)` (Widrow and Kollár 2008,
-//! chapter 9), without noise by half a step: both are met by `s/2 exp(−2π²σ²/s²)`.
-//! Intervals are widened by this much for either arm. σ is that of a normal
-//! distribution with as many runs beyond the middle step or the middle two, on the
-//! side that has fewer (what others delay lies on one side), at the lower end of
-//! that share's 68 % interval (Wilson 1927). Where none is beyond, nothing shows
-//! that the arm varies at all.
+//! *What it costs.* Rounding hides where in a step a value was. While an arm's runs vary by half a
+//! step and more, roundings cancel over the runs; if they vary less, its centre may be anywhere in
+//! the step, and the other arm, which may vary more, says nothing about that. For normal noise of
+//! standard deviation σ the mean of rounded values is off by at most `s/π exp(−2π²σ²/s²)` (Widrow
+//! and Kollár 2008, chapter 9), and without noise by half a step: `s/2 exp(−2π²σ²/s²)` covers both.
+//! Intervals are widened by this much for either arm. σ is that of a normal distribution with as
+//! many runs beyond the middle step or the middle two, on the side that has fewer (delays by others
+//! lie on one side), at the lower end of that share's 68 % interval (Wilson 1927). If no run is
+//! beyond, nothing shows that the arm varies at all.
 //!
 //! A percentile is off by twice as much, and spreading values over a step moves it
 //! outwards by about `z s²/(12σ)`, z its normal quantile.
@@ -35,7 +33,7 @@ const FINE: f64 = 1e-4;
 const ROUNDING: f64 = 1e-7;
 /// Values closer than this share are the same one.
 const SAME: f64 = 1e-12;
-/// Where every value came this often on average, there are no values between.
+/// If every value came this often on average, there are no values between.
 const OFTEN: usize = 3;
 /// Digits of a value that are looked at.
 const DIGITS: i32 = 12;
@@ -46,7 +44,7 @@ const PLAIN: f64 = 0.01;
 const MAX_STEPS: u32 = 4;
 /// A step must be this many times what is unsure about it.
 const CLEAR: f64 = 4.0;
-/// A step is believed where values without any would fit it this rarely.
+/// A step is accepted if values without steps would fit it this rarely.
 const CHANCE: f64 = 0.05;
 /// A centre is no nearer to 0 than this share of it.
 const MAX_SHARE: f64 = 0.9;
@@ -85,8 +83,8 @@ pub struct Resolution {
     pub relative: f64,
 }
 
-/// The step by multiples of which the values of all arms differ; `None` where it
-/// is too fine to matter or there is none. Values must be positive.
+/// The step by multiples of which the values of all arms differ; `None` if it is too fine to matter
+/// or there is none. Values must be positive.
 #[must_use]
 pub fn of_columns(columns: &[Vec<f64>], figure: Figure) -> Option<Resolution> {
     let all = columns.concat();
@@ -223,8 +221,8 @@ impl Resolution {
         -(-share.min(MAX_SHARE)).ln_1p()
     }
 
-    /// Standard deviation of an arm in steps, as far as its values show that it
-    /// varies at least that much; 0 where they do not.
+    /// Standard deviation of an arm in steps: the least that its values prove; 0 if they prove
+    /// none.
     fn sd_in_steps(self, values: &[f64]) -> f64 {
         let middle = quantile_below(values);
         let beyond = |least: f64, most: f64| {

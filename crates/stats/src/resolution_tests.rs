@@ -116,7 +116,7 @@ fn an_arm_that_does_not_leave_its_step_may_be_anywhere_in_it() {
     let half = -(-0.005f64).ln_1p();
     for judge in [Judge::Typical, Judge::Mean] {
         assert!((STEPS.bias(&[100.0; 20], judge) - half).abs() < 1e-9);
-        // Where others only delay it, it may be as steady.
+        // If others only delay it, it may be as steady.
         let mut delayed = vec![100.0; 20];
         delayed.extend([101.0, 103.0, 107.0, 140.0, 150.0]);
         assert!((STEPS.bias(&delayed, judge) - half).abs() < 1e-9);

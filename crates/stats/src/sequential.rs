@@ -12,16 +12,15 @@
 //! pairs: an effect that ten pairs show is claimed after about ten pairs, one that takes
 //! two hundred of six hundred does not find the error spent on the first twenty.
 //!
-//! Without a planned end nothing can be kept for it: `1 − √(6/n)` of the error has
-//! then been spent after n pairs, half of it by the 24th and never all. Noise of
-//! 3 % a run and a true 10, 5 or 2 % take 9, 12 and 45 pairs in the median as they
-//! do with budgets of 40, 40 and 130; the slowest tenth 16, 19 and 106 instead of
-//! 16, 18 and 90, where 1 % were undecided when the budget ended (400 simulated
-//! comparisons each). Of the exponents ¼, ½, ¾ and 1 of `6/n` this one was nowhere
-//! the slowest.
+//! Without a planned end nothing can be reserved for it: `1 − √(6/n)` of the error has then been
+//! spent after n pairs, half of it by the 24th and never all. With noise of 3 % a run, true
+//! differences of 10, 5 and 2 % take 9, 12 and 45 pairs in the median, as they do with budgets of
+//! 40, 40 and 130; the slowest tenth takes 16, 19 and 106 instead of 16, 18 and 90, of which 1 %
+//! were undecided when the budget ended (400 simulated comparisons each). Of the exponents ¼, ½, ¾
+//! and 1 of `6/n` this one was never the slowest.
 //!
-//! A look is cheap where it only asks whether every arm can be claimed, so there
-//! is one after every pair of the first 64; intervals are made at fewer.
+//! A look is cheap if it only asks whether every arm can be claimed, so there is one after every
+//! pair of the first 64; intervals are made at fewer.
 
 use super::normal;
 
@@ -213,9 +212,8 @@ impl GroupSequential {
     }
 }
 
-/// Points and trapezoid weights over ±`bound` standard deviations. (Simpson's
-/// alternating weights would need twice the points where looks follow each
-/// other closely.)
+/// Points and trapezoid weights over ±`bound` standard deviations. (Simpson's alternating weights
+/// would need twice the points if looks follow each other closely.)
 fn grid(bound: f64, sd: f64) -> impl Iterator<Item = (f64, f64)> {
     let width = 2.0 * bound * sd / (GRID - 1) as f64;
     (0..GRID).map(move |index| {
@@ -256,7 +254,7 @@ impl Schedule {
         }
     }
 
-    /// Is a look due with `pairs` done where `most` are possible?
+    /// Is a look due with `pairs` done of `most` possible?
     pub fn due(&mut self, pairs: usize, most: usize) -> Option<Depth> {
         let planned = first_look(most, self.spending).max(self.least).min(most);
         let next = *self.next_verdicts.get_or_insert(planned);

@@ -55,7 +55,7 @@ pub struct Setting<'a> {
     pub is_rate: bool,
     /// What of the runs is judged.
     pub judge: Judge,
-    /// The steps in which the figure comes, where they are coarse.
+    /// The step size of the figure, if it is coarse.
     pub resolution: Option<Resolution>,
     /// The fewest blocks that allow a claim.
     pub least: usize,

@@ -7,11 +7,10 @@
 //! exactly, whatever the noise looks like (Fisher's randomisation test; Pitman
 //! 1937).
 //!
-//! Few scores: dynamic programming on a grid of integers, exact for the scores
-//! so rounded (plain ranks are not rounded at all). More: the saddlepoint
-//! approximation of Lugannani and Rice (1980), within 4 % of the exact tail
-//! where the two meet and p is above 0.0001. From 200 on: the normal tail with
-//! its Edgeworth correction.
+//! Few scores: dynamic programming on a grid of integers, exact for the scores so rounded (plain
+//! ranks are not rounded at all). More: the saddlepoint approximation of Lugannani and Rice (1980),
+//! within 4 % of the exact tail at the switch and for p above 0.0001. From 200 on: the normal tail
+//! with its Edgeworth correction.
 
 use super::normal;
 

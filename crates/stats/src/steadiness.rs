@@ -14,9 +14,8 @@
 //! test can be turned over: the estimate is the ρ at which it is balanced, the
 //! interval all ρ that it does not reject.
 //!
-//! The level is uncertain itself, which draws the ratio towards 1: with 80 blocks
-//! of normal noise a true factor of 2 comes out as 1.9. Where both arms are alike
-//! there is nothing to draw.
+//! The level is uncertain itself, which draws the ratio towards 1: with 80 blocks of normal noise a
+//! true factor of 2 is estimated as 1.9. If both arms are alike there is nothing to draw.
 //!
 //! It says nothing of which arm is faster, and is computed once, at the end.
 
@@ -27,8 +26,8 @@ use super::paired::{Interval, Paired};
 
 /// Blocks on either side that make the local level.
 const REACH: usize = 4;
-/// Share of the error level that is used: the shift between the arms is
-/// estimated, which costs some exactness where noise is skewed.
+/// Share of the error level that is used: the shift between the arms is estimated, which costs some
+/// exactness if noise is skewed.
 const GUARD: f64 = 0.8;
 /// Fewer blocks than this say nothing of spread.
 pub const MIN_BLOCKS: usize = 10;
@@ -50,13 +49,12 @@ pub struct Steadiness {
     pub interval: Interval,
     /// Confidence of the interval.
     pub confidence: f64,
-    /// p-value adjusted for the arms: at most α where the interval excludes 0.
+    /// p-value adjusted for the arms: at most α when the interval excludes 0.
     pub p_adjusted: f64,
 }
 
-/// Every arm's spread against the baseline's, with a family-wise error of
-/// `alpha` over the arms (Holm 1979). Empty where there are too few blocks, or
-/// where runs do not differ at all.
+/// Every arm's spread against the baseline's, with a family-wise error of `alpha` over the arms
+/// (Holm 1979). Empty if there are too few blocks, or if runs do not differ at all.
 #[must_use]
 pub fn against_baseline(data: &Responses, baseline: usize, alpha: f64) -> Vec<Steadiness> {
     if data.blocks() < MIN_BLOCKS {
@@ -146,8 +144,7 @@ impl Distances {
         moves(&self.arm) >= MIN_BLOCKS && moves(&self.baseline) >= MIN_BLOCKS
     }
 
-    /// Differences of the distances where the arm's spread is `theta`, as `ln`,
-    /// above the baseline's.
+    /// Differences of the distances if the arm's spread is `theta`, in `ln`, above the baseline's.
     fn differences(&self, theta: f64) -> Paired {
         let (down, up) = ((-0.5 * theta).exp(), (0.5 * theta).exp());
         let both = self.arm.iter().zip(&self.baseline);
@@ -193,8 +190,8 @@ fn shift(differences: &[f64]) -> f64 {
     robust_location(differences, &weights, quantile(&away, 0.25))
 }
 
-/// The point between `from`, where `holds` is true, and `to`, where it is not,
-/// at which it changes.
+/// The point between `from`, at which `holds` is true, and `to`, at which it is not, where it
+/// changes.
 fn change(mut from: f64, mut to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     while (to - from).abs() > TOLERANCE {
         let middle = 0.5 * (from + to);

@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The other figures' values within this many scales are evidence of them, too.
+/// The other figures' values within this many scales count as evidence, too.
 const FARTHEST: f64 = 8.0;
-/// Bins up to the farthest, and those up to four scales.
+/// Number of bins up to the farthest, and up to four scales.
 pub(super) const BINS: usize = 80;
 const NEAR_BINS: usize = 40;
-/// The first bin of those that show which side reaches further: beyond two.
+/// The first bin that shows which side reaches further: beyond two scales.
 const OUTER_BIN: usize = 20;
-/// Values beyond this many scales may be of the tail.
+/// Values beyond this many scales may belong to the tail.
 const WILD: f64 = 1.5;
 /// What the other figures lend to the tails of one, in values.
 const LENT: f64 = 1000.0;
@@ -26,11 +26,11 @@ const STRETCHES: [f64; 15] = [
     0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.88, 0.91, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1,
 ];
 
-/// What the noise of figures is.
+/// The kind of noise in figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
-    /// That of measurements, wild at times in all figures alike: what is wild
-    /// elsewhere is not an outlier here.
+    /// Noise of measurements, wild at times in all figures alike: what is wild elsewhere is not an
+    /// outlier here.
     Wild,
     /// Means of many values, near a normal: far values are outliers.
     Averaged,
@@ -117,12 +117,12 @@ pub(super) struct Elsewhere {
     /// How many of them the power was found from.
     order: usize,
     from: f64,
-    /// Sum of the logarithms of these over where the power begins.
+    /// Sum of their logarithms relative to the start of the power law.
     logs: f64,
 }
 
 impl Elsewhere {
-    /// `None` where there are too few values.
+    /// `None` if there are too few values.
     pub(super) fn new(all: &Side, own: &Side) -> Option<Self> {
         let values = all.values - own.values;
         let order = (values / 500).clamp(20, 200);
@@ -150,7 +150,7 @@ impl Elsewhere {
         })
     }
 
-    /// Chance of a distance beyond this; 0 where it is nothing unusual.
+    /// Chance of a distance beyond this; 0 if it is not unusual.
     pub(super) fn beyond(&self, z: f64) -> f64 {
         if z > self.from {
             // The value itself is one more of the tail.
@@ -191,7 +191,7 @@ pub(super) struct Fitted {
     stretch: f64,
 }
 
-/// Tails by which is judged.
+/// Tails that members are judged by.
 pub(super) struct Tails {
     pub(super) freedom: f64,
     stretch: f64,
@@ -199,8 +199,8 @@ pub(super) struct Tails {
 }
 
 impl Fitted {
-    /// With what the scale of so few members is worth: simulated normal
-    /// samples of 8 to 128 members follow this to a few per cent.
+    /// The same, allowing for how well so few members show the scale: simulated normal samples of 8
+    /// to 128 members follow this to a few per cent.
     pub(super) fn for_members(self, members: usize) -> Tails {
         let scale = (0.75 * members as f64 - 4.0).max(0.7);
         let freedom = 1.0 / (self.freedom.powi(-2) + scale.powi(-2)).sqrt();
@@ -250,8 +250,8 @@ impl Shape {
         Self { tails }
     }
 
-    /// The tails of greatest likelihood, of own values within the near limit
-    /// and lent ones within the far one; a normal's where there are none.
+    /// The tails of maximum likelihood, from own values within the near limit and lent ones within
+    /// the far limit; a normal's if there are none.
     pub(super) fn fit(&self, own: &Side, lent: &Counts, noise: Noise) -> Fitted {
         let lent_within = match noise {
             Noise::Wild => 1,

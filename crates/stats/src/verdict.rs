@@ -1,8 +1,7 @@
 //! Verdicts in words: full sentences with their intervals.
 //!
-//! Never "no difference": either the interval lies within ±δ and that is said,
-//! or the answer is undecided, with what is still possible and what it would
-//! take.
+//! Never "no difference": either the interval lies within ±δ, and the sentence says so, or the
+//! answer is undecided, with what is still possible and what a decision would take.
 
 use std::time::Duration;
 
@@ -133,10 +132,10 @@ fn too_few(blocks: usize, setting: &Setting<'_>) -> String {
     }
 }
 
-/// More than anybody waits for.
+/// Longer than anybody waits for.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A time that can be given, or that it is long.
+/// The time in words, or that it is long.
 fn spoken(time: Duration) -> String {
     match time > LONG {
         true => "more than an hour".to_owned(),
@@ -144,9 +143,8 @@ fn spoken(time: Duration) -> String {
     }
 }
 
-/// Time beyond what is spent until an undecided contrast can be decided: its
-/// interval shrunk to ±δ or, where it is as narrow already, to what its
-/// estimate is off 0 or off ±δ.
+/// Time beyond what is spent until an undecided contrast can be decided: when its interval has
+/// shrunk to ±δ or, if it is that narrow already, to the distance of its estimate from 0 or ±δ.
 #[must_use]
 pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     let wanted = wanted_half_width(contrast, setting.delta);
@@ -159,8 +157,8 @@ pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     }
 }
 
-/// Time that is advised over what the square root gives: widths vary. With it, the
-/// width was reached in 84 % of 330 simulated repetitions; in 68 % without.
+/// Factor on top of the square-root rule in the advised time, since widths vary. With it, the width
+/// was reached in 84 % of 330 simulated repetitions; without it in 68 %.
 pub const ROOM: f64 = 1.4;
 
 fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
@@ -181,14 +179,14 @@ const OFFERED: usize = 3;
 pub struct Prices {
     /// In words.
     pub text: String,
-    /// Half-width that the last offer reaches, as a logarithm; `None` where there is no
-    /// interval yet: the offer is the first one.
+    /// Half-width that the last offer reaches, as a logarithm; `None` if there is no interval yet:
+    /// the offer is the first one.
     pub half_width: Option<f64>,
     /// What the last offer costs on top of what was spent, as a multiple of that.
     pub factor: f64,
 }
 
-/// What is counted where more is asked for.
+/// The unit in which more effort is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// Time: `about 20 s more for ±5.0 %, 2 min for ±2.0 %`.
@@ -212,9 +210,8 @@ impl Effort {
     }
 }
 
-/// What more time buys where the comparison is undecided: `about 20 s more for
-/// ±5.0 %, 2 min for ±2.0 %`, from the contrast that is farthest from an answer.
-/// `None` where nothing within an hour is of use.
+/// What more time buys if the comparison is undecided: `about 20 s more for ±5.0 %, 2 min for ±2.0
+/// %`, from the contrast that is farthest from an answer. `None` if nothing within an hour helps.
 #[must_use]
 pub fn prices(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Prices> {
     let affordable = |factor: f64| scale(setting.spent, factor) <= LONG;
@@ -232,7 +229,7 @@ pub fn prices(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Pric
     let width = open.interval.half_width();
     let target = wanted_half_width(open, setting.delta);
     let wanted = WIDTHS.into_iter().map(f64::ln_1p);
-    // What is hardly narrower than today's is no offer.
+    // Hardly narrower than today's is not worth offering.
     let wanted = wanted.filter(|wanted| (target * 1.1..width * 0.8).contains(wanted));
     let offers = wanted
         .chain([target])
@@ -253,7 +250,7 @@ pub fn prices(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Pric
     })
 }
 
-/// The undecided contrast whose interval is widest, where it has one.
+/// The undecided contrast with the widest interval, if it has one.
 fn farthest(look: &Look) -> Option<&Contrast> {
     let open = look.contrasts.iter();
     open.filter(|c| c.decision == Decision::Undecided)
@@ -264,8 +261,8 @@ fn farthest(look: &Look) -> Option<&Contrast> {
         .filter(|c| c.interval.half_width().is_finite())
 }
 
-/// Arms that are certain to be worse, those worst first: `one-core is slower by
-/// 71–104 %`. `None` where there is none.
+/// Arms that are certain to be worse, worst first: `one-core is slower by 71–104 %`. `None` if
+/// there are none.
 fn certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
     let mut worse: Vec<&Contrast> = look.contrasts.iter().collect();
     worse.retain(|c| c.decision == Decision::Slower && c.interval.low > setting.delta);
@@ -289,9 +286,9 @@ fn certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
 /// Arms that a headline names as certainly worse.
 const NAMED: usize = 2;
 
-/// Without an interval there is nothing to project from: the blocks that a first
-/// claim still lacks, as a multiple of those so far; where they are there, but
-/// too few of them count, twice the fewest of all.
+/// Without an interval there is nothing to project from: the blocks that a first claim still lacks,
+/// as a multiple of those so far; if there are enough, but too few of them count, twice the
+/// minimum.
 fn share_for_first_claim(blocks: usize, setting: &Setting<'_>) -> f64 {
     let missing = match setting.least.saturating_sub(blocks) {
         0 => 2 * super::sequential::MIN_PAIRS,
@@ -304,9 +301,9 @@ fn scale(time: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() * factor.max(0.0)).unwrap_or(Duration::MAX)
 }
 
-/// How often the verdicts of a comparison err, and what that costs over one test at the
-/// end: several arms, several looks, CPU time beside. The width of an interval goes with
-/// the quantile of its level, and the runs for a width with its square.
+/// The error rate of the verdicts of a comparison, and its price compared with one test at the end:
+/// several arms, several looks, CPU time as well. The width of an interval goes with the quantile
+/// of its level, and the runs for a width with its square.
 #[must_use]
 pub fn guarantee(look: &Look, alpha: f64) -> String {
     let levels = look.contrasts.iter().map(|contrast| contrast.nominal_level);
@@ -360,8 +357,8 @@ pub fn overall_sentence(outcome: ComparisonOutcome, look: &Look, setting: &Setti
     }
 }
 
-/// What the interval of an open contrast leaves: `new may be faster than old by
-/// up to 1.1 % or slower by up to 3.9 %`.
+/// What the interval of an undecided contrast leaves possible: `new may be faster than old by up to
+/// 1.1 % or slower by up to 3.9 %`.
 fn possible(contrast: &Contrast, setting: &Setting<'_>) -> String {
     let Interval { low, high } = contrast.interval;
     let [arm, baseline] = [contrast.arm, setting.baseline].map(|column| &setting.names[column]);

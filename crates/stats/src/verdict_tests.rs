@@ -135,7 +135,7 @@ fn sentences() {
         "cpu:0 is faster than os-default by 0.2–0.8 % in the typical run (40 blocks).",
         "Leave it alone: no arm is confirmed to beat os-default by 1.0 % or more in the typical run.",
     );
-    // As narrow as ±δ, but neither off 0 nor within ±δ.
+    // As narrow as ±δ, but neither excluding 0 nor within ±δ.
     check(
         contrast(1, -0.002, 0.014, Decision::Undecided),
         "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); ±0.6 % takes about 89 s more.",

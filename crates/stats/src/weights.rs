@@ -3,21 +3,20 @@
 //! On a shared machine most of the noise sits in the blocks that ran while
 //! others worked. Those blocks run longer as a whole, so their level shows it.
 //!
-//! *Whose level.* A block's own level is made of the two runs that are compared.
-//! Where one arm spreads more than the other, the level goes with the
-//! difference: weights would pick the blocks in which the noisier arm was lucky
-//! (equal centres, spreads 1 to 5, 130 pairs: 78 % false claims). So a block's
-//! own level is used only while nothing shows that the difference depends on
-//! it ([`interaction`]); else the mean level of the two blocks beside it, which
-//! no arm's luck in this block can move.
+//! *Whose level.* A block's own level comes from the two runs that are compared. If one arm spreads
+//! more than the other, the level goes with the difference: weights would pick the blocks in which
+//! the noisier arm was lucky (equal centres, spreads 1 to 5, 130 pairs: 78 % false claims). So a
+//! block's own level is used only while nothing shows that the difference depends on it
+//! ([`interaction`]); else the mean level of the two neighbouring blocks, which no arm's luck in
+//! this block can move.
 //!
-//! *How much.* Excess over the quiet level is a guess of how much noise there was.
-//! From a few dozen blocks on the noise is seen itself: the sizes of the differences in
-//! the blocks whose levels are nearest. Both have their say.
+//! *How much.* Excess over the quiet level is a guess of how much noise there was. From a few dozen
+//! blocks on the noise is seen directly: the sizes of the differences in the blocks whose levels
+//! are nearest. Both are used.
 //!
-//! The limit is narrow on purpose: where arms spread alike it costs a third of
-//! the experiments a little power; where they do not, what slips through is too
-//! small to matter (`docs/benchmarks.md` has both).
+//! The limit is narrow on purpose: if arms spread alike it costs a third of the experiments a
+//! little power; if they do not, what slips through is too small to matter (`docs/benchmarks.md`
+//! has both).
 
 use super::describe::quantile;
 use super::interaction;
@@ -26,12 +25,11 @@ use super::paired::hodges_lehmann;
 /// Excess levels are judged against at least this many times the median step
 /// between neighbouring blocks, so that plain noise is not taken for load.
 const STEP_FACTOR: f64 = 2.0;
-/// Standard deviations of dependence on the own level from which on that is not
-/// used.
+/// If the difference depends on the own level by more standard deviations, that level is not used.
 const INDEPENDENT: f64 = 1.0;
 /// Fewer blocks show too little of the noise at each level.
 const MIN_BLOCKS: usize = 40;
-/// One in so many blocks to either side has a level that is near.
+/// One in this many blocks to either side has a near level.
 const NEAR: usize = 7;
 /// Noise below this share of the typical one is not believed.
 const MIN_NOISE: f64 = 0.2;
@@ -66,8 +64,8 @@ fn with_noise_seen(weights: Vec<f64>, levels: &[f64], differences: &[f64]) -> Ve
         .collect()
 }
 
-/// Median size of the differences, their typical one taken off, in the other blocks with
-/// the nearest levels.
+/// Median size of the differences, less their typical one, in the other blocks with the nearest
+/// levels.
 fn near_noise(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     let centre = hodges_lehmann(differences);
     let size = |block: usize| (differences[block] - centre).abs();
@@ -88,7 +86,7 @@ fn near_noise(levels: &[f64], differences: &[f64]) -> Vec<f64> {
         if let Some(gone) = at.checked_sub(reach + 1) {
             near.remove(place(&near, size(order[gone])));
         }
-        // Without its own, which would go with what it is compared by.
+        // Without its own difference: the weight must not depend on that.
         let own = near.remove(place(&near, size(block)));
         noise[block] = near[near.len() / 2];
         near.insert(place(&near, own), own);
@@ -96,7 +94,7 @@ fn near_noise(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     noise
 }
 
-/// Mean level of the blocks before and after each; at the ends of the only one.
+/// Mean level of the blocks before and after each; at the ends that of the only neighbour.
 fn beside(levels: &[f64]) -> Vec<f64> {
     let count = levels.len();
     (0..count)
@@ -143,7 +141,7 @@ mod tests {
         let differences: Vec<f64> = (0..80).map(of_two).collect();
         let weights = of_contrast(&levels, &differences);
         assert!(weights[41] < 0.5 * weights[40], "{weights:?}");
-        // Turning all signs round changes nothing.
+        // Reversing all signs changes nothing.
         let turned: Vec<f64> = differences.iter().map(|d| -d).collect();
         for (a, b) in weights.iter().zip(of_contrast(&levels, &turned)) {
             assert!((a - b).abs() < 1e-6);

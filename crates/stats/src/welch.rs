@@ -1,13 +1,12 @@
-//! What other tools conclude from: the t-test of two series of runs that are
-//! taken to be independent. pinwise decides nothing by it; it shows what it
-//! would have said.
+//! The test of other tools: a t-test of two series of runs that are assumed to be independent.
+//! pinwise decides nothing by it; it shows what it would have said.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::describe::{mean, sd};
 
-/// Two-sided p-value of Welch's test (Welch 1947) of two samples with at least
-/// two values each; 1 where neither varies.
+/// Two-sided p-value of Welch's test (Welch 1947) of two samples with at least two values each; 1
+/// if neither varies.
 #[must_use]
 pub fn two_sided_p(a: &[f64], b: &[f64]) -> f64 {
     let variance_of_mean = |x: &[f64]| sd(x).powi(2) / x.len() as f64;

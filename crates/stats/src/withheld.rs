@@ -1,13 +1,12 @@
-//! What speaks against a verdict, in words: clauses of the sentences of
-//! [`verdict`](super::verdict).
+//! Reasons against a verdict, in words: clauses of the sentences of [`verdict`](super::verdict).
 
 use super::caveats::{Centres, LoadLevel, LoadLevels, Split};
 use super::confirm::{Contrast, Decision, Look};
 use super::setting::{Setting, gain};
 use pinwise_format::{percent, signed_percent};
 
-/// What withholds a verdict that the interval would give, as a clause: more time
-/// does not help.
+/// The reason for withholding a verdict that the interval would give, as a clause: more time does
+/// not help.
 #[must_use]
 pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     let caveats = &contrast.caveats;
@@ -71,8 +70,8 @@ pub fn under_loads(light: &str, medium: Option<&str>, heavy: &str) -> String {
     format!("{light} under light{medium}, {heavy} under heavy load")
 }
 
-/// Behind the size of a difference that goes with the load: what it is under which,
-/// since no single figure is true of all; empty where nothing shows that it does.
+/// Text behind the size of a difference that goes with the load: the difference under each load,
+/// since no single figure is true of all; empty if nothing shows such a dependence.
 pub(super) fn under_which_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
     let caveats = &contrast.caveats;
     let levels = caveats.load.and(caveats.by_load);
@@ -81,8 +80,7 @@ pub(super) fn under_which_load(contrast: &Contrast, setting: &Setting<'_>) -> St
     })
 }
 
-/// What would be decided, but for what speaks against it: a sentence, where there
-/// is such a contrast.
+/// A sentence on what would be decided but for a caveat, if there is such a contrast.
 #[must_use]
 pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
     let (contrast, caveat) = look.contrasts.iter().find_map(|contrast| {

@@ -1,8 +1,8 @@
 //! What differs in what probes found.
 //!
-//! A figure has changed where the intervals do not meet and the ratio of the
-//! medians is beyond [`CHANGED`]: within a state, latencies of a virtual
-//! machine wander by a fifth with the host's clock and neighbours.
+//! A figure has changed if the intervals do not overlap and the ratio of the medians is beyond
+//! [`CHANGED`]: within a state, latencies of a virtual machine wander by a fifth with the host's
+//! clock and neighbours.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,7 +119,7 @@ fn latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
         .collect()
 }
 
-/// Never where a figure is missing or not a number.
+/// Never if a figure is missing or not a number.
 fn is_changed(a: f64, b: f64) -> bool {
     // Differences of logarithms do not overflow, and are alike both ways.
     let change = (b.ln() - a.ln()).abs();
@@ -205,7 +205,7 @@ fn by_cpus(pairs: &[PairRecord]) -> BTreeMap<(usize, usize), &PairRecord> {
     known
 }
 
-/// The change of a pair at the home of the line where it is largest.
+/// The change of a pair at the home of the line for which it is largest.
 fn changed_pair(a: &PairRecord, b: &PairRecord) -> Option<ChangedPair> {
     let at = |pair: &PairRecord, home: Option<usize>| {
         let latencies = pair.latency_ns.iter();
@@ -225,7 +225,7 @@ fn changed_pair(a: &PairRecord, b: &PairRecord) -> Option<ChangedPair> {
     })
 }
 
-/// The spin-wait hint: CPUs where it became dearer, and those where cheaper.
+/// The spin-wait hint: CPUs on which its cost rose, and those on which it fell.
 fn pause(a: &Measured, b: &Measured) -> Vec<Difference> {
     let (in_a, in_b) = (costs(&a.pause), costs(&b.pause));
     let mut changes: [Vec<(usize, f64, f64)>; 2] = [Vec::new(), Vec::new()];

@@ -19,9 +19,9 @@ use super::TopologyRecord;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.topology-diff/1")]
 pub struct TopologyDiff {
-    /// Where A and B come from.
+    /// Sources of A and B.
     pub between: [String; 2],
-    /// Is there no difference?
+    /// Whether there is no difference.
     pub same: bool,
     /// Differences, the weightiest first.
     pub differences: Vec<Difference>,
@@ -35,10 +35,10 @@ pub struct TopologyDiff {
 pub struct Difference {
     /// A stable name of what differs, such as `kernel` or `units`.
     pub what: String,
-    /// The level it is about, where it is about one.
+    /// The level it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
-    /// How it is in A; `null` where A does not say.
+    /// Its value in A; `null` if A does not say.
     pub a: Value,
     /// How it is in B.
     pub b: Value,

@@ -252,7 +252,7 @@ fn kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {
     })
 }
 
-/// A cache of a CPU by level and type: its size, `None` where unknown.
+/// A cache of a CPU by level and type: its size, `None` if unknown.
 type CacheSizes = BTreeMap<(u8, CacheKind), BTreeMap<usize, Option<u64>>>;
 
 fn sizes_by_cpu(record: &TopologyRecord, within: &CpuSet) -> CacheSizes {

@@ -17,7 +17,7 @@ pub struct FleetDiff {
     pub settings: Vec<FleetSettingChange>,
     /// Figures that both have.
     pub figures: Vec<FleetFigureChange>,
-    /// Which part of the difference of a profiled workload stands where.
+    /// Which part of the difference of a profiled workload comes from what.
     pub attributions: Vec<FleetAttribution>,
     /// Figures that one of them lacks.
     pub only_one: Vec<String>,
@@ -76,7 +76,7 @@ pub struct FleetFigureChange {
     pub b: f64,
     /// Typical second over typical first.
     pub ratio: f64,
-    /// 95 % interval of the ratio, over nodes; `null` where there are too few.
+    /// 95 % interval of the ratio, over nodes; `null` if there are too few.
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,

@@ -15,7 +15,7 @@ pub use status::{FleetStatus, NodeState, NodeStatus};
 
 use super::{Entry, Header, StoredRecord};
 
-/// The same studies on many machines: what was asked.
+/// The plan for running the same studies on many machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.fleet/1")]
@@ -25,15 +25,14 @@ pub struct FleetRecord {
     pub header: Header,
     /// The host it was submitted from.
     pub host: String,
-    /// The number of the user who submitted it; `null` where that was not
-    /// written down. Whoever can write a store can write this, too: it chooses
-    /// what `last` means, and permits nothing.
+    /// The number of the user who submitted it; `null` if it was not recorded. Anyone who can write
+    /// to a store can write this as well: it decides what `last` means, and permits nothing.
     pub user: Option<u32>,
     /// What starts the nodes: `slurm`, a template's name, `simulated`.
     pub launcher: String,
     /// What every node runs, in this order.
     pub steps: Vec<FleetStep>,
-    /// Nodes asked for by name; empty where the scheduler chooses.
+    /// Nodes asked for by name; empty if the scheduler chooses.
     pub nodes: Vec<String>,
     /// How many nodes were asked for.
     pub asked: usize,
@@ -65,7 +64,7 @@ pub struct FleetStep {
 pub struct FleetJob {
     /// Its id, in the scheduler's words.
     pub id: String,
-    /// The node it is bound to; `null` where the scheduler chooses.
+    /// The node it is bound to; `null` if the scheduler chooses.
     pub node: Option<String>,
     /// When it was submitted, RFC 3339.
     pub submitted: String,

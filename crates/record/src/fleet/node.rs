@@ -23,23 +23,22 @@ pub struct FleetNode {
     pub fleet: String,
     /// The node, as the scheduler calls it.
     pub node: String,
-    /// When the last step ended; `null` where steps are missing.
+    /// When the last step ended; `null` if steps are missing.
     pub ended: Option<String>,
     /// Times that it was begun: 1, and 1 for each requeue and resumption.
     pub attempts: u32,
-    /// The machine; `null` where nothing is known.
+    /// The machine; `null` if unknown.
     pub host: Option<HostRecord>,
-    /// What the node is set to, by name: `bios`, `memory`, `smt`,
-    /// `numa-nodes-per-package`, `governor`, `boost`, `transparent-hugepages`,
-    /// `kernel-command-line` … Names and microcode, kernel and hypervisor stand
-    /// in `host`, too.
+    /// The node's settings, by name: `bios`, `memory`, `smt`, `numa-nodes-per-package`, `governor`,
+    /// `boost`, `transparent-hugepages`, `kernel-command-line` … Names and microcode, kernel and
+    /// hypervisor are also in `host`.
     pub settings: BTreeMap<String, String>,
     /// What it ran.
     pub steps: Vec<NodeStep>,
     /// Headline figures of all records of the node.
     pub figures: Vec<NodeFigure>,
-    /// How far the node's clock was ahead of the submitter's or the shared
-    /// folder's, seconds; `null` where it is unknown.
+    /// How far the node's clock was ahead of the submitter's or the shared folder's, seconds;
+    /// `null` if it is unknown.
     pub clock_ahead_s: Option<f64>,
 }
 
@@ -51,7 +50,7 @@ pub struct NodeStep {
     pub name: String,
     /// How it ended.
     pub state: StepState,
-    /// Id of its record; `null` where there is none.
+    /// Id of its record; `null` if there is none.
     pub record: Option<String>,
     /// The attempt that this is of, from 1.
     pub attempt: u32,
@@ -66,7 +65,7 @@ pub struct NodeStep {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepState {
-    /// Its record is there.
+    /// It has a record.
     Done,
     /// It ended without a record that counts.
     Failed,

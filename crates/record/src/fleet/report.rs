@@ -22,7 +22,7 @@ pub struct FleetReport {
     pub host: String,
     /// Nodes asked for.
     pub asked: usize,
-    /// Nodes that a record is there of.
+    /// Nodes with a record.
     pub nodes: usize,
     /// Nodes of which every step is done.
     pub complete: usize,
@@ -79,8 +79,8 @@ pub struct FleetFigure {
     pub nodes: usize,
     /// Median.
     pub median: f64,
-    /// Robust standard deviation of the nodes' logarithms: about the relative
-    /// spread of ordinary nodes; `null` where there are too few.
+    /// Robust standard deviation of the nodes' logarithms: about the relative spread of ordinary
+    /// nodes; `null` if there are too few.
     pub spread: Option<f64>,
     /// 5th and 95th percentile.
     pub p5: f64,
@@ -132,7 +132,7 @@ pub struct FleetOutlier {
     pub setting: Option<String>,
     /// The setting of most of its group.
     pub typical_setting: Option<String>,
-    /// Id of the record it stands in.
+    /// Id of the record that contains it.
     pub record: Option<String>,
     /// All that in one sentence.
     pub sentence: String,

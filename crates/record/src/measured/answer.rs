@@ -32,7 +32,7 @@ impl Measured {
             );
         }
         let (mut right, mut open) = (names(Agreement::Agrees), names(Agreement::CannotTell));
-        // Of caches the smaller ones may be as reported where the largest is not known.
+        // Smaller caches may be as reported even if the largest one is not known.
         if open.contains(&LevelName::Cache.noun()) && right.contains(&LevelName::Cache.noun()) {
             right.retain(|noun| *noun != LevelName::Cache.noun());
             open.retain(|noun| *noun != LevelName::Cache.noun());
@@ -52,7 +52,7 @@ impl Measured {
         format!("The kernel's picture is right: {right} are as measured{open}.")
     }
 
-    /// Which CPUs share what was found instead, where groups were found.
+    /// Which CPUs share something else instead, if groups were found.
     fn found(&self, level: &LevelName) -> Option<String> {
         let shared = match level {
             LevelName::Smt => "core",

@@ -39,7 +39,7 @@ pub struct ConfirmationRecord {
     pub runs: usize,
     /// Typical cost over that of `os-default`.
     pub ratio: f64,
-    /// Lower end of the interval; `null` where the pairs allow none.
+    /// Lower end of the interval; `null` if there are too few pairs for one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -63,7 +63,7 @@ pub struct OtherCpusRecord {
     pub pairs: usize,
     /// Typical cost over that of `against`.
     pub ratio: f64,
-    /// Lower end of the interval; `null` where the pairs allow none.
+    /// Lower end of the interval; `null` if there are too few pairs for one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -97,9 +97,9 @@ pub struct LeastRecord {
     pub confirmed: bool,
     /// In words: "4 cores of one LLC: 98 % of the best".
     pub sentence: String,
-    /// What that rests on, in words; empty where nothing smaller will do.
+    /// The basis for it, in words; empty if nothing smaller will do.
     pub basis: String,
-    /// Commands that run it, where it is not the best arm itself.
+    /// Commands that run it, if it is not the best arm itself.
     pub commands: Vec<CommandRecord>,
 }
 
@@ -145,7 +145,7 @@ pub struct SearchVerdict {
     pub beside: Vec<String>,
     /// What to do, or what is missing.
     pub advice: String,
-    /// Commands that run the best arm; none where that is `os-default`.
+    /// Commands that run the best arm; empty if that is `os-default`.
     pub commands: Vec<CommandRecord>,
     /// Why the best arm has no commands although it could be run; `advice` says it in
     /// words. `null` otherwise.
@@ -164,8 +164,8 @@ pub struct TruthRecord {
     pub cost: f64,
     /// `os-default`'s cost over it.
     pub default_ratio: f64,
-    /// Median error of the predictions of arms that were never run, as a
-    /// share; `null` where all were run.
+    /// Median error of the predictions of arms that were never run, as a share; `null` if all were
+    /// run.
     pub prediction_error: Option<f64>,
     /// Share of true costs, over that of the bound arm with most runs, inside
     /// their 90 % intervals.

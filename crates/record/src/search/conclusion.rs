@@ -1,5 +1,5 @@
-//! What a search's figures come to, in the words of its metric: effects over
-//! the range that candidates span, the headline, the commands.
+//! The conclusions from a search's figures, in the words of its metric: effects over the range that
+//! candidates span, the headline, the commands.
 //!
 //! Written once, when the search writes its record.
 
@@ -13,7 +13,7 @@ use pinwise_workload::{Command, thread_variables};
 const TO_END: f64 = 1.645;
 
 impl SearchRecord {
-    /// Writes what its figures come to into it.
+    /// Fills in the conclusions from its figures.
     pub fn conclude(&mut self) {
         for at in 0..self.predictions.len() {
             let ratio = self.predictions[at].ratio;
@@ -50,8 +50,8 @@ impl SearchRecord {
         self.verdict.beside = self.beside();
     }
 
-    /// From the candidate that has least of a feature to the one that has most;
-    /// `None` where they are all alike in it.
+    /// From the candidate with the least of a feature to the one with the most; `None` if they are
+    /// all alike in it.
     fn feature_change(&self, at: usize) -> Option<EffectRecord> {
         let feature = self.model.as_ref()?.features.get(at)?;
         let values = || {

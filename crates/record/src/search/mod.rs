@@ -22,9 +22,9 @@ named! {
     ModelJudgement {
         /// Features explain what placements cost.
         Fits = "fits",
-        /// They leave part of it.
+        /// They leave part of it unexplained.
         Misfits = "misfits",
-        /// They leave most of it.
+        /// They leave most of it unexplained.
         Useless = "useless",
     }
 }
@@ -39,14 +39,13 @@ pub struct SearchRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// The arguments that made it, without where it is stored; empty where no
-    /// command line did.
+    /// The arguments that made it, without the store; empty if no command line did.
     pub argv: Vec<String>,
     /// The command that makes it again with the same seed; `null` likewise.
     pub again: Option<String>,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: HostRecord,
-    /// The command's arguments; `{threads}` stands for the number of threads.
+    /// The command's arguments; `{threads}` is replaced by the number of threads.
     pub command: Vec<String>,
     /// Surroundings of the command.
     pub workload: WorkloadRecord,
@@ -69,7 +68,7 @@ pub struct SearchRecord {
     pub progress: Vec<ProgressPoint>,
     /// The model at the end; `null` before the first runs.
     pub model: Option<SearchModelRecord>,
-    /// Name of the arm that is best; `null` where none is known.
+    /// Name of the best arm; `null` if none is known.
     pub best: Option<String>,
     /// Runs that it took to find it: profiling, search and refinement, those
     /// of `os-default` among them; not the warm-up and the confirmation.
@@ -79,22 +78,22 @@ pub struct SearchRecord {
     /// The best shape on other CPUs, in pairs beside those that it was found
     /// on; without an answer or `confirmation_pairs` nothing.
     pub other_cpus: Vec<OtherCpusRecord>,
-    /// The least resource that is nearly as good; `null` where unknown, and
-    /// where CPUs of one shape differ.
+    /// The least resource that is nearly as good; `null` if unknown, and if CPUs of one shape
+    /// differ.
     pub least: Option<LeastRecord>,
     /// The result.
     pub verdict: SearchVerdict,
-    /// Indifference zone that was used: `plan.within`, or half the standard
-    /// deviation of a run where that is more, but not above 3 % for that.
+    /// Indifference zone that was used: `plan.within`, or half the standard deviation of a run if
+    /// that is more, but at most 3 % because of that.
     pub zone: f64,
     /// On a simulated machine: true cost of `best` over the true best, minus
     /// 1; `null` elsewhere and without a best arm.
     pub true_regret: Option<f64>,
     /// On a simulated machine: the true best.
     pub truth: Option<TruthRecord>,
-    /// Why it ended; `null` while it runs or where it was cut off.
+    /// Why it ended; `null` while it runs or if it was cut off.
     pub stopped: Option<Stopped>,
-    /// The same in words, or that it has not ended.
+    /// In words, or that it has not ended.
     pub ended: String,
     /// Time from start to end, s; without pauses between interruption and
     /// resumption.
@@ -107,16 +106,14 @@ pub struct SearchRecord {
 pub struct SearchPlanRecord {
     /// Numbers of threads that were searched.
     pub threads: Vec<usize>,
-    /// Threads of `os-default` where that was set; `null`: as the program does.
+    /// Threads of `os-default` if that was set; `null`: as the program does.
     pub default_threads: Option<usize>,
-    /// Threads of `os-default` as a run before the search showed them; `null`
-    /// where they were set.
+    /// Threads of `os-default` as counted in a run before the search; `null` if they were set.
     pub counted_threads: Option<usize>,
     /// Is the number of threads set by the environment of each run?
     pub sets_threads: bool,
-    /// Indifference zone: a placement that is better by less is not missed.
-    /// Where runs vary much the zone follows their noise, see
-    /// [`SearchRecord::zone`].
+    /// Indifference zone: a placement that is better by less may be missed. If runs vary much the
+    /// zone follows their noise, see [`SearchRecord::zone`].
     pub within: f64,
     /// How much worse the least resource may be.
     pub least_within: f64,
@@ -155,18 +152,15 @@ pub struct SpaceRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchArm {
-    /// Its name as `--place` takes it, with ` @ N threads` where several
-    /// numbers are searched; unique.
+    /// Its name as `--place` takes it, with ` @ N threads` if several numbers are searched; unique.
     pub name: String,
-    /// What people call it, such as `8 cores in one LLC`; the placement, where that
-    /// is a word.
+    /// Its common name, such as `8 cores in one LLC`; the placement, if that is a word.
     pub label: String,
     /// The placement alone.
     pub placement: String,
-    /// The same for equal placements on machines of equal trees; `null` of
-    /// `os-default`.
+    /// Equal for equal placements on machines of equal trees; `null` for `os-default`.
     pub place_id: Option<String>,
-    /// Threads; `null` of `os-default` where the program decides.
+    /// Threads; `null` for `os-default` if the program decides.
     pub threads: Option<usize>,
     /// CPUs asked for, as a list.
     pub cpus: String,
@@ -185,7 +179,7 @@ pub struct SearchArm {
     pub features: Vec<f64>,
     /// Was it made by moving one thread of another arm?
     pub refined_from: Option<String>,
-    /// Why its runs do not count, where they do not.
+    /// Why its runs do not count, if they do not.
     pub invalid: Option<String>,
 }
 
@@ -254,13 +248,13 @@ pub struct PredictedArm {
     pub high: f64,
     /// Expected over that of `os-default`.
     pub ratio: f64,
-    /// The same as a change of the metric, in words.
+    /// As a change of the metric, in words.
     pub change: String,
     /// Runs of the arm that count.
     pub runs: usize,
     /// What its own runs alone say; `null` without any.
     pub measured: Option<Estimate>,
-    /// What was expected before the arm's first run, where it had one.
+    /// The prediction before the arm's first run, if it had one.
     pub first_prediction: Option<FirstPredictionRecord>,
     /// Probability that it beats the best arm by more than the indifference
     /// zone.
@@ -322,8 +316,8 @@ pub struct SearchModelRecord {
     pub explained_sd: f64,
     /// Standard deviation of what they do not, placement by placement.
     pub unexplained_sd: f64,
-    /// Factor by which variances were widened because first runs of arms
-    /// missed their predictions; 1 where they did not.
+    /// Factor by which variances were widened because first runs of arms missed their predictions;
+    /// 1 if they did not.
     pub inflation: f64,
     /// Median error of predictions made before an arm's first run, as a share;
     /// `null` with fewer than three.
@@ -344,9 +338,8 @@ pub struct FeatureRecord {
     pub effect: f64,
     /// Its standard deviation.
     pub sd: f64,
-    /// The effect over the range that candidates span, from the one that has
-    /// least of it to the one that has most, with its 90 % interval, as a change
-    /// of the metric; `null` where they are alike.
+    /// The effect over the range that candidates span, from the one with the least of it to the one
+    /// with the most, with its 90 % interval, as a change of the metric; `null` if they are alike.
     pub change: Option<EffectRecord>,
     /// Is it more than twice its standard deviation from none?
     pub is_clear: bool,

@@ -25,7 +25,7 @@ pub struct SpinAdviceRecord {
     pub context_switch_ns: f64,
     /// Both together: how long to spin at most, ns.
     pub budget_ns: f64,
-    /// The same in PAUSEs of the processor.
+    /// In PAUSEs of the processor.
     pub budget_pauses: u64,
     /// Why that is the budget.
     pub rule: String,
@@ -53,11 +53,11 @@ pub struct AdviceRecord {
     pub runtime: String,
     /// The algorithm's id; `null` for a program's own.
     pub algorithm: Option<String>,
-    /// Versions of the runtime that take the value; `null` where there are none.
+    /// Versions of the runtime that take the value; `null` if there are none.
     pub versions: Option<String>,
     /// Its name.
     pub setting: String,
-    /// Where it is set.
+    /// How to set it.
     pub how: String,
     /// Its usual value.
     pub usual: String,
@@ -69,7 +69,7 @@ pub struct AdviceRecord {
     pub suggested_ns: Option<f64>,
     /// Why.
     pub reasoning: String,
-    /// A command that shows whether it helps; `null` where there is none.
+    /// A command that shows whether it helps; `null` if there is none.
     pub verify: Option<String>,
 }
 

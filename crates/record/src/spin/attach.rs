@@ -8,8 +8,8 @@ use crate::{Entry, Header, HostRecord, SampleEvent, StoredRecord, TraceSource, b
 use pinwise_spin::identify::Strength;
 use pinwise_spin::loops::LoopKind;
 
-/// How much of a program's CPU time is spinning, and where. What could not be
-/// reported is `null`, never 0.
+/// How much of a program's CPU time is spinning, and where. What was not reported is `null`, never
+/// 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-attach/1")]
@@ -17,7 +17,7 @@ pub struct SpinAttachRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: HostRecord,
     /// The command or process.
     pub source: TraceSource,
@@ -29,7 +29,7 @@ pub struct SpinAttachRecord {
     pub wall_s: f64,
     /// Samples.
     pub samples: u64,
-    /// CPU time that they stand for, s; with `proc` what the kernel counted.
+    /// CPU time that they represent, s; with `proc` what the kernel counted.
     pub cpu_s: f64,
     /// CPU time of the command as the kernel counted it, s; `null` of a process that
     /// ran already.
@@ -53,8 +53,7 @@ pub struct SpinAttachRecord {
     pub places: Vec<SpinPlace>,
     /// Threads, the busiest first.
     pub threads: Vec<SpinThread>,
-    /// How the command ended: exit status, or 128 + signal; `null` where `--for`
-    /// ended it.
+    /// How the command ended: exit status, or 128 + signal; `null` if `--for` ended it.
     pub exit: Option<i32>,
 }
 
@@ -121,11 +120,11 @@ named! {
 pub struct SpinPlace {
     /// How it spins.
     pub kind: SpinKind,
-    /// Function, where it has a name.
+    /// Function, if it has a name.
     pub function: Option<String>,
     /// File it is from; `null` for code made at run time.
     pub module: Option<String>,
-    /// Address of the loop: in the file where it is of one, else in the process.
+    /// Address of the loop: in its file if it has one, else in the process.
     pub address: u64,
     /// CPU time, s.
     pub cpu_s: f64,
@@ -137,7 +136,7 @@ pub struct SpinPlace {
     pub threads: usize,
     /// Hints of one iteration.
     pub hints: u32,
-    /// Hints between two looks, where the code says it.
+    /// Hints between two looks, if the code says it.
     pub gap_hints: Option<u64>,
     /// What one hint took, ns, from counters in registers between neighbouring
     /// samples.
@@ -176,7 +175,7 @@ pub struct SpinMatch {
     pub strength: MatchStrength,
     /// Why, as a sentence.
     pub why: String,
-    /// How to change it; empty where nothing is known.
+    /// How to change it; empty if unknown.
     pub tunables: Vec<String>,
 }
 

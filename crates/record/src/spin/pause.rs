@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::named::named;
 use crate::{Entry, Header, HostRecord, StoredRecord};
 
-/// PAUSE on the CPUs of a machine, and where that stands.
+/// The cost of PAUSE on a machine's CPUs, compared with other processors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-pause/1")]
@@ -13,7 +13,7 @@ pub struct SpinPauseRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// Where.
+    /// The machine it ran on.
     pub host: HostRecord,
     /// The instruction: `PAUSE`, on arm64 `ISB`.
     pub instruction: String,
@@ -23,8 +23,7 @@ pub struct SpinPauseRecord {
     pub chips: Vec<ChipRecord>,
     /// Whether known algorithms would wait too long; `null` unless asked.
     pub check: Option<PauseCheckRecord>,
-    /// Why there is no count of cycles by the CPU's own counter; `null` where
-    /// there is one.
+    /// Why the CPU's own counter gave no count of cycles; `null` if it did.
     pub counter_unavailable: Option<String>,
     /// How long it took, s.
     pub spent_s: f64,
@@ -52,23 +51,23 @@ pub struct CpuPauseRecord {
     pub pause_ns_low: Option<f64>,
     /// Upper end.
     pub pause_ns_high: Option<f64>,
-    /// The same in core cycles; `null` where they are not known.
+    /// In core cycles; `null` if they are not known.
     pub pause_cycles: Option<f64>,
     /// Lower end of its interval.
     pub pause_cycles_low: Option<f64>,
     /// Upper end.
     pub pause_cycles_high: Option<f64>,
-    /// How cycles were found; `null` where not.
+    /// How cycles were found; `null` if they were not.
     pub method: Option<CycleMethod>,
-    /// Core cycles by additions; `null` where not.
+    /// Core cycles by additions; `null` if not found.
     pub chain_cycles: Option<f64>,
-    /// Core cycles by the CPU's counter; `null` where there is none.
+    /// Core cycles by the CPU's counter; `null` if there is none.
     pub counted_cycles: Option<f64>,
     /// How far the two are apart, as a share of the counter's.
     pub disagreement_share: Option<f64>,
     /// The core's clock meanwhile, GHz.
     pub ghz: Option<f64>,
-    /// Two levels where there are two, lower first; otherwise empty.
+    /// Two levels if there are two, lower first; otherwise empty.
     pub levels: Vec<LevelRecord>,
     /// Other hints that the CPU has, at their least cost.
     pub hints: Vec<HintCostRecord>,
@@ -88,7 +87,7 @@ pub struct CpuPauseRecord {
 pub struct LevelRecord {
     /// One PAUSE, ns.
     pub pause_ns: f64,
-    /// The same in core cycles.
+    /// In core cycles.
     pub pause_cycles: Option<f64>,
     /// Share of the batches, 0 to 1.
     pub share: f64,
@@ -102,7 +101,7 @@ pub struct HintCostRecord {
     pub hint: String,
     /// Its least cost, ns.
     pub ns: f64,
-    /// The same in core cycles.
+    /// In core cycles.
     pub cycles: Option<f64>,
 }
 
@@ -110,11 +109,11 @@ pub struct HintCostRecord {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChipRecord {
-    /// Its id; `null` where the machine is none of the table's.
+    /// Its id; `null` if the machine is not in the table.
     pub chip: Option<String>,
     /// Its name, or family, model and stepping.
     pub name: String,
-    /// CPUs that it stands for, as a list.
+    /// CPUs that it represents, as a list.
     pub cpus: String,
     /// Lowest published cost, cycles.
     pub published_low: Option<f64>,
@@ -128,7 +127,7 @@ pub struct ChipRecord {
     pub cheaper_chips: Option<usize>,
     /// Known chips.
     pub known_chips: usize,
-    /// Where the published figure is from.
+    /// Source of the published figure.
     pub source: Option<String>,
     /// All that as a sentence.
     pub sentence: String,
@@ -160,7 +159,7 @@ pub struct PauseCheckRecord {
 pub struct TooLongRecord {
     /// Its id.
     pub algorithm: String,
-    /// Its longest wait, ms; `null` where it never ends.
+    /// Its longest wait, ms; `null` if it never ends.
     pub total_ms: Option<f64>,
     /// That over the limit.
     pub total_ratio: Option<f64>,

@@ -16,7 +16,7 @@ pub struct SpinPredictRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// The processor; the one moved to, where two are compared.
+    /// The processor; the one moved to, if two are compared.
     pub processor: ProcessorRecord,
     /// The processor moved from.
     pub from: Option<ProcessorRecord>,
@@ -24,8 +24,7 @@ pub struct SpinPredictRecord {
     pub predictions: Vec<PredictionRecord>,
     /// What moving changes, most first.
     pub moves: Vec<MoveRecord>,
-    /// Numbers of CPUs at which totals change, per algorithm, where several
-    /// numbers were asked for.
+    /// Numbers of CPUs at which totals change, per algorithm, if several numbers were asked for.
     pub cliffs: Vec<CliffsRecord>,
 }
 
@@ -61,7 +60,7 @@ impl SpinPredictRecord {
     }
 }
 
-/// A processor and where its figures are from.
+/// A processor and the sources of its figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcessorRecord {
@@ -71,13 +70,13 @@ pub struct ProcessorRecord {
     pub chip: Option<String>,
     /// One PAUSE, ns.
     pub pause_ns: f64,
-    /// The same in core cycles.
+    /// In core cycles.
     pub pause_cycles: Option<f64>,
     /// The clock, GHz.
     pub ghz: Option<f64>,
-    /// Where the cycles are from, as a sentence or an address.
+    /// Source of the cycles, as a sentence or an address.
     pub pause_from: String,
-    /// Where the clock is from.
+    /// Source of the clock rate.
     pub ghz_from: Option<String>,
 }
 
@@ -157,7 +156,7 @@ pub struct PredictionRecord {
     pub total_pauses: Option<u64>,
     /// How long they take, ms.
     pub total_ms: Option<f64>,
-    /// The same at the longest.
+    /// At the longest.
     pub longest_pauses: Option<u64>,
     /// How long these take, ms.
     pub longest_ms: Option<f64>,
@@ -165,7 +164,7 @@ pub struct PredictionRecord {
     pub blind_gap_pauses: Option<u64>,
     /// How long these take, ms.
     pub blind_gap_ms: Option<f64>,
-    /// CPU time burnt where all CPUs but one wait in full, ms.
+    /// CPU time burnt if all CPUs but one wait in full, ms.
     pub wasted_cpu_ms: Option<f64>,
     /// It spins until it has the lock.
     pub never_parks: bool,
@@ -179,7 +178,7 @@ pub struct PredictionRecord {
     pub tunables: Vec<TunableRecord>,
     /// What was read of it.
     pub evidence: SpinEvidence,
-    /// Where it was read.
+    /// Source of its parameters.
     pub source: String,
     /// What else; `null` for nothing.
     pub note: Option<String>,
@@ -193,7 +192,7 @@ pub struct TunableRecord {
     pub name: String,
     /// Its usual value; `null` for none.
     pub usual: Option<String>,
-    /// Where it is set.
+    /// How to set it.
     pub how: String,
 }
 
@@ -219,7 +218,7 @@ pub struct MoveRecord {
     pub immune: bool,
 }
 
-/// Where an algorithm's total changes with the number of CPUs.
+/// Numbers of CPUs at which an algorithm's total changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CliffsRecord {

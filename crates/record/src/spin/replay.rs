@@ -28,7 +28,7 @@ pub struct SpinReplayRecord {
     /// What all records that are kept begin with.
     #[serde(flatten)]
     pub header: Header,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: HostRecord,
     /// What was replayed.
     pub experiment: ReplayExperiment,
@@ -41,7 +41,7 @@ pub struct SpinReplayRecord {
     /// From the release until a parked waiter has the lock, ns, measured
     /// beforehand.
     pub wake_ns: Option<f64>,
-    /// How long the lock was held for an item, ms; `null` where that varied.
+    /// How long the lock was held for an item, ms; `null` if that varied.
     pub hold_ms: Option<f64>,
     /// Items wanted of each cell, all repeats together.
     pub items: u64,
@@ -58,7 +58,7 @@ pub struct SpinReplayRecord {
 }
 
 named! {
-    /// What a hint was made of.
+    /// The instructions that make up a hint.
     ReplayHintMade {
         /// The processor's own.
         Own = "own",
@@ -79,7 +79,7 @@ pub struct ReplayHint {
     pub wanted_ns: f64,
     /// What one took, ns: the median over the cells.
     pub achieved_ns: Option<f64>,
-    /// What it was made of.
+    /// The instructions that make it up.
     pub made: Option<ReplayHintMade>,
 }
 
@@ -109,7 +109,7 @@ pub struct ReplayedAlgorithm {
     pub blind_gap_hints: u64,
     /// How it ends.
     pub ends: WaitEnd,
-    /// One per delay; empty where threads contended.
+    /// One per delay; empty if threads contended.
     pub cells: Vec<ReplayCell>,
     /// One per number of threads; empty elsewhere.
     pub contention: Vec<ContentionCell>,
@@ -135,7 +135,7 @@ pub struct ReplayCell {
     pub predicted_as_achieved: Option<ReplayPrediction>,
     /// What a hint took here, ns.
     pub hint_achieved_ns: Option<f64>,
-    /// Over the good items; `null` where there were none.
+    /// Over the good items; `null` if there were none.
     pub measured: Option<ReplayMeasured>,
     /// Measured against predicted lateness, per cent of the predicted.
     pub error_percent: Option<f64>,

@@ -42,13 +42,13 @@ pub struct SpinScan {
     pub skipped: Vec<SkippedFile>,
     /// The chips that gaps are reported for.
     pub chips: Vec<ScanChip>,
-    /// CPUs that programs were taken to count, where an algorithm goes by them.
+    /// CPUs that programs were assumed to count, if an algorithm uses that number.
     pub cpus: u64,
-    /// The longest blind gap that passes, ns; `null` where none was asked for.
+    /// The longest blind gap that passes, ns; `null` if no limit was asked for.
     pub max_blind_gap_ns: Option<f64>,
     /// How to treat loops whose gap is not known from the code.
     pub unknown: UnknownGaps,
-    /// Did all loops pass? `null` where no limit was asked for.
+    /// Whether all loops passed; `null` if no limit was asked for.
     pub passed: Option<bool>,
     /// The loops, by file and address.
     pub loops: Vec<ScannedLoop>,
@@ -121,7 +121,7 @@ pub struct ScanChip {
     pub arch: CodeArch,
     /// One hint, ns.
     pub pause_ns: f64,
-    /// Where that is from.
+    /// Its source.
     pub source: String,
 }
 
@@ -133,7 +133,7 @@ pub struct ScannedLoop {
     pub binary: usize,
     /// Address of its first instruction in the file, in hexadecimal digits.
     pub address: String,
-    /// The function that holds it; `null` where the file does not name it.
+    /// The function that contains it; `null` if the file does not name it.
     pub function: Option<String>,
     /// Bytes from the function's beginning.
     pub offset: Option<u64>,
@@ -143,20 +143,19 @@ pub struct ScannedLoop {
     pub hints_per_turn: u32,
     /// Reads of memory that others may write, in one turn.
     pub looks_per_turn: u32,
-    /// Of a blind delay, the loop around it that looks.
+    /// For a blind delay, the loop around it that looks.
     pub outer: Option<OuterLoop>,
-    /// Hints between two looks; `null` where that depends on what the code does
-    /// not say.
+    /// Hints between two looks; `null` if that depends on more than the code shows.
     pub gap_hints: Option<u64>,
-    /// What says how long it is blind: `code`, `deadline` (its hints last until a moment
-    /// that the program computes: the gap is unknown), or the id of the algorithm that it
-    /// is known as; `null` where nothing does.
+    /// The source of its blind time: `code`, `deadline` (its hints last until a moment that the
+    /// program computes: the gap is unknown), or the id of a known algorithm; `null` if there is
+    /// none.
     pub gap_from: Option<String>,
     /// That as time on each chip that its binary runs on; none of a loop with a deadline.
     pub gaps: Vec<GapOnChip>,
     /// Algorithms that it may be, surest first.
     pub algorithms: Vec<MatchedAlgorithm>,
-    /// Does it fail the limit? `null` where none was asked for.
+    /// Whether it exceeds the limit; `null` if no limit was asked for.
     pub fails: Option<bool>,
 }
 
@@ -178,7 +177,7 @@ pub struct OuterLoop {
 pub struct GapOnChip {
     /// The chip's id.
     pub chip: String,
-    /// ns; `null` where the code does not say how many hints it is.
+    /// ns; `null` if the code does not show the number of hints.
     pub ns: Option<f64>,
     /// Is that above the limit?
     pub exceeds: bool,

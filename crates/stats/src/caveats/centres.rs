@@ -1,16 +1,14 @@
 //! Do medians and means say what the typical run says?
 //!
-//! The typical ratio is the one in the middle of all pairs of blocks. Where arms
-//! differ by a factor, so do their medians and their means. Where they differ in
-//! shape, the three part: of an arm that is 1 % faster in six runs of ten and 20 %
-//! slower in the others, the median block says −1 %, the means +7 %, and the
-//! middle of all pairs +8 %. None of these is wrong, and no verdict says which was
-//! meant.
+//! The typical ratio is the one in the middle of all pairs of blocks. If arms differ by a factor,
+//! so do their medians and their means. If they differ in shape, the three separate: for an arm
+//! that is 1 % faster in six runs of ten and 20 % slower in the others, the median block says −1 %,
+//! the means +7 %, and the middle of all pairs +8 %. None of these is wrong, and no verdict says
+//! which was meant.
 //!
-//! The median is that of the blocks' ratios. The ratio of the arms' medians is no
-//! use beside load: where runs have some states that whole blocks share, it jumps
-//! from one to the next (27 % of arms that differ by 5 % were told to contradict
-//! themselves).
+//! The median is the median of the blocks' ratios. The ratio of the arms' medians is useless next
+//! to load: if runs have a few states that whole blocks share, it jumps from one to the next (it
+//! reported a contradiction in 27 % of the arms that differ by 5 %).
 
 use super::Judged;
 use crate::decision::Decision;
@@ -28,8 +26,8 @@ const ALARM_OF_MEDIAN: f64 = 0.1;
 /// wide, so that being outside of it says little.
 const ALARM_OF_MEAN: f64 = 0.02;
 
-/// What medians and means say, `ln(ratio)`, where one of them lies outside the
-/// interval by more than the smallest effect of interest.
+/// Medians and means of the ratio, `ln(ratio)`, if one of them lies outside the interval by more
+/// than the smallest effect of interest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Centres {
     /// In the median block: as many have a higher ratio as a lower one.

@@ -18,11 +18,11 @@ const FADING: [(usize, f64); 3] = [(FEW_BLOCKS, 0.5), (32, 1.0), (usize::MAX, 1.
 /// A difference whose second half is at least this share of its first does not
 /// fade.
 const STEADY: f64 = 0.97;
-/// Of fewer blocks than this, the effect where an arm followed itself is looked
-/// at before a claim. With [`LEFT_OVER`] and [`APART`] chosen by replay: an arm that
-/// gains 5 % after the other is found in 88 % of experiments, 54 % without.
+/// With fewer blocks than this, a claim first looks at the effect when an arm followed itself.
+/// [`LEFT_OVER`] and [`APART`] were chosen by replay: an arm that gains 5 % after the other is
+/// found in 88 % of experiments, in 54 % without this check.
 const FEW_OWN: usize = 24;
-/// Share of the effect elsewhere that has to be left where an arm followed itself.
+/// How much of the effect elsewhere must remain when an arm followed itself.
 const LEFT_OVER: f64 = 0.5;
 /// Standard errors that the two have to be apart.
 const APART: f64 = 2.0;
@@ -64,9 +64,8 @@ impl Judged {
         })
     }
 
-    /// Is the effect, in blocks where one of the two ran after itself, far less
-    /// than in the others? An after-effect as large as the claim looks so long
-    /// before its own test finds it.
+    /// Is the effect far smaller in blocks in which one of the two ran after itself? An
+    /// after-effect as large as the claim shows this long before its own test finds it.
     fn needs_the_other(&self, known: &[Known]) -> bool {
         let all: Vec<f64> = known.iter().map(|block| block.difference).collect();
         [true, false].into_iter().any(|is_arm_first| {
@@ -82,7 +81,7 @@ impl Judged {
             let residuals: Vec<f64> = (0..all.len())
                 .map(|at| (all[at] - if is_own(at) { of_own } else { of_rest }).abs())
                 .collect();
-            // Of the median distance, the standard deviation where normal.
+            // From the median distance: the standard deviation if the values are normal.
             let spread = 1.4826 * median(&residuals).unwrap_or(0.0);
             let error = spread * (1.0 / own.len() as f64 + 1.0 / rest.len() as f64).sqrt();
             of_own / of_rest < LEFT_OVER && (of_own - of_rest).abs() > APART * error

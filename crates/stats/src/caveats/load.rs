@@ -20,14 +20,14 @@ pub struct LoadLevel {
 pub struct LoadLevels {
     /// The third of the blocks with the lightest load.
     pub light: LoadLevel,
-    /// Between them; `None` where the load had two states only.
+    /// Between the two; `None` if the load had only two states.
     pub medium: Option<LoadLevel>,
     /// The third with the heaviest.
     pub heavy: LoadLevel,
 }
 
 impl LoadLevels {
-    /// `None` where the load of a block is not known, or is the same in all.
+    /// `None` if the load of a block is unknown, or is the same in all blocks.
     pub(super) fn from_differences(differences: &[f64], around: &Circumstances) -> Option<Self> {
         let load = load_of(differences, around)?;
         let places = interaction::ranked(&load);

@@ -8,9 +8,9 @@ use crate::interaction;
 const ALARM_OF_TIME: f64 = 0.025;
 
 impl Judged {
-    /// Warming up, filling caches, throttling: most happens early, so time
-    /// counts by its logarithm. What as many blocks again would undo, were it to
-    /// go on like this, is no answer even where the second half still gives it.
+    /// Warming up, filling caches, throttling: most happens early, so time counts by its logarithm.
+    /// A claim that as many blocks again would undo, if the change went on, is not an answer even
+    /// if the second half still supports it.
     pub(super) fn time(&self, differences: &[f64]) -> Option<Split> {
         let count = differences.len();
         if !self.is_beyond(interaction::z(differences, &ln_time(count))?, ALARM_OF_TIME) {

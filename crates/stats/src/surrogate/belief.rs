@@ -298,12 +298,12 @@ const DRAWS: u32 = 400;
 /// Normal law of differences to an arm.
 struct Joint {
     mean: Vec<f64>,
-    /// `None` where rounding left no covariance: then all but known.
+    /// `None` if rounding left no covariance: then everything is practically known.
     factor: Option<Cholesky>,
 }
 
 impl Joint {
-    /// How far the least of them lies below the arm; 0 where none does.
+    /// How far the lowest of them lies below the arm; 0 if none does.
     fn draw(&self, chance: &mut impl Rng) -> f64 {
         let mut drawn: Vec<f64> = self.mean.iter().map(|_| deviate(chance)).collect();
         if let Some(factor) = &self.factor {

@@ -9,8 +9,8 @@ pub(super) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factors a symmetric matrix, given by its rows up to the diagonal; `None` where
-    /// it is not positive definite.
+    /// Factors a symmetric matrix, given by its rows up to the diagonal; `None` if it is not
+    /// positive definite.
     pub(super) fn factorise(rows: impl Iterator<Item = Vec<f64>>) -> Option<Self> {
         let mut factor = Self::default();
         for row in rows {
@@ -19,8 +19,8 @@ impl Cholesky {
         Some(factor)
     }
 
-    /// Adds a row of A up to the diagonal; `None`, and the factor is of no
-    /// more use, where A is then not positive definite.
+    /// Adds a row of A up to the diagonal; `None` if A is then not positive definite, and the
+    /// factor must not be used any more.
     pub(super) fn extend(&mut self, row: &[f64]) -> Option<()> {
         let begin = self.lower.len();
         for (column, value) in row.iter().take(self.size).enumerate() {

@@ -56,8 +56,8 @@ const NOISE: [(f64, f64); 7] = [
     (0.09, 0.10),
     (0.2, 0.05),
 ];
-/// Noise of loose arms over that of the others: where a program is left to the
-/// scheduler, its runs differ by where it was put, too.
+/// Noise of loose arms over that of the others: runs of a program that is left to the scheduler
+/// also differ by where it was put.
 const LOOSE: [(f64, f64); 3] = [(1.0, 0.6), (3.0, 0.25), (8.0, 0.15)];
 /// What blocks share over the noise.
 const BLOCK: [(f64, f64); 4] = [(0.1, 0.5), (1.0, 0.25), (3.0, 0.15), (10.0, 0.1)];

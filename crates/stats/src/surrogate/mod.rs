@@ -7,16 +7,15 @@
 //! y = m(a) + c + Σ βj φj(a) + g(a) + u(a) + B(b) + e
 //! ```
 //!
-//! with a given mean m, a constant c, effects βj of features (normal around 0),
-//! a smooth function g of the features that takes up saturation and interaction
-//! (Gaussian process, Rasmussen and Williams 2006, chapter 2; as a model's
-//! discrepancy: Kennedy and O'Hagan 2001), a part u of each arm's own, one of
-//! each block, and noise. All are normal, so that the posterior is exact. Five
-//! scales are unknown: of everything that placements do, of u relative to it,
-//! of noise, of the noise of loose arms relative to it, of blocks. They are not guessed but averaged over: every point of
-//! a grid counts by its marginal likelihood (Bayesian model averaging, Hoeting
-//! et al. 1999). Where features predict nothing, points with a large u win,
-//! and what was never run becomes uncertain; nobody has to notice.
+//! with a given mean m, a constant c, effects βj of features (normal around 0), a smooth function g
+//! of the features that takes up saturation and interaction (Gaussian process, Rasmussen and
+//! Williams 2006, chapter 2; as a model's discrepancy: Kennedy and O'Hagan 2001), a part u of each
+//! arm's own, one of each block, and noise. All are normal, so that the posterior is exact. Five
+//! scales are unknown: of everything that placements do, of u relative to it, of noise, of the
+//! noise of loose arms relative to it, of blocks. They are not guessed but averaged over: every
+//! point of a grid counts by its marginal likelihood (Bayesian model averaging, Hoeting et al.
+//! 1999). If features predict nothing, points with a large u win, and what was never run becomes
+//! uncertain without any special rule.
 //!
 //! Nothing here knows what arms are; random numbers come from the caller.
 
@@ -76,8 +75,8 @@ pub struct Reading {
 #[derive(Debug, Clone)]
 pub struct Surrogate {
     arms: Arc<Arms>,
-    /// Of `arms`, once something is learnt of them: worked out for each arm that
-    /// is added it would cost the cube of their number.
+    /// Of `arms`, computed once something is learnt of them: doing so for each added arm would cost
+    /// the cube of their number.
     prior: Option<Arc<Prior>>,
     grid: Vec<Scales>,
     /// Points that counted at the last look, and after how many readings all
@@ -92,7 +91,7 @@ struct Prior {
     arms: usize,
     /// Per unit of squared scale of effects, row by row.
     scaled: Vec<f64>,
-    /// What does not go with that scale.
+    /// The part that does not depend on that scale.
     fixed: Vec<f64>,
 }
 
@@ -135,9 +134,8 @@ impl Surrogate {
         self.arms.mean.len() - 1
     }
 
-    /// What the readings say. Readings of arms that are not there, or that are
-    /// no number, are left out; without any the answer is what was known
-    /// before.
+    /// What the readings say. Readings of unknown arms and NaN readings are left out; without any
+    /// the answer is the prior.
     pub fn learn(&mut self, readings: &[Reading]) -> Belief {
         let arms = &self.arms;
         let prior = Arc::clone(
@@ -158,7 +156,7 @@ impl Surrogate {
             points.extend((0..self.grid.len()).filter(|point| !self.active.contains(point)));
             self.looked_at = readings.len();
         }
-        // The constant is hardly known: without this, all digits are its.
+        // The constant is hardly known: without this it would take up all digits.
         let level = mean(readings.iter().map(|r| r.y - self.arms.mean[r.arm]));
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut best = f64::NEG_INFINITY;
@@ -185,8 +183,8 @@ impl Surrogate {
         Belief::new(parts.collect(), Arc::clone(&self.arms), Arc::clone(&prior))
     }
 
-    /// Marginal likelihood of the readings at a point of the grid; `None` where it stays
-    /// below the least.
+    /// Marginal likelihood of the readings at a point of the grid; `None` if it is below the
+    /// minimum.
     fn weigh(
         &self,
         prior: &Prior,
