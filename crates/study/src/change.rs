@@ -1,8 +1,8 @@
 //! Two records of the same kind: what changed from one to the other.
 //!
-//! The two were made apart in time, so nothing is paired, and whatever moved the
-//! machine in between looks like a change of what was measured. So comparisons
-//! are held against each other by their ratios to a baseline that both share.
+//! The two were made apart in time, so nothing is paired, and whatever changed on the machine in
+//! between looks like a change of what was measured. So comparisons are compared by their ratios to
+//! a baseline that both share.
 
 mod sessions;
 
@@ -15,7 +15,7 @@ use pinwise_record::{
 };
 use pinwise_stats::normal;
 
-/// Smallest effect of interest where no plan names one, as a share.
+/// Smallest effect of interest if no plan names one, as a share.
 const USUAL_EFFECT: f64 = 0.01;
 /// Confidence of a headline figure's own interval.
 const CONFIDENCE: f64 = 0.95;
@@ -58,7 +58,7 @@ pub enum ChangeError {
         /// Metric of B.
         of_b: String,
     },
-    /// They asked something else.
+    /// They answer different questions.
     #[error(
         "A and B answer different questions: {what} is '{of_a}' in A, '{of_b}' in B (measure B again as A was measured, or compare both in one experiment: pinwise compare --command '…' --command '…')"
     )]
@@ -70,7 +70,7 @@ pub enum ChangeError {
         /// In B.
         of_b: String,
     },
-    /// Nothing is in both.
+    /// They have nothing in common.
     #[error("nothing has the same name in both: A has {of_a}, B has {of_b}")]
     Names {
         /// Names in A.
@@ -91,7 +91,7 @@ pub enum ChangeError {
 /// What changed from `a` to `b`.
 ///
 /// # Errors
-/// [`ChangeError`] where they have nothing to compare, or cannot be read.
+/// [`ChangeError`] if they have nothing to compare, or cannot be read.
 pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     let (of_a, of_b) = (kind(a.entry), kind(b.entry));
     if of_a != of_b {
@@ -369,7 +369,7 @@ fn describe_change(ratio: f64) -> String {
     format!("{} {word}", percent((ratio - 1.0).abs()))
 }
 
-/// Of contrasts, where there are some: a baseline's own figure has no verdict.
+/// The overall sentence on contrasts, if there are any: a baseline's own figure has no verdict.
 fn overall(figures: &[FigureChange]) -> String {
     let contrasts = || figures.iter().filter(|figure| figure.over.is_some());
     let listed: Vec<&FigureChange> = match contrasts().next() {

@@ -1,12 +1,11 @@
 //! What on a machine would distort measurements, ranked, each with evidence
 //! and a fix.
 //!
-//! Checks are pure functions of facts, so that they are tested on hosts nobody
-//! owns. Nothing is changed: turbo, SMT and frequency are part of what a
-//! placement does, and only the user decides to take them away. The order of
-//! weights follows what each cost in measured comparisons: other users of the
-//! CPUs first, then the invisible neighbours of a virtual machine, then order
-//! effects and frequency.
+//! Checks are pure functions of facts, so they are tested on hosts that are not at hand. Nothing is
+//! changed: turbo, SMT and frequency are part of what a placement does, and only the user decides
+//! to switch them off. The order of weights follows the cost of each in measured comparisons: other
+//! users of the CPUs first, then the invisible neighbours of a virtual machine, then order effects
+//! and frequency.
 
 mod disturbance;
 mod settings;

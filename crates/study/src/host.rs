@@ -1,4 +1,4 @@
-//! The machine, as it stands in records.
+//! The machine, as records describe it.
 
 use pinwise_machine::Host;
 use pinwise_record::HostRecord;

@@ -15,12 +15,12 @@ const LAUNCHERS: [(Tool, &str); 4] = [
     (Tool::Omp, "OpenMP"),
 ];
 
-/// Stands for the program in what an emitter writes.
+/// Placeholder for the program in an emitter's output.
 const PROGRAM: &str = "COMMAND";
 
-/// A line for each that can express all of the placement and its setting. None where
-/// nothing is placed or limited. `program` gives it as a shell takes it and a tool has to be given it; `None`
-/// of what is not started.
+/// A line for each tool that can express all of the placement and its setting. Empty if nothing is
+/// placed or limited. `program` gives the command line as a shell or a tool needs it; `None` for
+/// what is not started.
 pub(crate) fn commands(
     place: &Realised,
     setting: &SettingRecord,

@@ -1,10 +1,9 @@
 //! The noise floor: what an A/A comparison says about the machine.
 //!
-//! All arms were the same, so any verdict of faster or slower is a false
-//! alarm, and the interval's width is the smallest effect that could have been
-//! seen. The same runs also show what comparing without random blocks would
-//! have made of them: consecutive windows are split into "first ten against
-//! next ten", as sequential benchmarking does, and judged by Welch's test.
+//! All arms were the same, so any verdict of faster or slower is a false alarm, and the interval's
+//! width is the smallest effect that could have been seen. The same runs also show the result of
+//! comparing without random blocks: consecutive windows are split into "first ten against next
+//! ten", as sequential benchmarking does, and judged by Welch's test.
 
 use pinwise_format::percent;
 use pinwise_record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
@@ -25,8 +24,8 @@ const LEVEL: f64 = 0.05;
 /// runs show of the machine.
 #[must_use]
 pub fn conclude(mut record: Comparison) -> Comparison {
-    // Arms are one and the same: where runs had other numbers of threads, that
-    // is how often they were looked at, or the program, but never the arm.
+    // The arms are identical: if runs had different numbers of threads, that comes from how often
+    // they were polled, or from the program, but never from the arm.
     record
         .findings
         .retain(|finding| finding.check != "thread_counts_differ");
@@ -76,10 +75,9 @@ fn floor(record: &Comparison) -> Option<f64> {
     widths.into_iter().reduce(f64::max).map(f64::exp_m1)
 }
 
-/// Blocks for an interval in which an effect of 1 % shows in four of five
-/// comparisons, from the interval that the blocks so far gave: that takes 2.8
-/// standard errors where the interval is 1.96 wide, and width shrinks with the
-/// square root.
+/// Blocks for an interval in which an effect of 1 % shows in four of five comparisons, from the
+/// interval of the blocks so far: that takes 2.8 standard errors while the interval is 1.96 wide,
+/// and width shrinks with the square root.
 fn blocks_for_1_percent(blocks: usize, floor: f64) -> f64 {
     let wanted = 0.01f64.ln_1p() * 1.96 / 2.8;
     (blocks as f64 * (floor.ln_1p() / wanted).powi(2)).max(MIN_PAIRS as f64)

@@ -1,9 +1,8 @@
 //! A limit on CPU time: part of the place, or a disturbance.
 //!
-//! Under a permanent limit (a container's, a service's) every run is stopped again and
-//! again. That is how the program runs there, and what is compared there. Where a limit
-//! stops a run now and then, because others in the cgroup used it up, that run
-//! says nothing of its arm.
+//! Under a permanent limit (a container's, a service's) every run is stopped again and again. That
+//! is how the program runs there, and what is compared there. But if a limit stops a run only now
+//! and then, because others in the cgroup used it up, that run says nothing about its arm.
 
 /// Runs after which it is known whether a limit stops most of them. What needs about as
 /// much as the limit allows is not stopped in all.

@@ -5,7 +5,7 @@
 
 use pinwise_record::{Arm, Comparison, Finding, Severity};
 
-/// Adds the finding where the arms are builds of one kernel.
+/// Adds the finding if the arms are builds of one kernel.
 pub fn describe(record: &mut Comparison) {
     let found = worth(record);
     record.header.findings.extend(found);

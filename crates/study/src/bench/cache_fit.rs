@@ -1,7 +1,7 @@
 //! A working set against the caches of a machine: which ones hold it.
 //!
-//! Sizes are those that were measured where a ladder is stored, as programs
-//! see them; else the reported ones. Nothing is said where neither is known.
+//! Sizes are the measured ones, as programs see them, if a ladder is stored; else the reported
+//! ones. If neither is known, nothing is said.
 
 use pinwise_format::round_bytes;
 use pinwise_record::{Finding, Severity, TopologyRecord};
@@ -14,7 +14,7 @@ pub struct CacheSize {
     pub level: u8,
     /// Bytes.
     pub bytes: u64,
-    /// CPUs that share it; 1 where unknown.
+    /// CPUs that share it; 1 if unknown.
     pub shared_by: usize,
 }
 
@@ -66,8 +66,8 @@ fn reported(topology: &Topology) -> Vec<CacheSize> {
     found
 }
 
-/// `works on 1 MiB a thread: more than L1 (32 KiB), fits L2 (2 MiB)`; empty
-/// where no cache is known. Threads that share a cache fill it together.
+/// `works on 1 MiB a thread: more than L1 (32 KiB), fits L2 (2 MiB)`; empty if no cache is known.
+/// Threads that share a cache fill it together.
 #[must_use]
 pub fn fit(working_set_bytes: u64, threads: usize, caches: &[CacheSize], measured: bool) -> String {
     if caches.is_empty() {
@@ -98,7 +98,7 @@ pub fn fit(working_set_bytes: u64, threads: usize, caches: &[CacheSize], measure
     )
 }
 
-/// The same as a finding of a comparison.
+/// As a finding of a comparison.
 #[must_use]
 pub fn finding(kernel: &str, working_set_bytes: u64, fit: &str) -> Option<Finding> {
     (!fit.is_empty()).then(|| {

@@ -30,7 +30,7 @@ pub enum Suite {
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Kernels by name; none where a suite is asked for.
+    /// Kernels by name; empty if a suite is asked for.
     pub kernels: Vec<&'static Kernel>,
     /// The suite.
     pub suite: Option<Suite>,
@@ -51,7 +51,7 @@ pub struct Cell {
     pub threads: usize,
     /// The placement asked for, before it was cut to the threads.
     pub family: String,
-    /// Where they run.
+    /// The CPUs that they run on.
     pub place: Realised,
     /// Other placements of the same CPUs.
     pub same_as: Vec<String>,
@@ -101,8 +101,8 @@ impl Trial {
         self.cells.iter().map(run_s).sum()
     }
 
-    /// Name of a cell, unique in the trial: `4 @ spread*4`, with the
-    /// instruction set and the size where they differ.
+    /// Name of a cell, unique in the trial: `4 @ spread*4`, with the instruction set and the size
+    /// if they differ.
     #[must_use]
     pub fn name(&self, cell: &Cell) -> String {
         let mut name = format!("{} @ {}", cell.threads, cell.place.placement);
@@ -120,7 +120,7 @@ impl Trial {
 /// All trials, and what was left out, as full sentences.
 ///
 /// # Errors
-/// [`RealiseError`] where a placement is not possible on this machine.
+/// [`RealiseError`] if a placement is not possible on this machine.
 pub fn trials(
     wanted: &Wanted,
     facts: MachineFacts<'_>,
@@ -224,16 +224,16 @@ fn of_kernel(
     })
 }
 
-/// May there be siblings that nobody can name? Then one CPU against all shows
-/// at least what the others add at the moment.
+/// May there be siblings that are not reported? Then one CPU against all shows at least what the
+/// others add at the moment.
 fn is_open(facts: MachineFacts<'_>) -> bool {
     let is_virtual = facts.topology.identity.hypervisor.is_some();
     facts.smt.record.state == SmtState::Unstable || is_virtual
 }
 
-/// Units of work: 10 a thread of the cell with most, at most some 100 in all,
-/// at least 2 a thread; a multiple of all numbers of threads where that costs
-/// little, since a static split of the rest would look like bad scaling.
+/// Units of work: 10 a thread of the cell with most threads, at most some 100 in total, at least 2
+/// a thread. A multiple of all thread counts if that costs little, since a static split of the rest
+/// would look like bad scaling.
 fn work(cells: &[Cell]) -> u64 {
     let most = cells.iter().map(|cell| cell.threads).max().unwrap_or(1) as u64;
     let least = most * (100 / most).clamp(2, 10);
@@ -310,8 +310,8 @@ fn one_and_all(facts: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseEr
         .collect()
 }
 
-/// Every instruction set at every number of threads and placement; one thread
-/// under the scheduler where nothing else was asked for.
+/// Every instruction set at every number of threads and placement; one thread under the scheduler
+/// if nothing else was asked for.
 fn builds(wanted: &Wanted, facts: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
     let places = if wanted.places.is_empty() {
         vec![Placement::os_default()]
@@ -362,7 +362,7 @@ fn numbers_of_threads(kernel: &Kernel, cpus: usize) -> Vec<usize> {
     let mut numbers: Vec<usize> = powers.take_while(|n| *n < cpus).collect();
     numbers.push(cpus.max(1));
     if kernel.group == Group::Sharing {
-        // Of one CPU they still need two threads to share anything.
+        // On one CPU it still takes two threads to share anything.
         numbers.retain(|n| n.is_multiple_of(2));
         numbers.insert(0, 1);
         if numbers.len() == 1 {
@@ -390,8 +390,8 @@ fn usual_places(threads: usize, topology: &Topology) -> Vec<Placement> {
     places
 }
 
-/// One number of threads at every placement, cut to as many CPUs where that
-/// means something; those that stand for the same CPUs are merged.
+/// One number of threads at every placement, cut to as many CPUs if that makes sense; placements
+/// that mean the same CPUs are merged.
 fn row(
     threads: usize,
     places: &[Placement],
@@ -457,8 +457,8 @@ fn level_of(kernel: &Kernel) -> u8 {
     digit.and_then(|level| level.parse().ok()).unwrap_or(1)
 }
 
-/// Half a cache for the threads that share it; the kernel's own size where
-/// the cache is not known or the kernel cannot.
+/// Half a cache for the threads that share it; the kernel's own size if the cache is not known or
+/// the kernel has a fixed size.
 fn size_for(kernel: &Kernel, level: u8, threads: usize, caches: &[CacheSize]) -> Option<u64> {
     let cache = caches.iter().find(|cache| cache.level == level)?;
     let sharing = threads.min(cache.shared_by).max(1) as u64;

@@ -1,4 +1,4 @@
-//! Plans for machines that nobody here owns.
+//! Plans for machines that are not at hand.
 
 use super::super::smt::smt;
 use super::*;

@@ -33,7 +33,7 @@ impl Call {
     /// The command.
     ///
     /// # Errors
-    /// [`CommandError`] where an argument cannot be part of one.
+    /// [`CommandError`] if an argument cannot be part of one.
     pub fn command(&self) -> Result<Command, CommandError> {
         let mut words = vec![
             self.program.clone(),
@@ -55,11 +55,11 @@ impl Call {
     }
 }
 
-/// Runs the workload once, and reads what it says of itself; `None` where it
-/// succeeds and says nothing, as on a machine that is only described.
+/// Runs the workload once, and reads its own report; `None` if it succeeds and reports nothing, as
+/// on a described machine.
 ///
 /// # Errors
-/// The kernel's own words where it refuses, and why it could not be started.
+/// The kernel's own words if it refuses, or why it could not be started.
 pub fn look(
     workload: &Workload,
     place: &Realised,

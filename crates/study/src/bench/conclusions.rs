@@ -1,5 +1,4 @@
-//! What the figures of all kernels come to, in sentences, and the scores of
-//! groups.
+//! Conclusions from the figures of all kernels, in sentences, and the scores of groups.
 //!
 //! Pure, from record to record. A sentence claims what an interval holds and
 //! names what is undecided; scores are means and carry no interval.
@@ -204,9 +203,9 @@ fn best_by_threads(kernel: &BenchKernel) -> Vec<(usize, &BenchCell, Estimate)> {
     best
 }
 
-/// Does the next number of threads give more? A step pays where its interval
-/// lies above all that was reached before, and does not where it lies below
-/// that and the smallest effect of interest.
+/// Does the next number of threads give more? A step pays if its interval lies above everything
+/// reached before; it does not if its interval lies below that plus the smallest effect of
+/// interest.
 fn scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     let best = best_by_threads(kernel);
     let first = best.first()?;
@@ -342,8 +341,7 @@ fn scores(kernels: &[BenchKernel]) -> Vec<GroupScore> {
         .collect()
 }
 
-/// Cells of different kernels are the same where threads, placement and
-/// instruction set are.
+/// Cells of different kernels are the same if threads, placement and instruction set are.
 fn key(cell: &BenchCell) -> (usize, &str, &str) {
     (cell.threads, cell.placement.as_str(), cell.isa.as_str())
 }

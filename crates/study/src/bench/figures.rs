@@ -1,8 +1,8 @@
 //! From a comparison of cells to the figures of a kernel: rates, speed-ups,
 //! efficiency, SMT yield.
 //!
-//! Ratios and their intervals are the comparison's; here they are only turned
-//! round, since a rate is better where it is higher.
+//! Ratios and their intervals come from the comparison; here they are only inverted, since a higher
+//! rate is better.
 
 use super::BenchPlan;
 use super::cache_fit;

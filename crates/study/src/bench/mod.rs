@@ -50,7 +50,7 @@ pub struct BenchPlan {
     pub started: String,
     /// Seed that those of the comparisons are made from.
     pub seed: u64,
-    /// The suite's name, where one was asked for.
+    /// The suite's name, if one was asked for.
     pub suite: Option<String>,
     /// Figures of the method; the budget is for all trials together.
     pub tuning: Tuning,
@@ -74,7 +74,7 @@ pub trait Conductor {
     /// Carries a comparison out.
     ///
     /// # Errors
-    /// Where it could not be planned or started.
+    /// If it could not be planned or started.
     fn compare(
         &mut self,
         plan: &compare::ComparePlan,
@@ -91,8 +91,8 @@ pub trait Conductor {
 /// Carries all trials out, as far as time and the user allow.
 ///
 /// # Errors
-/// Where a kernel refuses what was asked for, before anything is measured, or
-/// a comparison could not be started.
+/// If a kernel rejects its arguments, before anything is measured, or if a comparison could not be
+/// started.
 pub fn run(
     plan: &BenchPlan,
     machine: &mut dyn CommandRunner,

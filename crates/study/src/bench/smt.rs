@@ -1,8 +1,8 @@
 //! Has this machine SMT, and can it be asked what it adds?
 //!
-//! The report alone decides nothing where a stored measurement contradicts it:
-//! then the measured siblings are used. Where siblings come and go, as on a
-//! virtual machine whose CPUs float, no figure means one thing, and it is said.
+//! A stored measurement overrides the report: if they contradict each other, the measured siblings
+//! are used. If siblings change, as on a virtual machine whose vCPUs float, no figure has a fixed
+//! meaning, and a finding says so.
 
 use crate::probe::{rewired, stays};
 use pinwise_record::{Agreement, LevelName, SmtRecord, SmtState, TopologyRecord};
@@ -13,8 +13,8 @@ use pinwise_topology::{CpuSet, Level, Topology};
 pub struct Smt {
     /// For the record.
     pub record: SmtRecord,
-    /// Cores with the CPUs that may be used, by report or by measurement;
-    /// empty where there is nothing to ask.
+    /// Cores with the CPUs that may be used, by report or by measurement; empty if there is nothing
+    /// to test.
     pub cores: Vec<CpuSet>,
 }
 

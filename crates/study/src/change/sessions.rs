@@ -14,7 +14,7 @@ use pinwise_stats::resolution::{self, Figure};
 /// Standard deviation by which a ratio is taken to move from session to session
 /// without any change, over the smallest effect of interest.
 const BETWEEN_SESSIONS: f64 = 0.25;
-/// Neighbours are unlike where they used this many more CPUs in one session.
+/// The load of others is different if they used this many more CPUs in one session.
 const UNLIKE_CPUS: f64 = 0.5;
 
 /// Every arm against the baseline that both share, and the baseline itself.
@@ -160,7 +160,7 @@ impl Asked {
     }
 }
 
-/// The baseline's own figures: nothing is there to hold them against.
+/// The baseline's own figures, which have nothing to be compared with.
 fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
     let mut figure = empty(&a.baseline, &a.metric.unit);
     let of = |record: &Comparison| find(record, &record.baseline).and_then(|arm| arm.estimate);
@@ -227,8 +227,8 @@ fn step(record: &Comparison) -> f64 {
     resolution::of_columns(&columns, figure).map_or(0.0, |step| step.relative)
 }
 
-/// Says so where others used the machine more in one of both by
-/// [`UNLIKE_CPUS`]: how places compare depends on that.
+/// Adds a caveat if others used more CPUs in one of the two sessions, by [`UNLIKE_CPUS`]: how
+/// placements compare depends on that.
 fn unlike_load(sides: [&Comparison; 2], caveats: &mut Vec<String>) -> Option<String> {
     let [in_a, in_b] = sides.map(|side| foreign_cpus(all_runs(side)));
     let (in_a, in_b) = (in_a?, in_b?);

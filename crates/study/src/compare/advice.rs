@@ -11,7 +11,7 @@ use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Effort, Setting, gain};
 use pinwise_topology::Topology;
 
-/// What to do, as a sentence; `None` where the best arm's commands say it.
+/// What to do, as a sentence; `None` if the best arm's commands say it.
 pub(super) fn write_advice(
     record: &Comparison,
     plan: &ComparePlan,
@@ -30,7 +30,7 @@ pub(super) fn write_advice(
     })
 }
 
-/// More time settles nothing where something else speaks against a verdict.
+/// More time settles nothing if something else speaks against a verdict.
 fn caveat(
     record: &Comparison,
     outcome: ComparisonOutcome,
@@ -41,9 +41,9 @@ fn caveat(
     Some(caveats::what_decides(record))
 }
 
-/// What an undecided comparison of two arms shows already, and what less would take:
-/// `Within ±1.9 % they are the same; ±1.0 % takes about 55 min more (--budget).`;
-/// `None` of more arms, and where they are shown to differ.
+/// What an undecided comparison of two arms shows already, and what less would take: `Within ±1.9 %
+/// they are the same; ±1.0 % takes about 55 min more (--budget).`; `None` for more arms, and if
+/// they are shown to differ.
 fn known_sameness(
     plan: &ComparePlan,
     prices: Option<&verdict::Prices>,
@@ -84,7 +84,7 @@ fn known_sameness(
     ))
 }
 
-/// Blocks in all, where `factor` times as much as was spent is added.
+/// Total number of blocks if `factor` times the effort so far is added.
 fn blocks_for(look: &Look, factor: f64) -> f64 {
     (look.blocks as f64 * (1.0 + factor)).ceil()
 }
@@ -138,11 +138,11 @@ pub(super) fn to_do(
 
 /// What is advised over what is needed for a first verdict: blocks are not equally long.
 pub(super) const ROOM: f64 = 1.1;
-/// More than this many times the effort that was given is not advised: nobody asked for it.
+/// More than this many times the given effort is not advised: nobody asked for it.
 const FAR: f64 = 10.0;
 
-/// The command of an undecided comparison with as much more effort as decides it, as
-/// far as is known; `None` where effort is not what it lacks, or too much is needed.
+/// The command of an undecided comparison with the extra effort that decides it, as far as is
+/// known; `None` if effort is not what it lacks, or too much is needed.
 pub(super) fn command_that_decides(
     record: &Comparison,
     plan: &ComparePlan,

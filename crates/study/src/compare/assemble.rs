@@ -257,7 +257,8 @@ pub(super) fn close(
     }
 }
 
-/// What is said at once where medians and change take sides; the finding says of which arm.
+/// The short sentence if medians and change point in opposite directions; the finding says for
+/// which arm.
 const BELIEVE_THE_CHANGE: &str =
     " Believe the change, not the medians: it compares runs side by side.";
 

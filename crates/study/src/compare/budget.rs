@@ -41,8 +41,8 @@ impl Budget {
         self.run_times_s.insert(place, run_time_s);
     }
 
-    /// A run takes `after_s` seconds from now on where it took `before_s`: other
-    /// arms run. What goes on around runs takes as long as before.
+    /// From now on a run takes `after_s` seconds instead of `before_s`, since other arms run. The
+    /// time around runs stays the same.
     pub(super) fn replan(&mut self, before_s: f64, after_s: f64) {
         for time in &mut self.run_times_s {
             *time = (*time - before_s + after_s).max(after_s);
@@ -164,7 +164,7 @@ mod tests {
         let mut budget = budget(Some(20), None);
         budget.spend(3, Duration::from_secs(9), true);
         assert_eq!(budget.blocks_left(3, Duration::from_secs(9)), 1);
-        // Of 3 s a run 2.5 s were the program's; now half a second is.
+        // Of 3 s a run the program took 2.5 s; now it takes half a second.
         budget.replan(2.5, 0.5);
         assert_eq!(budget.blocks_left(2, Duration::from_secs(9)), 5);
     }

@@ -1,10 +1,10 @@
-//! Where last-level caches and cores differ: does the program gain from the larger cache
-//! or from the faster cores? Contrasts are with the baseline, and their intervals hold
-//! together: two that have nothing in common tell their arms apart.
+//! If last-level caches and cores differ: does the program gain from the larger cache or from the
+//! faster cores? Contrasts are with the baseline, and their intervals hold together: two intervals
+//! that do not overlap mean that their arms differ.
 
 use pinwise_record::{Arm, Comparison, ContrastVerdict, Finding, Severity};
 
-/// The answer, where both were measured to the end.
+/// The answer, if both were measured to the end.
 pub(super) fn finding(record: &Comparison) -> Option<Finding> {
     let (cache, clock) = (arm(record, "largest-llc")?, arm(record, "best-core")?);
     let (of_cache, of_clock) = (standing(record, cache)?, standing(record, clock)?);

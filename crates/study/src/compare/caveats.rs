@@ -61,7 +61,7 @@ pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec
     .collect()
 }
 
-/// What to do where something else than effort is lacking: as the finding on it has it.
+/// What to do if something other than effort is missing: the advice of the finding on it.
 pub(super) fn what_decides(record: &Comparison) -> String {
     let open = record.contrasts.iter();
     let open = open.filter(|contrast| contrast.verdict == ContrastVerdict::Undecided);
@@ -73,7 +73,7 @@ pub(super) fn what_decides(record: &Comparison) -> String {
         )
 }
 
-/// A warning where it withholds the verdict, else a note.
+/// A warning if it withholds the verdict, else a note.
 const fn severity(withholds: bool) -> Severity {
     if withholds {
         Severity::Warning

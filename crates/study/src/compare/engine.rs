@@ -49,9 +49,8 @@ pub enum CompareError {
 /// Carries out a plan.
 ///
 /// # Errors
-/// [`CompareError`] where the plan is refused or a command cannot be started
-/// at all. Failing and interrupted experiments are no errors: the record says
-/// so.
+/// [`CompareError`] if the plan is refused or a command cannot be started at all. Failed and
+/// interrupted experiments are not errors: the record says so.
 pub fn run(
     plan: &ComparePlan,
     machine: &mut dyn CommandRunner,
@@ -87,7 +86,7 @@ struct Engine<'a> {
     look: Option<Look>,
     /// What is asked of the runs: its error is that of wall-clock time alone.
     question: Question,
-    /// CPU time, where it is judged, too.
+    /// CPU time, if it is judged as well.
     cpu: Option<CpuTime>,
     confirmation_started: Duration,
     confirmation_ended: Duration,
@@ -109,7 +108,7 @@ struct WholeBlock {
     slots: Vec<usize>,
     /// The arm that ran right before each.
     before: Vec<Option<usize>>,
-    /// CPUs that others used meanwhile; `None` where a run does not say.
+    /// CPUs that others used meanwhile; `None` if a run does not say.
     load: Option<f64>,
     /// CPU time, seconds, by arm.
     cpu_s: Vec<Option<f64>>,
@@ -214,8 +213,8 @@ impl<'a> Engine<'a> {
         self.open_arms().len() < least || !self.arms[self.plan.baseline].is_open()
     }
 
-    /// Runs and throws away whole blocks: as many as asked for, else one, and
-    /// the next as well where [`Self::was_cold`] says so.
+    /// Runs and discards whole blocks: as many as asked for, else one, and a second one if
+    /// [`Self::was_cold`] says so.
     fn warm_up(&mut self) -> Result<Option<Stopped>, CompareError> {
         let wanted = self.plan.tuning.warmup;
         while self.warmup_blocks < wanted.unwrap_or(1) {
@@ -253,9 +252,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Was the block after the warm-up faster by so much that it may still
-    /// have been warming up itself? Medians do not know which arm was which,
-    /// so that throwing it away cannot favour any.
+    /// Was the block after the warm-up so much faster that the warm-up may not have been over?
+    /// Medians do not know which arm was which, so discarding it cannot favour any.
     fn was_cold(&mut self, costs: &[Option<f64>], open: usize) -> bool {
         let Some(first) = self.warmup_median.take() else {
             return false;

@@ -26,7 +26,7 @@ const STEAL_SHARE: f64 = 0.01;
 /// Drift and order effects below this are not worth a word.
 const DRIFT: f64 = 0.05;
 const POSITION: f64 = 0.01;
-/// Less of the CPU time than this where it was asked for is not that placement.
+/// A smaller share of the CPU time on the requested CPUs is not that placement.
 const COVERED: f64 = 0.99;
 /// Runs shorter than this are mostly process start.
 const SHORT_RUN_S: f64 = 0.005;
@@ -224,7 +224,7 @@ fn thread_counts(record: &Comparison) -> Option<Finding> {
     Some(finding.with("threads", json!(by_name)))
 }
 
-/// How much of a bound arm's CPU time ran where it was asked to.
+/// How much of a bound arm's CPU time ran on the requested CPUs.
 fn coverage(arm: &Arm) -> Option<Finding> {
     let mut runs = arm.runs.iter().filter_map(|run| run.coverage.as_ref());
     let mut all = runs.next()?.clone();
@@ -266,7 +266,7 @@ fn granted(record: &Comparison) -> Option<Finding> {
     ))
 }
 
-/// CPUs that others used while a typical run ran; `None` where no run says.
+/// CPUs that others used during a typical run; `None` if no run says.
 pub(crate) fn foreign_cpus<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Option<f64> {
     let shares: Vec<f64> = runs
         .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
@@ -354,9 +354,9 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
 /// The finding of [`opposite_medians`].
 pub(super) const OPPOSITE: &str = "opposite_medians";
 
-/// Arms of which the table has a median on the other side of the baseline's than the
-/// change. Among equal arms they take sides by chance, so that nothing is said of one
-/// that is not shown to differ, unless its median does by the smallest effect.
+/// Arms whose median in the table lies on the other side of the baseline's than the change does.
+/// Equal arms differ in this by chance, so nothing is said of an arm that is not shown to differ,
+/// unless its median differs by the smallest effect.
 fn opposite_medians(record: &Comparison) -> Option<Finding> {
     if record.plan.judge != "typical" {
         return None;
@@ -438,8 +438,7 @@ fn outliers(record: &Comparison) -> Option<Finding> {
     })
 }
 
-/// Wall-clock time of a typical run, seconds, where that is mostly process
-/// start-up.
+/// Wall-clock time of a typical run, seconds, if that is mostly process start-up.
 pub(super) fn short_run_s<'r>(
     runs: impl Iterator<Item = &'r RunRecord>,
     metric: &MetricRecord,

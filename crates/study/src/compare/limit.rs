@@ -1,4 +1,4 @@
-//! How arms stand against a slow-down that was allowed, in words.
+//! How arms compare with the slow-down that was allowed, in words.
 
 use std::time::Duration;
 
@@ -105,15 +105,15 @@ fn more(contrast: &Contrast, limit: f64, spent: Duration) -> String {
     }
 }
 
-/// What deciding a contrast takes on top of what was spent, as a multiple of that;
-/// `None` where that is more than an hour.
+/// What deciding a contrast takes on top of the effort so far, as a multiple of it; `None` if that
+/// is more than an hour.
 fn share_of_one(contrast: &Contrast, limit: f64, spent: Duration) -> Option<f64> {
     let share = (ROOM * limit::work_factor(contrast, limit.ln_1p()) - 1.0).max(0.0);
     let more_s = share * spent.as_secs_f64();
     (more_s <= LONG_S).then_some(share)
 }
 
-/// The same of all contrasts that are not decided.
+/// The same for all undecided contrasts.
 pub(super) fn share_that_decides(look: &Look, limit: f64, spent: Duration) -> Option<f64> {
     let is_open = |c: &&Contrast| limit::standing(c, limit.ln_1p()) == LimitStanding::Undecided;
     let shares = look.contrasts.iter().filter(is_open);
@@ -121,8 +121,8 @@ pub(super) fn share_that_decides(look: &Look, limit: f64, spent: Duration) -> Op
     shares?.into_iter().reduce(f64::max)
 }
 
-/// What is said and advised of the comparison where its question was only the limit, and
-/// which arm is best is not known. `None` where that was not so.
+/// The conclusion and advice of the comparison if its question was only the limit, and the best arm
+/// is not known. `None` otherwise.
 pub(super) fn conclusion(
     record: &Comparison,
     plan: &ComparePlan,

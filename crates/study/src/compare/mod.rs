@@ -64,7 +64,7 @@ pub trait Observer {
     fn end(&mut self, _record: &Comparison) {}
 }
 
-/// Nobody watches.
+/// A watcher that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 

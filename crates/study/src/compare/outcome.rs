@@ -48,7 +48,7 @@ impl ArmState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFailure {
     what: String,
-    /// The option of `compare` that would help; empty where none would.
+    /// The option of `compare` that would help; empty if none would.
     hint: &'static str,
     stderr: String,
 }
@@ -66,7 +66,7 @@ impl fmt::Display for RunFailure {
     }
 }
 
-/// Where in the experiment a run was made.
+/// The step of the experiment in which a run was made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) phase: Phase,
@@ -255,7 +255,7 @@ fn read_metric(
 }
 
 impl RunFailure {
-    /// Why a run of this workload does not count; `None` where it does.
+    /// Why a run of this workload does not count; `None` if it does.
     #[must_use]
     pub fn from_run(run: &Run, workload: &Workload) -> Option<Self> {
         let what = how_it_failed(run, workload)?;
@@ -346,7 +346,7 @@ pub(super) fn output_of(output: &Output, arm: &str, phase: Phase, block: usize) 
     output_named(output, arm, &format!("{phase}-{block:04}"))
 }
 
-/// The same of a run that is named otherwise.
+/// The same for a run with another name.
 pub(crate) fn output_named(output: &Output, arm: &str, run: &str) -> Output {
     let Output::Files(folder) = output else {
         return output.clone();

@@ -1,13 +1,12 @@
-//! What a difference of wall time is made of: `ln wall = ln CPU + ln(wall / CPU)`.
+//! The parts of a difference of wall time: `ln wall = ln CPU + ln(wall / CPU)`.
 //!
-//! The first part is the program's own work, which others that want the CPUs
-//! hardly touch. The second is all that keeps wall time from it: waiting for a
-//! CPU, for input and output, and threads that run at once. A program that waits for a
-//! CPU needs another place, one that waits for a disk does not: where every run says how
-//! long its threads were queued, the second part is
-//! `ln((CPU + queued) / CPU) + ln(wall / (CPU + queued))`. Each part has the
-//! blocks of the whole and its random order, and is judged at the level of the
-//! look that judged the whole: for itself it is as sure, at all looks together.
+//! The first part is the program's own work, which other programs hardly affect. The second is
+//! everything else in wall time: waiting for a CPU, for input and output, and threads that run in
+//! parallel. A program that waits for a CPU needs another placement, one that waits for a disk does
+//! not: if every run says how long its threads were queued, the second part is `ln((CPU + queued) /
+//! CPU) + ln(wall / (CPU + queued))`. Each part has the blocks of the whole and its random order,
+//! and is judged at the level of the look that judged the whole: each by itself is as certain, over
+//! all looks together.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +17,7 @@ use pinwise_record::{
 use pinwise_stats::confirm::{Contrast, Decision, decide};
 use pinwise_stats::paired::{Interval, Paired};
 
-/// What the difference between an arm and the baseline is made of, as far as every run
-/// says it.
+/// The parts of the difference between an arm and the baseline, as far as every run reports them.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) cpu_time: Option<ComponentRecord>,
@@ -100,7 +98,7 @@ fn confirmed(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
     runs.iter().filter(|run| run.phase == Phase::Confirmation)
 }
 
-/// CPU time may be known where wall time is not: waiting made the noise.
+/// CPU time may be known when wall time is not: waiting made the noise.
 pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     let (part, rest) = (
         contrast.cpu_time.as_ref()?,

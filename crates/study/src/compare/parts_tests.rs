@@ -48,7 +48,7 @@ fn queueing_and_blocking_are_told_apart() {
 fn the_threads_of_an_arm_run_queue_and_block() {
     let time = ThreadTime::from_runs(&runs(2.0, Some(1.0), 1.0)).unwrap();
     assert_eq!((time.running, time.queued, time.blocked), (0.5, 0.25, 0.25));
-    // Of several threads nobody knows when all were blocked: at least never.
+    // With several threads the time when all were blocked is unknown: the lower bound is 0.
     let mut parallel = runs(2.0, Some(1.0), 1.0);
     parallel.iter_mut().for_each(|run| run.wall_s = 1.0);
     let time = ThreadTime::from_runs(&parallel).unwrap();

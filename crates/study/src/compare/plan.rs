@@ -19,7 +19,7 @@ pub struct ArmPlan {
     pub name: String,
     /// What runs.
     pub workload: Workload,
-    /// Where it runs.
+    /// The CPUs that it runs on.
     pub place: Realised,
     /// Other names asked for that are equivalent.
     pub same_as: Vec<String>,
@@ -32,15 +32,14 @@ pub struct ArmPlan {
 }
 
 impl ArmPlan {
-    /// Does a limit of its own stop its runs? Nobody else uses it up.
+    /// Does a limit of its own stop its runs? Nobody else uses up that limit.
     pub(super) fn has_own_limit(&self) -> bool {
         let mut groups = self.settings.iter().filter_map(RunSetting::group);
         groups.any(|group| group.limit.is_some())
     }
 }
 
-/// May it have been rounded by a clock? Where nothing says so, whole numbers are
-/// counts.
+/// May it have been rounded by a clock? Unless something says so, whole numbers are counts.
 pub(crate) fn figure_of(metric: &Metric) -> Figure {
     match metric.is_count() {
         Some(true) => Figure::Counted,
@@ -62,14 +61,14 @@ pub struct Tuning {
     pub budget: Option<Duration>,
     /// Runs per arm, on average over the arms.
     pub max_runs: Option<usize>,
-    /// Does it go on until the answer is known? Time and runs are no plan then;
-    /// where one is given, it may end it before.
+    /// Does it go on until the answer is known? Time and runs are then not a plan; if one is given,
+    /// it may end the comparison early.
     pub is_open_ended: bool,
-    /// Warm-up blocks; `None` for one, or two where the first was slow.
+    /// Warm-up blocks; `None` for one, or two if the first was slow.
     pub warmup: Option<usize>,
     /// What of the runs is judged.
     pub judge: Judge,
-    /// How blocks count where that is the typical run.
+    /// How blocks are weighted if the typical run is judged.
     pub score: Score,
     /// A slow-down, as a share, of which is asked whether an arm exceeds it: it goes
     /// on until that is known of each, and not until it is known which is best.
@@ -107,7 +106,7 @@ impl Default for Tuning {
 /// A comparison that can be carried out.
 #[derive(Debug, Clone)]
 pub struct ComparePlan {
-    /// Arms, at least two; one, where it is only timed.
+    /// Arms: at least two, or one that is only timed.
     pub arms: Vec<ArmPlan>,
     /// Was one arm alone asked for? It is timed, and nothing compared.
     pub is_timing: bool,
@@ -115,10 +114,10 @@ pub struct ComparePlan {
     pub baseline: usize,
     /// What is compared.
     pub metric: Metric,
-    /// Unit of the figure where the metric has none; empty where unknown.
+    /// Unit of the figure where the metric has none; empty if unknown.
     pub unit: String,
-    /// Is CPU time judged beside it? Only of two commands in one place: where a placement
-    /// is compared, CPU time may grow while wall-clock time stays.
+    /// Is CPU time judged as well? Only for two commands in one place: if a placement is compared,
+    /// CPU time may grow while wall-clock time stays.
     pub with_cpu: bool,
     /// Figures of the method.
     pub tuning: Tuning,
@@ -137,7 +136,7 @@ pub struct ComparePlan {
     pub study: ComparisonStudy,
     /// Name under which the record is stored.
     pub id: String,
-    /// The arguments that it was made of; empty where no command line did.
+    /// The arguments that it was made from; empty if no command line was.
     pub argv: Vec<String>,
     /// When it begins, RFC 3339.
     pub started: String,
@@ -195,7 +194,7 @@ impl ComparePlan {
     /// figures, seed 0 and no name: set the fields that should differ.
     ///
     /// # Errors
-    /// [`RealiseError`] where a placement is not possible on this machine.
+    /// [`RealiseError`] if a placement is not possible on this machine.
     pub fn of_placements(
         command: Command,
         topology: &Topology,

@@ -1,5 +1,5 @@
-//! Whether the placement of the best arm is recommended: what was measured here has
-//! to hold where the program will run.
+//! Whether the placement of the best arm is recommended: what was measured here must hold where the
+//! program will run.
 
 use pinwise_format::{count, percent};
 use pinwise_record::{
@@ -18,8 +18,8 @@ const NEIGHBOUR_COST: f64 = 0.1;
 /// CPUs that others have to use for a gain to be seen beside them.
 const LOADED_CPUS: f64 = 0.5;
 
-/// Why the best arm's placement is not recommended, and that as sentences; `None`
-/// where it is, or where there is none to apply.
+/// Why the best arm's placement is not recommended, and that as sentences; `None` if it is, or if
+/// there is none to apply.
 pub(super) fn withheld(
     record: &Comparison,
     best: Option<usize>,
@@ -46,7 +46,7 @@ pub(super) fn withheld(
         .or_else(|| quiet_only(record, arm, contrast?))
 }
 
-/// The same where its small gain was seen on a quiet machine only.
+/// The same if its small gain was seen on a quiet machine only.
 fn quiet_only(
     record: &Comparison,
     arm: &Arm,

@@ -30,7 +30,7 @@ pub(super) fn totals(data: &Responses, arm: usize, baseline: usize) -> Option<To
 }
 
 impl Results {
-    /// The CPU time of the only arm against the baseline's, where it was judged.
+    /// The CPU time of the only arm against the baseline's, if it was judged.
     pub(super) fn cpu_contrast(&self) -> Option<&Contrast> {
         self.cpu_look.as_ref()?.contrasts.first()
     }
@@ -49,7 +49,7 @@ pub(super) struct Results {
     pub(super) look: Option<Look>,
     /// What was asked.
     pub(super) question: Question,
-    /// The last look at CPU time, where that was judged, too.
+    /// The last look at CPU time, if that was judged as well.
     pub(super) cpu_look: Option<Look>,
     pub(super) confirmation_time: Duration,
     pub(super) screened: usize,

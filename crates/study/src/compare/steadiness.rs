@@ -12,7 +12,7 @@ use pinwise_stats::Responses;
 use pinwise_stats::steadiness;
 use pinwise_stats::verdict::Setting;
 
-/// Fills the contrasts' figures and says where an arm is worth its steadiness.
+/// Fills in the contrasts' figures and says if an arm is worth choosing for its steadiness.
 pub(super) fn add(
     record: &mut Comparison,
     plan: &ComparePlan,

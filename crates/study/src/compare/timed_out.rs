@@ -72,7 +72,7 @@ fn round_down(value: f64) -> f64 {
     ((value / step + 1e-9).floor() * step * 10.0).round() / 10.0
 }
 
-/// Says it in the verdict. Where all arms but one never ended, that one is the answer.
+/// States it in the verdict. If all arms but one never ended, that one is the answer.
 pub(super) fn conclude(
     record: &mut Comparison,
     plan: &ComparePlan,

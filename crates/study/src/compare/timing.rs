@@ -20,7 +20,7 @@ pub(super) fn is_settled(data: &Responses, tuning: &Tuning) -> bool {
         && median_interval(&costs, LEVEL).is_some_and(|(low, high)| high - low <= 2.0 * wanted)
 }
 
-/// Writes what was measured as the answer; nothing where no run counted.
+/// Writes the measured time as the answer; nothing if no run counted.
 pub(super) fn conclude(record: &mut Comparison) {
     let [arm] = record.arms.as_slice() else {
         return;

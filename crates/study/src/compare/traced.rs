@@ -1,9 +1,8 @@
 //! One more run of each arm, traced: what the scheduler did with it.
 //!
-//! It comes after the experiment, so that nothing that was timed was traced,
-//! and is none of the arm's runs. One run is an example, no statistic: what it
-//! shows stands beside the verdict and claims no cause. A trace that cannot be
-//! had ruins no experiment.
+//! Tracing comes after the experiment, so that no timed run is traced, and the traced run is not
+//! one of the arm's runs. One run is an example, not a statistic: what it shows accompanies the
+//! verdict and claims no cause. An unavailable trace does not ruin an experiment.
 
 mod words;
 
@@ -25,9 +24,8 @@ const FEW_ARMS: usize = 6;
 /// Stream of the seed, of its own so that no other draw depends on it.
 const STREAM: u64 = 2;
 
-/// Runs every arm of a comparison that is over once more, traced, and adds what
-/// came out to its record. Nothing is traced where the comparison failed or was
-/// interrupted.
+/// Runs every arm of a finished comparison once more, traced, and adds the result to its record.
+/// Nothing is traced if the comparison failed or was interrupted.
 pub fn trace_arms(
     record: &mut Comparison,
     plan: &ComparePlan,

@@ -300,7 +300,7 @@ pub(super) fn perf(examined: &Examined) -> CheckOutcome {
     match (facts.perf_paranoid, &facts.perf_refusal) {
         (None, _) => Unavailable("perf", "this kernel has none"),
         (Some(_), None) => InOrder("perf"),
-        // No setting of the kernel stands in the way.
+        // No setting of the kernel prevents it.
         (Some(level), Some(refusal)) if level <= 1 || facts.is_root => Found(note(
             "perf",
             1,

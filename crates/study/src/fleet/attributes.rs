@@ -16,8 +16,7 @@ pub(super) const KIND: [&str; 4] = ["architecture", "vendor", "cpu", "cpu-model"
 /// few they are. Versions and tunings must be distinguished from that.
 pub(super) const HARDWARE: [&str; 4] = ["stepping", "memory", "hypervisor", SHAPE];
 
-/// The shape of the machine as the system reports it; follows from other
-/// settings where those differ.
+/// The shape of the machine as the system reports it; follows from other settings if those differ.
 pub(super) const SHAPE: &str = "topology";
 /// Settings that change the shape.
 pub(super) const SHAPING: [&str; 5] = [
@@ -42,7 +41,7 @@ pub(super) struct Attribute {
     pub(super) name: String,
     /// Its values, each once.
     pub(super) values: Vec<String>,
-    /// Place in `values` of each node's; [`ABSENT`] where it has none.
+    /// Index into `values` for each node; [`ABSENT`] if it has none.
     of_nodes: Vec<u32>,
     places: HashMap<String, u32>,
 }

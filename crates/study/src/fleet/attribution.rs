@@ -1,6 +1,5 @@
-//! Which part of the difference between two groups stands where, of workloads
-//! that a step profiled on their nodes: nodes are its repeats, and their spread
-//! its error.
+//! Which part of the difference between two groups comes from what, for workloads that a step
+//! profiled on their nodes: nodes are its repeats, and their spread its error.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -13,7 +12,7 @@ use pinwise_stats::describe::{mean, sd};
 /// Half-width of a 95 % interval, in standard errors.
 const NORMAL: f64 = 1.96;
 
-/// Of each step that is a profile on both sides, paired as its figures are.
+/// For each step that is a profile on both sides, paired as its figures are.
 pub(super) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
     { pairs(&find_profiled(a), &find_profiled(b)).into_iter() }
         .flat_map(|(in_a, in_b)| {

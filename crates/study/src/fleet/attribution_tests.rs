@@ -128,7 +128,7 @@ fn a_node_far_from_its_fleet_does_not_carry_the_parts() {
     check(&a, &of(slow, 200), slow, "memory", 0);
 }
 
-/// Figures are paired so, too, and stand beside the parts.
+/// Figures are paired the same way, and appear beside the parts.
 #[test]
 fn a_step_may_be_called_otherwise_in_the_other_fleet() {
     let slow = Truth { ghz: 1.6, ..A };

@@ -99,7 +99,7 @@ fn side(side: Side<'_>) -> FleetSide {
     }
 }
 
-/// A figure of both; `None` where it has no ratio.
+/// A figure of both; `None` if it has no ratio.
 fn change(a: Side<'_>, b: Side<'_>, in_a: &Figure, in_b: &Figure) -> Option<FleetFigureChange> {
     let values = |side: Side<'_>, figure: &Figure| -> Vec<f64> {
         let all = Nodes::select(&figure.values, &side.group.nodes);
@@ -151,8 +151,7 @@ struct Sure {
     p: f64,
 }
 
-/// `ln(B / A)` of positive figures, and what is sure of it where both sides have
-/// two nodes or more.
+/// `ln(B / A)` of positive figures, with its interval if both sides have two nodes or more.
 fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
     if a.iter().chain(b).any(|value| *value <= 0.0) {
         return None;

@@ -90,7 +90,7 @@ fn left_out(record: &FleetRecord) -> Option<Finding> {
     })
 }
 
-/// Of a simulated fleet, where it is known what is wrong.
+/// For a simulated fleet, whose faults are known.
 fn check_planted(
     nodes: &Nodes,
     record: &FleetRecord,

@@ -1,11 +1,10 @@
 //! Groups of nodes that should be alike.
 //!
-//! Nodes of another kind of processor are never equals. Of every other
-//! attribute, a value that many hold makes a population of its own: a BIOS or
-//! kernel being rolled out. A value that few hold is an anomaly of theirs, and
-//! they stay with the others: in a group of their own they would be compared
-//! with nobody. Populations by version or tuning that are too small to be
-//! judged well stay together, too; those of other hardware never do.
+//! Nodes with another kind of processor are never equals. For every other attribute, a value that
+//! many hold makes a population of its own: a BIOS or kernel being rolled out. A value that few
+//! hold is an anomaly of those nodes, and they stay with the others: in a group of their own they
+//! would be compared with nobody. Populations by version or tuning that are too small to be judged
+//! well also stay together; those of other hardware never do.
 
 use super::attributes::{ABSENT, Attribute, HARDWARE, KIND, SHAPE, SHAPING};
 use super::nodes::Nodes;
@@ -29,8 +28,8 @@ pub struct Group {
     pub name: String,
     /// Places of its nodes.
     pub nodes: Vec<usize>,
-    /// Its nodes' usual value of each attribute, as places in `Attributes`;
-    /// `None` where they are as they please.
+    /// Its nodes' usual value of each attribute, as indices into `Attributes`; `None` if values
+    /// differ freely.
     pub(super) usual: Vec<Option<u32>>,
 }
 
@@ -154,9 +153,8 @@ fn values(attribute: &Attribute, nodes: &[usize]) -> Values {
     }
 }
 
-/// The parts of nodes that the first attribute with several populations makes;
-/// `None` where there is none. Nodes of another value go where they agree most
-/// with in everything else.
+/// Splits nodes by the first attribute with several populations; `None` if there is none. Nodes
+/// with another value join the part that they agree with most in everything else.
 fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
     let columns = &nodes.attributes.columns;
     let shape_last = |column: &&Attribute| column.name == SHAPE;
@@ -189,7 +187,7 @@ fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
                 .filter(|(c, mode)| Some(c.value_of(node)) == **mode)
                 .count()
         };
-        // Of equals the largest, which is the first.
+        // Of equally good parts the largest, which is the first.
         let best = (0..parts.len()).max_by_key(|at| (agreement(&usual[*at]), usize::MAX - at))?;
         parts[best].push(node);
     }

@@ -125,8 +125,8 @@ fn chances_of(judged: &JudgedGroup, place: usize) -> impl Iterator<Item = (Crite
     all.filter(|(_, p)| p.is_finite())
 }
 
-/// The figures of a selected node that are named. Figures together are reported
-/// only where none of them is named alone.
+/// The figures of a selected node that are named. Combined figures are reported only if none of
+/// them is named alone.
 fn named_figures(
     judged: &JudgedGroup,
     place: usize,

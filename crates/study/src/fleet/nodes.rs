@@ -24,7 +24,7 @@ pub struct Nodes {
     pub(super) figures: Vec<Figure>,
     pub(super) simulated: usize,
     pub(super) complete: usize,
-    /// Seconds that each node's clock was ahead; NaN where unknown.
+    /// Seconds that each node's clock was ahead; NaN if unknown.
     pub(super) clocks: Vec<f64>,
     /// Nodes that lack a step, by step and reason.
     pub(super) lacking: BTreeMap<(String, String), Vec<usize>>,
@@ -45,9 +45,9 @@ pub(super) struct Figure {
     pub(super) step: String,
     pub(super) name: String,
     pub(super) unit: String,
-    /// NaN where a node has none.
+    /// NaN if a node has none.
     pub(super) values: Vec<f64>,
-    /// Ends of the intervals; NaN where there is none.
+    /// Ends of the intervals; NaN if there is none.
     pub(super) lows: Vec<f64>,
     pub(super) highs: Vec<f64>,
 }
@@ -72,7 +72,7 @@ impl Nodes {
         self.names.len()
     }
 
-    /// Is there none?
+    /// Are there no nodes?
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.names.is_empty()
@@ -86,8 +86,8 @@ impl Nodes {
         });
     }
 
-    /// Takes a node in. One of a name that is there already is left out and
-    /// noted: which of the two counts is unknown.
+    /// Adds a node. If there is already one of that name, it is left out and noted: which of the
+    /// two counts is unknown.
     pub fn add(&mut self, node: FleetNode) {
         if !self.known.insert(node.node.clone()) {
             let why = format!("a second record of node {}", node.node);

@@ -1,5 +1,4 @@
-//! What of a group's nodes is judged: their figures, and two kinds of figures
-//! made of them.
+//! What is judged of a group's nodes: their figures, and two kinds of derived figures.
 //!
 //! *Together*: the mean distance of all figures of a step that have one unit.
 //! A fault that lowers eight bandwidths by two scales each is none of the

@@ -27,7 +27,7 @@ const MAX_NAMED: usize = 2;
 pub struct Asked<'a> {
     /// The fleet's id.
     pub fleet: &'a str,
-    /// What was asked of it; `None` where that is not at hand.
+    /// What was asked of it; `None` if unavailable.
     pub record: Option<&'a FleetRecord>,
     /// Of the nodes named, this many may be named by chance on average; 0 to 1.
     pub false_discoveries: f64,
@@ -123,7 +123,7 @@ fn sentence(
     )
 }
 
-/// `n005: memory · triad −48 %`: where a node departs most, or a setting of its own.
+/// `n005: memory · triad −48 %`: the figure in which a node departs most, or a setting of its own.
 fn cause(node: &str, outliers: &[FleetOutlier]) -> String {
     let own = || outliers.iter().filter(|outlier| outlier.node == node);
     let distance = |outlier: &&FleetOutlier| outlier.z.map_or(0.0, f64::abs);
@@ -203,8 +203,7 @@ fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<Flee
     sorted.into_iter().flatten().collect()
 }
 
-/// The anomalies of a node: figures before what is made of them, the farthest
-/// first.
+/// The anomalies of a node: figures before derived ones, the farthest first.
 fn figures_of(
     nodes: &Nodes,
     judged: &JudgedGroup,

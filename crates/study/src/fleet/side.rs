@@ -30,8 +30,8 @@ pub(super) fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
     side.nodes.figures.iter().filter(is_there).collect()
 }
 
-/// Figures of one name. Steps that are called otherwise in the other fleet are
-/// no hindrance where there is only one figure of a name.
+/// Figures of one name. If there is only one figure of a name, its step may have another name in
+/// the other fleet.
 pub(super) fn pairs<'a>(a: &[&'a Figure], b: &[&'a Figure]) -> Vec<(&'a Figure, &'a Figure)> {
     let exact = |figure: &Figure| {
         (

@@ -502,7 +502,7 @@ fn a_difference_has_the_planted_ratio() {
     assert!((0.93..=0.98).contains(&share), "{share}");
 }
 
-/// Of alike fleets a headline may claim a difference in one of twenty.
+/// For two equal fleets a headline may claim a difference once in twenty.
 #[test]
 fn alike_fleets_are_rarely_told_apart() {
     const PAIRS: u64 = 400;

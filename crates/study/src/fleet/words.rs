@@ -1,6 +1,6 @@
 //! How reports of fleets say things.
 
-/// `2.1 times`, or `12 %` where that reads better: `ratio` is above 1.
+/// `2.1 times`, or `12 %` if that reads better: `ratio` is above 1.
 fn factor(ratio: f64) -> String {
     if ratio >= 10.0 {
         format!("{ratio:.0} times")

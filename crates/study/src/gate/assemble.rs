@@ -202,8 +202,8 @@ pub(super) fn close(
     record.findings = findings(record, states);
 }
 
-/// Benchmarks whose medians differ the other way than their pairs do, as where other
-/// load came and went; small differences contradict no verdict.
+/// Benchmarks whose medians differ in the opposite direction from their pairs, as when other load
+/// comes and goes; small differences contradict no verdict.
 pub(super) fn medians_contradict(record: &GateRecord) -> Option<Finding> {
     let contradicts = |benchmark: &&GateBenchmark| {
         let medians = benchmark.base.zip(benchmark.head);

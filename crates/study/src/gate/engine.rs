@@ -24,8 +24,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// Carries a plan out.
 ///
 /// # Errors
-/// [`MachineError`] where nothing can be run at all. Benchmarks that fail and
-/// interruptions are no errors: the record says so.
+/// [`MachineError`] if nothing can be run at all. Failed benchmarks and interruptions are not
+/// errors: the record says so.
 pub fn run(
     plan: &GatePlan,
     machine: &mut dyn CommandRunner,
@@ -54,7 +54,7 @@ struct Engine<'a> {
     observer: &'a mut dyn Observer,
     order: ChaCha8Rng,
     started: Duration,
-    /// By benchmark; `None` where only one build has it.
+    /// By benchmark; `None` if only one build has it.
     states: Vec<Option<Measured>>,
     /// Pairs that each might still get.
     more: Vec<usize>,
@@ -156,8 +156,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Shows the record as it stands, after the first round and then now and
-    /// then: putting it together takes time in proportion to all pairs.
+    /// Shows the record so far, after the first round and then now and then: assembling it takes
+    /// time in proportion to all pairs.
     fn report(&mut self, record: &mut GateRecord) {
         let now = self.elapsed();
         let is_due = |last: Duration| now.saturating_sub(last) >= REPORT_EVERY;
@@ -430,7 +430,7 @@ fn runs_to_pair(runs: &[Option<RunRecord>; 2]) -> Option<Pair> {
     })
 }
 
-/// CPU time over wall time; 0 where it is not known.
+/// CPU time over wall time; 0 if unknown.
 fn cpu_share(run: &RunRecord) -> f64 {
     run.cpu_s().map_or(0.0, |cpu_s| cpu_s / run.wall_s)
 }

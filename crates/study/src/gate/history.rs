@@ -1,9 +1,9 @@
 //! The gates of a benchmark, chained from commit to commit.
 //!
-//! Every ratio was measured side by side on one host, so that no change of a
-//! machine is in any, whichever hosts the gates ran on. It is the one that does not
-//! depend on when its gate stopped: gates pass where their ratios are low, and a sum of
-//! those would fall from commit to commit.
+//! Every ratio was measured side by side on one host, so that no change of machine affects any,
+//! whichever hosts the gates ran on. It is the estimate that does not depend on when its gate
+//! stopped: gates pass when their ratios are low, and a sum of those would fall from commit to
+//! commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ struct Measured<'a> {
     benchmark: &'a GateBenchmark,
     commits: (&'a str, &'a str),
     link: Link,
-    /// The same of its CPU time, where its gate judged that.
+    /// The same for its CPU time, if its gate judged that.
     cpu: Option<Link>,
 }
 
@@ -36,7 +36,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
         .iter()
         .filter_map(|gate| read_measured(gate, benchmark))
         .collect();
-    // Of gates in one second, the one from whose commit another went on came before it.
+    // Of gates in one second, the gate of a commit comes before the gates that build on it.
     let bases: BTreeSet<(&str, &str)> = measured
         .iter()
         .map(|one| (one.gate.started.as_str(), one.commits.0))
@@ -150,11 +150,11 @@ fn method(left_out: usize, steps: &[HistoryStep], is_by_cpu: bool) -> String {
     )
 }
 
-/// CPU time stands for a figure whose standard error is more than so many times its own.
+/// CPU time replaces a figure whose standard error is more than this many times its own.
 const CLEARLY_SURER: f64 = 2.0;
 
-/// Do all gates of a chain have CPU time, and is it known clearly better than their
-/// figure? What decides that are the widths of intervals, never where they lie.
+/// Do all gates of a chain have CPU time, and is it known clearly better than their figure? The
+/// widths of intervals decide that, never their positions.
 fn is_surer_by_cpu<'a>(chain: impl Iterator<Item = &'a Measured<'a>>) -> bool {
     let errors: Option<Vec<(f64, f64)>> = chain
         .map(|one| Some((one.cpu?.error, one.link.error)))

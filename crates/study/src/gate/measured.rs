@@ -38,7 +38,7 @@ impl Judged {
         look.map_or(Standing::Undecided, |look| look.standing)
     }
 
-    /// Looks if it is time, or `at_once`, where `more` pairs may follow.
+    /// Looks if a look is due, or `at_once`, when `more` pairs may follow.
     fn look(&mut self, around: &Circumstances, more: usize, at_once: bool) {
         let most = self.data.blocks().saturating_add(more);
         let look = match at_once {
@@ -65,14 +65,14 @@ pub(super) struct Measured {
     pub(super) pairs: Vec<GatePair>,
     /// Why it cannot be judged, and in which build.
     pub(super) failed: Option<String>,
-    /// The only build that has the program, where the other does not.
+    /// The only build that has the program, if the other does not.
     pub(super) only_in: Option<usize>,
     /// Was the warm-up pair run?
     pub(super) is_warm: bool,
     /// Runs of both builds that a limit on CPU time stopped.
     pub(super) stops: [Stops; 2],
     figure: Judged,
-    /// CPU time, where it is judged and all runs have it.
+    /// CPU time, if it is judged and all runs have it.
     cpu: Option<Judged>,
     /// The largest of all runs.
     cpu_share: f64,
@@ -136,7 +136,7 @@ impl Measured {
         self.figure.look.as_ref()
     }
 
-    /// The same of its CPU time, where that is judged.
+    /// The same for its CPU time, if that is judged.
     pub(super) fn cpu_look(&self) -> Option<&RegressionLook> {
         let cpu = self.cpu.as_ref();
         cpu.filter(|_| self.cpu_share >= CPU_BOUND)?.look.as_ref()
@@ -171,12 +171,12 @@ impl Measured {
         }
     }
 
-    /// CPUs that others used during pairs that count, where that is known.
+    /// CPUs that others used during pairs that count, if that is known.
     pub(super) fn loads(&self) -> impl Iterator<Item = f64> {
         self.around.load.iter().flatten().copied()
     }
 
-    /// Is there something left to find out?
+    /// Is anything still undecided?
     pub(super) fn is_open(&self) -> bool {
         self.failed.is_none() && (!self.is_decided() || self.needs_pairs())
     }
@@ -224,8 +224,8 @@ impl Measured {
         self.pair_times_s.insert(place, time_s);
     }
 
-    /// Adds a pair, and looks if it is time, where `more` pairs may follow.
-    /// Says whether it is decided by that.
+    /// Adds a pair, and looks if a look is due, when `more` pairs may follow. Returns whether that
+    /// decided it.
     pub(super) fn take(&mut self, pair: &Pair, more: usize) -> bool {
         let [first, second] = pair.order;
         if !self.is_warm {
@@ -308,7 +308,7 @@ impl Measured {
         }
     }
 
-    /// Adds the CPU time of a pair; without it in one, there is none to judge.
+    /// Adds the CPU time of a pair; if one run has none, CPU time is not judged.
     fn take_cpu(&mut self, pair: &Pair) {
         self.cpu_share = self.cpu_share.max(pair.cpu_share);
         let logs = pair.cpu_s.map(|cpu_s| cpu_s.map(f64::ln));

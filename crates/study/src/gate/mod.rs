@@ -1,9 +1,9 @@
 //! Two builds of a program over a suite of benchmarks: is any of them slower?
 //!
-//! Benchmarks take turns in rounds: in each round every benchmark that is still
-//! open runs once in each build, one right after the other, in random order.
-//! Those that are decided stop, and where time is short those that it can decide
-//! go first. [`GatePlan`] says what is compared, [`run`] carries it out.
+//! Benchmarks take turns in rounds: in each round every benchmark that is still open runs once in
+//! each build, one right after the other, in random order. Those that are decided stop, and if time
+//! is short, those that it suffices for go first. [`GatePlan`] says what is compared, [`run`]
+//! carries it out.
 
 mod assemble;
 mod engine;
@@ -34,7 +34,7 @@ pub struct GatePlan {
     pub suite: String,
     /// The benchmarks; at least one that both builds have.
     pub benchmarks: Vec<PlannedBenchmark>,
-    /// Where all of them run.
+    /// The CPUs that all of them run on.
     pub place: Realised,
     /// Two-sided error over the whole suite.
     pub alpha: f64,
@@ -56,7 +56,7 @@ pub struct GatePlan {
     pub id: String,
     /// When it begins, RFC 3339.
     pub started: String,
-    /// The arguments that it was made of; empty where no command line did.
+    /// The arguments that it was made from; empty if no command line was.
     pub argv: Vec<String>,
     /// Labels of the user's.
     pub tags: Vec<String>,
@@ -67,7 +67,7 @@ pub struct GatePlan {
 pub struct PlannedBenchmark {
     /// Unique in the suite.
     pub name: String,
-    /// What the base runs; `None` where it does not have the benchmark.
+    /// What the base runs; `None` if it does not have the benchmark.
     pub base: Option<Workload>,
     /// What the head runs, likewise.
     pub head: Option<Workload>,
@@ -81,7 +81,7 @@ pub struct PlannedBenchmark {
 }
 
 impl PlannedBenchmark {
-    /// What both builds run, base first; `None` where one does not have it.
+    /// What both builds run, base first; `None` if one does not have it.
     const fn both(&self) -> Option<[&Workload; 2]> {
         match (&self.base, &self.head) {
             (Some(base), Some(head)) => Some([base, head]),
@@ -133,8 +133,8 @@ pub trait Observer {
     /// A benchmark is decided, or has failed.
     fn decided(&mut self, _benchmark: &GateBenchmark) {}
 
-    /// A round is over; the record as it stands, after the first round and then
-    /// every ten seconds at most.
+    /// Called after a round with the record so far, after the first round and then every ten
+    /// seconds at most.
     fn round(&mut self, _record: &GateRecord) {}
 }
 

@@ -70,7 +70,7 @@ fn plan(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GatePlan
     }
 }
 
-/// Nobody watches.
+/// A watcher that ignores everything.
 struct Unwatched;
 
 impl Observer for Unwatched {}
@@ -402,7 +402,7 @@ fn cpu_time_shows_what_other_programs_hide() {
     assert!(sentence.ends_with(" % of CPU time."), "{sentence}");
 }
 
-/// Ends once CPU time is known not to be more, where wall-clock time would take long.
+/// Ends once CPU time is known not to be higher, when wall-clock time would take long.
 #[test]
 fn a_gate_that_only_cpu_time_passes_says_so_and_ends() {
     let ends = |seed: u64, is_open_ended: bool| {
@@ -429,7 +429,7 @@ fn a_gate_that_only_cpu_time_passes_says_so_and_ends() {
     );
     let advice = &record.verdict.advice;
     assert!(advice.contains("--undecided pass"), "{advice}");
-    // Who wants it decided however long it takes gets that.
+    // A user who wants a decision however long it takes gets one.
     assert!(!is_by_cpu(&ends(record.seed, true)));
 }
 

@@ -100,8 +100,7 @@ fn undecided(
     )
 }
 
-/// ` and likely faster`, where it is among the changes of the suite at this rate
-/// of false discoveries.
+/// ` and likely faster`, if it is among the changes of the suite at this rate of false discoveries.
 fn likely(entry: &GateBenchmark, rate: f64) -> String {
     let word = entry.likely(rate);
     word.map_or_else(String::new, |word| format!(" but likely {word}"))
@@ -219,7 +218,7 @@ fn is_withheld(record: &GateRecord) -> bool {
     open.all(|entry| entry.problem.is_some())
 }
 
-/// ` by 1 % or more`, where all benchmarks have the same limit.
+/// ` by 1 % or more`, if all benchmarks have the same limit.
 fn limit(record: &GateRecord) -> String {
     let first = record.benchmarks.first().map_or(0.0, |b| b.min_effect);
     let is_same = |entry: &GateBenchmark| (entry.min_effect - first).abs() < 1e-12;
@@ -229,7 +228,7 @@ fn limit(record: &GateRecord) -> String {
     }
 }
 
-/// What CPU time would decide, where wall-clock time leaves a benchmark open.
+/// What CPU time would decide when wall-clock time leaves a benchmark undecided.
 pub(super) fn passes_by_cpu(record: &GateRecord) -> String {
     let mut open = record.with(&GateOutcome::Undecided);
     let passes = |entry: &&GateBenchmark| {

@@ -15,7 +15,7 @@ use pinwise_topology::{CpuSet, Topology};
 const MAX_TICKS_PER_S: f64 = 2.0;
 /// Less of the time than this is not worth a finding.
 const MIN_SHARE: f64 = 1e-4;
-/// More than this of the time is no jitter but somebody's work.
+/// More than this of the time is not jitter but another program's work.
 const BUSY_SHARE: f64 = 0.05;
 /// An interrupt that takes this share of the gaps of a CPU is worth moving.
 const MIN_GAP_SHARE: f64 = 0.05;
@@ -317,8 +317,8 @@ impl Examined<'_> {
         )
     }
 
-    /// Other programs that run meanwhile: by the gaps, or, where what they lost their time
-    /// to is not known, by how long the scheduler let the watching threads wait.
+    /// Other programs that ran meanwhile: by the gaps, or, if their causes are not known, by how
+    /// long the scheduler let the watching threads wait.
     fn busy(&self) -> Option<Finding> {
         let threads = || {
             let causes = self.record.causes.iter();
@@ -348,13 +348,13 @@ impl Examined<'_> {
         })
     }
 
-    /// What isolation would keep away, where there is none.
+    /// What isolation would keep away, if there is none.
     fn not_isolated(&self, topology: &Topology) -> Option<Finding> {
         let isolation = &self.plan.isolation;
         let is_set = !isolation.isolated.is_empty() || !isolation.nohz_full.is_empty();
         let first = topology.online.first()?;
         let candidates = self.plan.cpus.difference(&CpuSet::single(first));
-        // Of a few CPUs none can be spared.
+        // If there are only a few CPUs, none can be spared.
         if is_set || candidates.is_empty() || topology.online.len() < 4 {
             return None;
         }
@@ -449,7 +449,7 @@ impl Examined<'_> {
     }
 }
 
-/// Interrupts of a CPU's own timer; `None` where the system does not count them.
+/// Interrupts of a CPU's own timer; `None` if the system does not count them.
 fn count_ticks(cpu: &JitterCpuRecord) -> Option<u64> {
     let is_timer = |label: &str, name: &str| label == "LOC" || name.contains("arch_timer");
     let found = cpu.interrupts.iter();

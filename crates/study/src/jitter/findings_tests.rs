@@ -1,4 +1,4 @@
-//! Machines that are set in ways nobody has at hand.
+//! Machines with settings that are not at hand.
 
 use std::time::Duration;
 

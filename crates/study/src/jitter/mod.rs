@@ -1,7 +1,7 @@
-//! What keeps CPUs from a thread that wants nothing but to run, and whether that is
-//! what the system's settings promise.
+//! What keeps CPUs from a thread that only wants to run, and whether that matches the system's
+//! settings.
 //!
-//! It watches and changes nothing; which settings would help stands in the findings.
+//! It watches and changes nothing; findings name the settings that would help.
 
 mod findings;
 mod recorder;

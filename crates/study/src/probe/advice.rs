@@ -1,8 +1,8 @@
 //! What an earlier measurement says of the placements that are worth trying.
 //!
-//! `compare` chooses its arms by the report. Where measurement contradicted a
-//! level of it, the arms that rest on that level are taken from the measured
-//! groups, or left out where the wiring does not stay.
+//! `compare` chooses its arms by the report. If measurement contradicted a level of it, the arms
+//! that depend on that level are taken from the measured groups, or left out if the wiring does not
+//! stay.
 
 use pinwise_placement::{Placement, Wish, defaults};
 use pinwise_record::{LevelName, TopologyRecord};
@@ -77,8 +77,8 @@ pub fn stays(topology: &Topology, known: &TopologyRecord) -> bool {
     topology.identity.hypervisor.is_none() || drift.is_some_and(|drift| drift.changes == 0)
 }
 
-/// Confining to one core, cache, node or package means nothing where CPUs do
-/// not stay in theirs; using fewer of them still does.
+/// Confining to one core, cache, node or package means nothing if CPUs do not stay in theirs; using
+/// fewer of them still does.
 const fn rests_on_wiring(placement: &Placement) -> bool {
     matches!(
         placement.wish,
@@ -130,7 +130,7 @@ pub fn rewired(topology: &Topology, known: &TopologyRecord) -> Topology {
     })
 }
 
-/// A placement by its measured CPUs, where the report would give others.
+/// A placement by its measured CPUs, if the report would give others.
 fn by_name(
     placement: &Placement,
     reported: &Topology,

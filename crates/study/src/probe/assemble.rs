@@ -12,7 +12,7 @@ use pinwise_wiring::{LevelKind, Wiring};
 /// beside the matrix: 1,024 CPUs have half a million pairs.
 const MAX_PAIRS: usize = 4096;
 
-/// Everything measured as one value, and where it contradicts the report.
+/// All measurements as one value, with their contradictions to the report.
 pub(super) fn assemble(
     topology: &Topology,
     found: Findings,

@@ -35,7 +35,7 @@ const MAX_CANDIDATES: usize = 15;
 /// Ratios by rows of the pair, for each kind of work.
 pub(super) type Contentions = BTreeMap<(usize, usize), Ratios>;
 
-/// What was found of one pair; `None` where not measured.
+/// The results of one pair; `None` if not measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ratios {
     pub(super) spin: Option<Median>,
@@ -57,7 +57,7 @@ impl Ratios {
     }
 }
 
-/// Measures contention where siblings may be, within the part's time.
+/// Measures contention of possible siblings, within the part's time.
 pub(super) fn measure(
     session: &mut Session<'_>,
     pairs: &Pairs,
@@ -165,8 +165,8 @@ fn groups_apart(pairs: &Pairs) -> usize {
     apart.len().max(1)
 }
 
-/// Floating-point work for all; where it is slowed down, or siblings are
-/// reported, the other kinds too.
+/// Floating-point work for all pairs; the other kinds as well if it is slowed down, or siblings are
+/// reported.
 fn measure_round(
     session: &mut Session<'_>,
     pairs: &Pairs,

@@ -246,9 +246,9 @@ fn conclude(watched_s: f64, pairs: Vec<DriftPair>) -> DriftRecord {
 /// Measures some pairs once more at the end: those that changed meanwhile, as
 /// full sentences.
 ///
-/// Load beside either measurement raises its median, so a median that differs proves
-/// nothing. Where vCPUs moved on their host (24 and 102 ns were seen within a minute), even
-/// the fastest batches are in another state.
+/// Load during either measurement raises its median, so a different median proves nothing. If vCPUs
+/// moved on their host (24 and 102 ns were seen within a minute), even the fastest batches are in
+/// another state.
 pub(super) fn recheck(
     session: &mut Session<'_>,
     pairs: &Pairs,

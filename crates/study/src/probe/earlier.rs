@@ -70,7 +70,7 @@ fn says<'a>(map: &'a Measured, level: &LevelName) -> Option<Says<'a>> {
     }
 }
 
-/// How the maps disagree on a level; `None` where they do not.
+/// How the maps disagree on a level; `None` if they do not.
 fn disagreement(level: &LevelName, newest: &Measured, earlier: &[&Measured]) -> Option<String> {
     let maps = std::iter::once(newest).chain(earlier.iter().copied());
     let all: Vec<Says<'_>> = maps.filter_map(|map| says(map, level)).collect();

@@ -1,11 +1,10 @@
 //! From batches to a median: how many are enough.
 //!
-//! The median of batches, not the mean of all: on a busy machine a few batches
-//! take a thousand times as long as the rest, and a mean follows them (a
-//! CAS mean was seen to span 28 to 1,793 ns within one state, where the median
-//! of batches stayed within 28 to 37). More batches are asked for until the
-//! interval of the median is narrow, or the limit is reached; the interval is
-//! that of order statistics, which needs no distribution.
+//! The median of batches, not the mean of all: on a busy machine a few batches take a thousand
+//! times as long as the rest, and a mean follows them (a CAS mean spanned 28 to 1,793 ns within one
+//! state, while the median of batches stayed within 28 to 37). More batches are requested until the
+//! interval of the median is narrow, or the limit is reached; the interval is that of order
+//! statistics, which needs no distribution.
 
 use std::time::Duration;
 
@@ -53,7 +52,7 @@ impl Sample {
         self.unavailable = batches.unavailable.or(self.unavailable.take());
     }
 
-    /// The median with its interval; `None` where no batch was good.
+    /// The median with its interval; `None` if no batch was good.
     pub(super) fn median(&self) -> Option<Median> {
         if self.values.is_empty() {
             return None;
@@ -124,7 +123,7 @@ pub(super) fn estimate(
     }
 }
 
-/// Batches of the next call: so many that the total grows by [`GROWTH`].
+/// Number of batches of the next call: the total grows by [`GROWTH`].
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

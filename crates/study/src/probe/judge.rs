@@ -1,7 +1,7 @@
 //! What the system reports against what was measured, level by level.
 //!
-//! Pure. A verdict needs figures on both sides of the question: where they
-//! are missing or lie between, it is "inconclusive", never "agrees".
+//! Pure. A verdict needs figures on both sides of the question: if they are missing or lie in
+//! between, it is "inconclusive", never "agrees".
 
 mod groups;
 
@@ -19,8 +19,7 @@ use pinwise_wiring::{LevelKind, PairMatrix, Wiring};
 
 /// A far node's memory takes at least this many times a near one's.
 const FAR_NODE: f64 = 1.05;
-/// A cache is contradicted where a program sees less than this share of it, or
-/// more than its inverse.
+/// A cache is contradicted if a program sees less than this share of it, or more than its inverse.
 const CACHE_SHARE: f64 = 0.5;
 /// Groups that are named in a sentence before "and so on".
 const NAMED: usize = 4;
@@ -285,7 +284,7 @@ fn stacked(case: &Case<'_>) -> Option<Opinion> {
 /// What is claimed of the wiring over time.
 pub(super) const STAYS: &str = "Placements assume that the wiring does not change.";
 
-/// What to do where it does not.
+/// What to do if it does not.
 pub(super) const fn may_move(is_virtual: bool) -> &'static str {
     if is_virtual {
         "Do not use core or LLC placements on this VM: its CPUs float over the host's. Ask for pinned vCPUs, or compare placements only within a run of pinwise compare."

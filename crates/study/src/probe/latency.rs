@@ -1,5 +1,4 @@
-//! Which pairs of CPUs are measured: all of them where time allows, else through
-//! leaders.
+//! Which pairs of CPUs are measured: all of them if time allows, else through leaders.
 //!
 //! ```text
 //! few CPUs, or undisturbed in parallel ─► every pair
@@ -29,8 +28,8 @@ const MIN_PARALLEL: usize = 8;
 /// these bounds.
 const VERIFIED_SHARE: f64 = 0.02;
 const VERIFIED: (usize, usize) = (30, 200);
-/// A skipped pair disagrees where it is off by this factor: what separates
-/// levels is larger, what separates places on one mesh smaller.
+/// A skipped pair disagrees if it is off by this factor: levels differ by more, places on one mesh
+/// by less.
 const DISAGREES: f64 = 1.5;
 
 /// Measures the pairs of the allowed CPUs within the part's time.

@@ -1,4 +1,4 @@
-//! Leaders stand for their groups, so that not every pair is measured.
+//! Leaders represent their groups, so that not every pair is measured.
 //!
 //! ```text
 //! a leader and its row ─► near ones are its group ─► the farthest of the rest
@@ -35,8 +35,7 @@ pub(super) fn measure(
         .filter(|&(a, b)| leader_of[a] == leader_of[b] && !pairs.is_measured(a, b))
         .collect();
     within.shuffle(chance);
-    // Where time is short, what the system calls neighbours comes first: its
-    // word is worth a look, though no evidence.
+    // If time is short, reported neighbours come first: the report is a hint, though not evidence.
     within.sort_by_key(|&(a, b)| !pairs.are_reported_siblings(&session.topology, a, b));
     let missed = transfers(session, pairs, &within, width)?;
     fill(session, pairs, &leader_of);

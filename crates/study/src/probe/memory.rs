@@ -226,7 +226,7 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<Vec<BandwidthRecord
     Ok(records)
 }
 
-/// CPUs of every node with every node's memory; none where there is but one.
+/// CPUs of every node with every node's memory; empty if there is only one.
 fn node_pairs(topology: &Topology) -> Vec<(CpuSet, usize)> {
     let memory: Vec<usize> = topology
         .usable_memory_nodes()
@@ -310,8 +310,7 @@ pub(super) struct NodeLatency {
     pub(super) latency_ns: Median,
 }
 
-/// Latency between the nodes' CPUs and memories; empty where there is one
-/// node.
+/// Latency between the nodes' CPUs and memories; empty if there is one node.
 pub(super) fn nodes(session: &mut Session<'_>) -> Result<Vec<NodeLatency>, MachineError> {
     let mut found = Vec::new();
     let bytes = largest(&session.topology);

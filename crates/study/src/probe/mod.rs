@@ -1,5 +1,4 @@
-//! Measures how the CPUs are really wired, and contradicts the system where it
-//! is wrong.
+//! Measures how the CPUs are really wired, and contradicts the system if it is wrong.
 //!
 //! ```text
 //! Prober::probe ─► batches ─► medians ─► pairs, contention ─► wiring::infer
@@ -8,9 +7,9 @@
 //!                                                   └─► record::Measured
 //! ```
 //!
-//! Every part has a share of the budget and says what it had no time for. The
-//! system's report chooses at most what is looked at first; what is found
-//! rests on figures alone. Nothing is printed and nothing stored here.
+//! Every part has a share of the budget and says what it had no time for. The system's report may
+//! decide what is measured first; the results depend on figures alone. Nothing is printed or stored
+//! here.
 
 mod advice;
 mod assemble;
@@ -103,7 +102,7 @@ const SHARE_NODES: f64 = 0.2;
 const SHARE_BANDWIDTH: f64 = 0.75;
 const SHARE_LOADED: f64 = 0.9;
 
-/// The budget for this many CPUs where none is given.
+/// The default budget for this many CPUs.
 #[must_use]
 pub fn default_budget(cpus: usize) -> Duration {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
@@ -130,8 +129,8 @@ struct Findings {
 /// Measures a machine.
 ///
 /// # Errors
-/// [`MachineError`] where it cannot be read or measured at all. An interrupt
-/// is no error: see [`ProbeOutcome::is_interrupted`].
+/// [`MachineError`] if it cannot be read or measured at all. An interrupt is not an error: see
+/// [`ProbeOutcome::is_interrupted`].
 pub fn measure(
     plan: &ProbePlan,
     machine: &mut dyn Prober,

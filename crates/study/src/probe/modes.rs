@@ -8,8 +8,8 @@ const APART: f64 = 1.25;
 /// … and each has at least this share of the figures.
 const MIN_SHARE: f64 = 0.1;
 
-/// Splits positive figures where two neighbours in order are further apart
-/// than `factor`; the lower bound of every cluster, ascending.
+/// Splits positive figures where two neighbours in order are further apart than `factor`; returns
+/// the lower bound of every cluster, ascending.
 pub(super) fn cluster_bounds(values: &[f64], factor: f64) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|v| *v > 0.0).collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -33,10 +33,9 @@ pub(super) fn two_modes(values: &[f64]) -> Option<Modes> {
     two_levels(values, APART)
 }
 
-/// Two modes, where the figures fall into two clusters: the split that leaves
-/// the least spread within (Otsu's criterion on logarithms), accepted where the
-/// centres are apart by a factor and hardly a figure lies between them. Centres
-/// are in the unit of the figures.
+/// Two modes, if the figures fall into two clusters: the split with the least spread within (Otsu's
+/// criterion on logarithms), accepted if the centres are apart by a factor and hardly any figure
+/// lies between them. Centres are in the unit of the figures.
 pub(crate) fn two_levels(values: &[f64], apart: f64) -> Option<Modes> {
     let mut logs: Vec<f64> = values
         .iter()
@@ -60,8 +59,8 @@ pub(crate) fn two_levels(values: &[f64], apart: f64) -> Option<Modes> {
     })
 }
 
-/// Where to cut sorted figures in two so that their squares about the two means
-/// sum up to least. Running sums, so that ten thousand figures take no time.
+/// The split of sorted figures with the least sum of squares about the two means. Running sums, so
+/// that ten thousand figures take no time.
 fn best_cut(sorted: &[f64]) -> Option<usize> {
     // About the first figure: sums of large numbers would hide small spreads.
     let first = *sorted.first()?;

@@ -22,8 +22,7 @@ const EFFORT: Effort = Effort {
 /// Latencies between pairs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
-    /// The smallest over the homes of the line, ns; taken from leaders where
-    /// it was not measured.
+    /// The smallest over the homes of the line, ns; taken from leaders if it was not measured.
     pub(super) latency: PairMatrix,
     /// Was the entry measured? Row by row.
     pub(super) is_measured: Vec<bool>,
@@ -197,8 +196,7 @@ pub(super) fn ask(
     Ok(answers)
 }
 
-/// The smallest latency of a pair over the homes of its line; NaN where there
-/// is none.
+/// The smallest latency of a pair over the homes of its line; NaN if there is none.
 pub(super) fn least(answers: &[Answer], wanted: (usize, usize)) -> f64 {
     answers
         .iter()

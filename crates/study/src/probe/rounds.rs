@@ -25,8 +25,8 @@ pub(super) fn tournament(n: usize) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Cuts a list of pairs into rounds of at most `width` that share no number,
-/// keeping their order where that is possible.
+/// Splits a list of pairs into rounds of at most `width` that share no number, keeping their order
+/// if possible.
 pub(super) fn rounds(pairs: &[(usize, usize)], width: usize) -> Vec<Vec<(usize, usize)>> {
     let width = width.max(1);
     let mut waiting: VecDeque<(usize, usize)> = pairs.iter().copied().collect();

@@ -27,8 +27,8 @@ use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::Topology;
 use pinwise_workload::Metric;
 
-/// Time for measuring what a PAUSE takes, the second where the first gave
-/// nothing on a busy machine; and batches that are enough.
+/// Time for measuring the cost of a PAUSE, the second one if the first gave nothing on a busy
+/// machine; and the number of batches that is enough.
 const PAUSE_TIMES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
 const PAUSE_BATCHES: usize = 200;
 
@@ -69,7 +69,7 @@ impl Units {
     /// How many a run did.
     ///
     /// # Errors
-    /// Where the program did not say it, although it succeeded.
+    /// If the program did not say it, although it succeeded.
     fn count(&self, run: Option<&Run>, wall_s: f64) -> anyhow::Result<f64> {
         Ok(match self {
             Self::Runs => 1.0,
@@ -89,9 +89,9 @@ impl Units {
 /// A profile to be made.
 #[derive(Debug, Clone)]
 pub struct ProfilePlan<'a> {
-    /// Of whom, for the machine.
+    /// Whom to sample, for the machine.
     pub subject: Subject<'a>,
-    /// The same for the record.
+    /// Whom to sample, for the record.
     pub source: TraceSource,
     /// What makes the samples; `None`: the best that is permitted.
     pub event: Option<Event>,
@@ -105,7 +105,7 @@ pub struct ProfilePlan<'a> {
     pub runs: usize,
     /// What times are divided by.
     pub units: Units,
-    /// Where it is measured afterwards what a PAUSE takes; `None`: nowhere.
+    /// The CPU on which the cost of a PAUSE is measured afterwards; `None`: none.
     pub pause_cpu: Option<usize>,
     /// Labels.
     pub tags: Vec<String>,
@@ -162,8 +162,7 @@ fn measure_around(
     Ok((pause, machine::measure(machine, topology, cpu)?))
 }
 
-/// What a PAUSE takes on a CPU now; `None` where the CPU was taken by others all
-/// the time.
+/// Cost of a PAUSE on a CPU now; `None` if other programs had the CPU all the time.
 pub(crate) fn pause(
     machine: &mut (impl Prober + ?Sized),
     cpu: usize,
@@ -194,8 +193,8 @@ pub(crate) fn counted_s(run: &Run, has_kernel: bool) -> Option<f64> {
     Some((run.user? + system).as_secs_f64())
 }
 
-/// Says that threads were missed, where samples stand for clearly less CPU time than
-/// the kernel counted.
+/// Says that threads were missed, if samples represent clearly less CPU time than the kernel
+/// counted.
 pub(crate) fn missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -> Option<String> {
     let counted_s = beyond_samples(sampled_s, counted_s)?;
     Some(format!(

@@ -115,7 +115,7 @@ pub(super) fn cautions(
     notes
 }
 
-/// Samples by the kernel's clock wait where interrupts are disabled, and so are seen where
+/// Samples by the kernel's clock are delayed while interrupts are disabled, and so are seen where
 /// they are enabled again.
 fn delayed_samples(profile: &Profile) -> Option<String> {
     let is_enabling = |time: &&FunctionTime| {
@@ -139,7 +139,7 @@ fn delayed_samples(profile: &Profile) -> Option<String> {
     ))
 }
 
-/// Says what rows without a name are, where they matter.
+/// Says what rows without a name are, if they matter.
 fn without_symbols(profile: &Profile) -> Option<String> {
     let total = profile.total.cpu_s();
     let mut by_module: BTreeMap<&str, f64> = BTreeMap::new();

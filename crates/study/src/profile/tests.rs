@@ -30,7 +30,7 @@ pub(crate) const A: Truth = Truth {
 };
 
 impl Truth {
-    /// Of 10 million loads from memory, 5e9 cycles, 50 million hints and sleep, s.
+    /// Times of 10 million loads from memory, 5e9 cycles, 50 million hints and sleep, s.
     pub(crate) fn times(self) -> [f64; 4] {
         let loads_s = 0.01 * self.memory_ns;
         [loads_s, 5.0 / self.ghz, 0.05 * self.pause_ns, self.sleeps_s]

@@ -62,7 +62,7 @@ const BANDWIDTHS: [(&str, Scores); 4] = [
     ),
 ];
 
-/// Where the tests of a group stand.
+/// Positions of a group's tests.
 fn members(group: &str) -> Range<usize> {
     match group {
         "ALU" => 0..4,

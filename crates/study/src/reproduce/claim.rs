@@ -1,8 +1,8 @@
 //! A claim of a report against what came out.
 //!
-//! A figure that set a parameter is *given*: it is shown beside what came out
-//! and never counted. Everything else is judged by its direction, and by its
-//! size where the report's own accuracy allows that.
+//! A figure that set a parameter is *given*: it is shown beside the result and never counted.
+//! Everything else is judged by its direction, and by its size if the report's own accuracy allows
+//! that.
 
 use pinwise_format::signed_percent;
 use pinwise_record::{ClaimRecord, ClaimVerdict, ExperimentRecord};
@@ -86,7 +86,7 @@ impl Claim {
         self
     }
 
-    /// Of a change that the report gives in words only.
+    /// For a change that the report gives in words only.
     pub(super) fn in_percent(mut self) -> Self {
         "%".clone_into(&mut self.record.unit);
         self

@@ -115,7 +115,7 @@ fn encode_self(gains: &Gains) -> Vec<ClaimRecord> {
 
 const SLIGHT: f64 = 1.0;
 
-/// Of whetstone the work of a run, units.
+/// Whetstone's work per run, units.
 const WORK: usize = 100;
 
 fn kernel(threads: usize) -> String {

@@ -204,7 +204,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let cpus = here.topology().allowed.len() as u64;
     let latency = Claim::new("1,000,000 PAUSEs on a healthy machine", "3.599 ms");
     let latency = match pause {
-        // A class of its own lies between: the long ones begin at some 30 ns.
+        // There is a separate class in between: the long ones begin at some 30 ns.
         Some(ns) => latency
             .figure(3.599, "ms")
             .judged(Found::exactly(ns), Judge::Within(5.0)),

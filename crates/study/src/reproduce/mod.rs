@@ -129,7 +129,7 @@ pub struct Settings {
     pub host: String,
 }
 
-/// Where experiments are simulated.
+/// The settings of simulated experiments.
 struct Simulation<'a> {
     seed: u64,
     observer: &'a mut dyn Observer,
@@ -177,7 +177,7 @@ impl Here<'_> {
 /// Runs reports on their own machines, simulated.
 ///
 /// # Errors
-/// Where a description or a plan is wrong.
+/// If a description or a plan is wrong.
 pub fn simulate(
     reports: &[&Report],
     settings: &Settings,
@@ -198,7 +198,7 @@ pub fn simulate(
 /// Runs reports on a machine at hand, with the arms that it can offer.
 ///
 /// # Errors
-/// Where a kernel cannot be run. An interrupt is none: the record says so.
+/// If a kernel cannot be run. An interrupt is not an error: the record says so.
 pub fn run_here(
     reports: &[&Report],
     settings: &Settings,

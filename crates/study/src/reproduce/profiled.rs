@@ -1,8 +1,8 @@
 //! The 2018 report's profiles: a run that spins long less one that does not, on
 //! the machine at hand.
 //!
-//! Both are replays of this program, with the processor's own PAUSE: where the
-//! time goes is what matters, not how much.
+//! Both are replays of this program, with the processor's own PAUSE: what the time is spent on
+//! matters, not how much it is.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ struct Answers {
     is_after_pause: bool,
 }
 
-/// `None` where nothing could be seen.
+/// `None` if nothing could be seen.
 fn difference(
     machine: &mut (impl Sampler + Prober + ?Sized),
     program: &str,

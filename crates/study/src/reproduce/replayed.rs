@@ -1,8 +1,8 @@
 //! The 2018 report's producer and consumer, executed on the machine at hand
 //! with its PAUSE stretched or shortened to the report's.
 //!
-//! It judges what was executed; where other programs left too little of that, or
-//! theory says that either result is right, it judges nothing.
+//! It judges what was executed; if other programs left too little of that, or theory allows either
+//! result, it judges nothing.
 
 use std::time::Duration;
 

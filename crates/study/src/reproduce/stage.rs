@@ -1,5 +1,4 @@
-//! Where an experiment's arms are run: on this machine or a simulated one,
-//! by the same engine.
+//! The machine on which an experiment's arms run: this one or a simulated one, by the same engine.
 
 use anyhow::{Result, bail};
 
@@ -42,7 +41,7 @@ impl Arm {
     }
 }
 
-/// A machine of the stage's own or somebody else's.
+/// A machine that the stage owns or borrows.
 enum Place<'a> {
     Own(Box<SimulatedMachine>),
     Lent(&'a mut dyn Machine),
@@ -120,7 +119,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// The same with all the runs there may be: spreads need many.
+    /// The same with the maximum number of runs: spreads need many.
     pub(super) fn thorough(mut self) -> Self {
         self.tuning.precision = Some(1e-6);
         self
@@ -203,7 +202,7 @@ impl Answer {
         self.read_ratio(arm, |ratio| 100.0 * (1.0 - ratio))
     }
 
-    /// A figure made of the ratio of costs, its ends in order.
+    /// A figure computed from the ratio of costs, its ends in order.
     fn read_ratio(&self, arm: &str, of: impl Fn(f64) -> f64) -> Result<Found> {
         let contrast = self.contrast(arm).ok_or(TooFew)?;
         let end = |ratio: Option<f64>| ratio.map_or(f64::NAN, &of);
@@ -219,14 +218,14 @@ impl Answer {
         self.record.contrasts.iter().find(|c| c.arm == arm)
     }
 
-    /// Is there no verdict on an arm?
+    /// Is an arm without a verdict?
     pub(super) fn is_undecided(&self, arm: &str) -> bool {
         self.contrast(arm)
             .is_none_or(|contrast| contrast.verdict == ContrastVerdict::Undecided)
     }
 
-    /// How many times as much an arm's runs spread as the baseline's, with the
-    /// interval; `None` where there are too few runs.
+    /// How many times as much an arm's runs spread as the baseline's, with the interval; `None` if
+    /// there are too few runs.
     pub(super) fn spread(&self, arm: &str) -> Option<(f64, f64, f64)> {
         let found = self.contrast(arm)?;
         Some((found.spread_ratio?, found.spread_low?, found.spread_high?))

@@ -25,7 +25,7 @@ pub enum RuleEvent {
     Warning(String),
 }
 
-/// Keeps processes where rules say.
+/// Keeps processes on the CPUs that rules name.
 #[derive(Debug)]
 pub struct RuleEnforcer<P, L> {
     host: P,
@@ -33,7 +33,7 @@ pub struct RuleEnforcer<P, L> {
     ledger: Option<L>,
     plan: RulesPlan,
     held: BTreeMap<i32, Held>,
-    /// Of those who have something, who has it by a rule: the others inherited it.
+    /// Processes that a rule asked to change; the others inherited the change.
     asked: BTreeMap<i32, u64>,
     /// Masks that were given: a process without one of them inherited nothing.
     masks: Vec<CpuSet>,
@@ -66,7 +66,7 @@ struct Changed {
 }
 
 impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
-    /// With what is in force from before. Without a ledger nothing is changed.
+    /// Starts with what is already in force. Without a ledger nothing is changed.
     pub fn new(host: P, ledger: Option<L>, plan: RulesPlan, before: Vec<Held>, own: i32) -> Self {
         let mut enforcer = Self {
             host,

@@ -1,4 +1,4 @@
-//! Rules kept: processes put where a file says, for as long as it lasts.
+//! Rules in force: processes are placed as a file says, for as long as this runs.
 //!
 //! ```text
 //! file ──► RulesPlan ───────┐
@@ -6,9 +6,9 @@
 //!                             └──────► HeldJournal (written down before)
 //! ```
 //!
-//! A process keeps what its first matching rule says. Its children and threads
-//! inherit it, as they do from `taskset`, until a rule says otherwise. Nobody is
-//! touched whose CPUs or nice value somebody else set. Nothing is printed here.
+//! A process keeps what its first matching rule says. Its children and threads inherit it, as they
+//! do from `taskset`, until a rule says otherwise. A process is left alone if somebody else set its
+//! CPUs or nice value. Nothing is printed here.
 
 mod enforcer;
 mod plan;
@@ -22,7 +22,7 @@ use pinwise_record::{RuleProcess, RuleRecord, RulesRecord};
 /// Enforces the rules until it is asked to stop. `load` reads the file again.
 ///
 /// # Errors
-/// Where nothing more will be heard of processes.
+/// If no more events about processes will arrive.
 pub fn keep<P: Processes, L: HeldJournal>(
     enforcer: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,

@@ -1,11 +1,11 @@
-//! Rules with the CPUs that they stand for.
+//! Rules with the CPUs that they mean.
 
 use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_topology::{CpuSet, Restriction, Topology};
 use pinwise_workload::TomlError;
 use pinwise_workload::rules::{At, Rules};
 
-/// What a rule wants of a process's CPUs.
+/// What a rule demands for a process's CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// Nothing.
@@ -26,8 +26,8 @@ pub struct RulesPlan {
     pub rules: Rules,
     topology: Topology,
     places: Vec<Option<Placement>>,
-    /// What placements stand for, by the CPUs that they are realised within: a
-    /// host has few different cpusets.
+    /// The CPUs of placements, by the CPUs that they are realised within: a host has few different
+    /// cpusets.
     realised: Vec<(CpuSet, Vec<Option<Found>>)>,
 }
 
@@ -58,8 +58,8 @@ impl RulesPlan {
         })
     }
 
-    /// The CPUs that a rule stands for where no cpuset forbids any; `None` where
-    /// it leaves processes where they are.
+    /// The CPUs that a rule means if no cpuset forbids any; `None` if it leaves processes where
+    /// they are.
     #[must_use]
     pub fn cpus_here(&self, rule: usize) -> Option<CpuSet> {
         let place = self.places.get(rule)?.as_ref()?;
@@ -67,7 +67,7 @@ impl RulesPlan {
         (!is_default(place)).then_some(realised.cpus)
     }
 
-    /// What a rule wants of a process that may use these CPUs.
+    /// What a rule demands for a process that may use these CPUs.
     ///
     /// # Errors
     /// Why the placement is not possible there.

@@ -208,7 +208,7 @@ fn processes_are_placed_and_given_back() {
         (Some("0-7"), Some("1"))
     );
     assert_eq!((reported[0].threads, reported[0].nice), (1, Some(5)));
-    // It was written down, and nothing is done twice.
+    // It was recorded, and nothing is done twice.
     assert_eq!(host.0.borrow().written.len(), 1);
     let changes = host.0.borrow().changes;
     assert!(collect(|notify| enforcer.look(notify)).is_empty());
@@ -380,7 +380,7 @@ fn a_new_start_knows_its_own() {
         (reported[0].change, reported[1].change),
         (RuleChangeKind::Placed, RuleChangeKind::Refused)
     );
-    // Nobody asks for it any more.
+    // No rule asks for it any more.
     let (_, reported) = kept(&host, &[("nobody", "nice = 1")]);
     assert_eq!(
         (host.on(10), reported[0].change),

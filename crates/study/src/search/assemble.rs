@@ -200,9 +200,8 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
         .collect()
 }
 
-/// Where nine of ten costs lie, at the level that the arm with most runs had in
-/// this search: what level the machine has at another hour no search of minutes
-/// can know.
+/// The range of nine of ten costs, at the level that the arm with most runs had in this search: a
+/// search of minutes cannot know the machine's level at another hour.
 fn cost_interval(belief: &Belief, arm: usize, anchor: usize, widening: f64) -> (f64, f64) {
     if arm == anchor || anchor >= belief.arms() {
         return interval(&belief.law(arm), TAIL, widening);

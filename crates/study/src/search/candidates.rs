@@ -58,7 +58,7 @@ fn default(
     })
 }
 
-/// A candidate whose CPUs lie so.
+/// A candidate with this occupancy.
 pub(super) fn of_occupancy(
     plan: &SearchPlan,
     topology: &Topology,
@@ -78,7 +78,7 @@ pub(super) fn of_occupancy(
     })
 }
 
-/// The placement, with the threads where there are several numbers of them.
+/// The placement, with the threads if there are several numbers of them.
 pub(super) fn named(plan: &SearchPlan, placement: &Placement, threads: usize) -> String {
     match plan.threads.len() {
         0 | 1 => placement.to_string(),
@@ -88,7 +88,7 @@ pub(super) fn named(plan: &SearchPlan, placement: &Placement, threads: usize) ->
 }
 
 impl Candidate {
-    /// What people call it: "8 cores in one LLC"; its name, where that is a word.
+    /// Its common name: "8 cores in one LLC"; its name, if that is a word.
     pub(super) fn label(&self) -> String {
         pinwise_record::label(&self.place.placement.to_string(), &self.place.used)
     }
@@ -103,9 +103,8 @@ impl Candidate {
     }
 }
 
-/// The most compact and the most spread shape, of the number of threads that
-/// has most shapes. A model learns a slope from what it ran; what lies at the
-/// end of it may be a basin of its own.
+/// The most compact and the most spread shape, for the number of threads with most shapes. A model
+/// learns a slope from what it ran; the shapes at its ends may behave differently.
 pub(super) fn extremes(all: &[Candidate]) -> Vec<usize> {
     let of = |threads: usize| {
         let shapes = (1..all.len()).filter(move |&arm| all[arm].threads == threads);

@@ -9,11 +9,10 @@ use pinwise_stats::surrogate::{Arms, Belief, Loss, below, sd_of, shortfall};
 pub(super) const DEFAULT: usize = 0;
 /// Most challengers of a block: every block also pays for `os-default`.
 const MAX_CHALLENGERS: usize = 4;
-/// A challenger runs with the most promising one where it promises at least
-/// this share of that.
+/// A challenger runs together with the most promising one if it promises at least this share of
+/// that one's gain.
 const NEARLY_AS_DANGEROUS: f64 = 0.25;
-/// The leader runs again where its deviation is at least this share of its
-/// challenger's.
+/// The leader runs again if its deviation is at least this share of its challenger's.
 const AS_UNKNOWN: f64 = 1.0;
 
 /// Rivals whose joint law is drawn: the most dangerous ones. The others hardly
@@ -67,8 +66,8 @@ pub(super) struct Rule {
     pub(super) seed: u64,
 }
 
-/// Judges the open arms. The leader is the arm of least expected cost, but
-/// `os-default` where hardly any beats that: doing nothing needs no reason.
+/// Judges the open arms. The leader is the arm of least expected cost, but `os-default` if hardly
+/// any beats that: doing nothing needs no reason.
 pub(super) fn standing(belief: &Belief, open: &[usize], rule: &Rule) -> Standing {
     let doing_nothing = against(belief, DEFAULT, open, rule);
     if doing_nothing.is_settled {
@@ -115,8 +114,8 @@ fn against(belief: &Belief, leader: usize, open: &[usize], rule: &Rule) -> Stand
     }
 }
 
-/// The arms of the next block, `os-default` among them: the most dangerous
-/// challengers, and the leader where it is hardly better known than they are.
+/// The arms of the next block, `os-default` among them: the most dangerous challengers, and the
+/// leader if it is hardly better known than they are.
 pub(super) fn next_block(belief: &Belief, standing: &Standing, runs: &[usize]) -> Vec<usize> {
     let leader = standing.leader;
     let mut rivals: Vec<usize> = (0..standing.promise.len())
@@ -137,9 +136,9 @@ pub(super) fn next_block(belief: &Belief, standing: &Standing, runs: &[usize]) -
     block
 }
 
-/// Where arms differ for no reason that the model knows, a block of those that
-/// never ran, the most promising first; else `os-default` alone. What such arms
-/// cost is a guess, and the best of some dozens lies far out in its tail.
+/// If arms differ for no reason that the model knows, a block of those that never ran, the most
+/// promising first; else `os-default` alone. The cost of such arms is a guess, and the best of some
+/// dozens lies far out in its tail.
 pub(super) fn unmeasured_block(
     belief: &Belief,
     standing: &Standing,
@@ -170,7 +169,7 @@ pub(super) fn farthest_unmeasured(arms: &Arms, runs: &[usize], open: &[usize]) -
     never_ran.max_by(|&a, &b| nearest(a).total_cmp(&nearest(b)))
 }
 
-/// Does it matter where the program runs, as far as is known?
+/// Does the placement matter, as far as is known?
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Matters {
     /// This arm is slower than `os-default` by more than the zone, for sure.
@@ -182,9 +181,9 @@ pub(super) enum Matters {
     Unknown,
 }
 
-/// Finds out whether placement matters at all where nothing beats `os-default`.
+/// Finds out whether placement matters at all if nothing beats `os-default`.
 pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
-    // Of the surest of some dozens of arms one in twenty is surer than 0.99.
+    // Among some dozens of arms, one of twenty of the most certain ones exceeds 0.99 by chance.
     const SURE: f64 = 0.998;
     const HARDLY: f64 = 2.5;
     let others: Vec<usize> = open.iter().copied().filter(|&arm| arm != DEFAULT).collect();

@@ -27,8 +27,8 @@ use pinwise_topology::Topology;
 const PROFILING: usize = 6;
 /// Runs of the leader before it may win.
 const MIN_RUNS: usize = 2;
-/// Runs of `os-default` before it may win: where the scheduler puts threads by
-/// luck, a third of the runs may be far slower, and eight miss that with 4 %.
+/// Runs of `os-default` before it may win: if the scheduler places threads by luck, a third of the
+/// runs may be far slower, and eight miss that with 4 %.
 const MIN_RUNS_OF_DEFAULT: usize = 8;
 /// Share of a time budget that is kept for the confirmation.
 const FOR_CONFIRMATION: f64 = 0.35;
@@ -179,10 +179,9 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Runs blocks until hardly any arm can beat the leader, and once the shape
-    /// that is least like those that ran: what the model knows least of.
-    /// Where the leader is `os-default`, some more show whether placement
-    /// matters at all.
+    /// Runs blocks until hardly any arm can beat the leader, and once the shape that is least like
+    /// those that ran: the one the model knows least about. If the leader is `os-default`, some
+    /// more show whether placement matters at all.
     fn settle(&mut self) -> Result<(), Halt> {
         let mut surveys = 0;
         loop {
@@ -239,7 +238,7 @@ impl<'a> Engine<'a> {
         self.afford_time(runs, 1.0 - kept)
     }
 
-    /// Is there time for this many more runs within a share of the budget?
+    /// Does the time suffice for this many more runs within a share of the budget?
     pub(super) fn afford_time(&self, runs: usize, share: f64) -> Result<(), Halt> {
         let Some(budget) = self.plan.budget else {
             return Ok(());
@@ -261,9 +260,9 @@ impl<'a> Engine<'a> {
         self.standing = belief.map(|belief| standing(belief, &self.open(), &rule));
     }
 
-    /// Does the arm beat `os-default` by more than the indifference zone rather
-    /// than not, all runs taken together? The model is asked, not
-    /// fresh runs alone: where those leave it open, the runs before count, too.
+    /// Does the arm beat `os-default` by more than the indifference zone rather than not, all runs
+    /// taken together? The model is asked, not fresh runs alone: if those leave it open, the
+    /// earlier runs count as well.
     pub(super) fn still_beats_default(&self, arm: usize) -> bool {
         let mut readings = self.readings.clone();
         readings.extend(&self.fresh);
@@ -294,15 +293,15 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Indifference zone in ln(cost): `within`, or more where runs vary much.
+    /// Indifference zone in ln(cost): `within`, or more if runs vary much.
     pub(super) fn zone(&self) -> f64 {
         let noise = self.belief.as_ref().map_or(0.0, Belief::typical_noise_sd);
         let follows = (ZONE_OF_NOISE * noise).min(MAX_ZONE_OF_NOISE.ln_1p());
         self.plan.within.ln_1p().max(follows)
     }
 
-    /// Factor for variances: more than 1 where first runs of arms missed what
-    /// was predicted of them by more than was said. Two that fit are assumed.
+    /// Factor for variances: more than 1 if first runs of arms missed their predictions by more
+    /// than stated. Two that fit are assumed.
     pub(super) fn widening(&self) -> f64 {
         let misses = self.first_predictions.iter().flatten();
         let squares: Vec<f64> = misses.map(|f| ((f.y - f.mean) / f.sd).powi(2)).collect();

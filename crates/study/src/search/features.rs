@@ -1,11 +1,10 @@
 //! What the model sees of a placement: a few figures of how its threads share
 //! the machine, the same on every machine.
 //!
-//! They are the resources that contention models of placement name (Pandia:
-//! Goodman, Varisteas and Harris, `EuroSys` 2017; Funston et al., USENIX ATC
-//! 2018): issue slots of a core, a last-level cache, a node's memory, the way
-//! between caches and packages. How much each matters to a program is learnt
-//! from its runs; no hardware counter is read.
+//! They are the resources that contention models of placement name (Pandia: Goodman, Varisteas and
+//! Harris, `EuroSys` 2017; Funston et al., USENIX ATC 2018): issue slots of a core, a last-level
+//! cache, a node's memory, the links between caches and packages. How much each matters to a
+//! program is learnt from its runs; no hardware counter is read.
 
 use super::choice::DEFAULT;
 use pinwise_placement::Placement;
@@ -55,8 +54,8 @@ pub(super) const FEATURES: [Feature; 13] = [
         absolute_sd: 0.4,
     },
     feature("threads_squared", "gains that end with more threads", 1.0),
-    // Where the scheduler puts threads is a guess: what that costs is learnt
-    // from the runs of `os-default` alone.
+    // Where the scheduler puts threads is a guess: its cost is learnt from the runs of `os-default`
+    // alone.
     Feature {
         name: "free",
         meaning: "left to the scheduler, with CPUs to spare",
@@ -64,14 +63,13 @@ pub(super) const FEATURES: [Feature; 13] = [
         absolute_sd: 0.3,
     },
 ];
-/// Crowds are counted in powers of this many threads, so that features lie
-/// about between 0 and 1.
+/// Thread counts enter as powers of this, so that features lie about between 0 and 1.
 const CROWD: f64 = 16.0;
 /// What a doubling of threads usually gains, as a power: before anything was
 /// run. Amdahl's law with a tenth of serial work gives 0.8 from 1 to 8 threads.
 const USUAL_SCALING: f64 = 0.8;
 
-/// Where the CPUs of a machine lie.
+/// Units of the CPUs of a machine.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     topology: &'a Topology,
@@ -99,7 +97,7 @@ impl<'a> View<'a> {
         for cpu in topology.cpus.iter().filter(|cpu| cpu.allowed) {
             let package = cpu.package.unwrap_or(0);
             let node = cpu.numa_node.unwrap_or(package);
-            // Where no cache is reported a node has one, for all we know.
+            // If no cache is reported, assume one per node.
             let llc = cpu.llc.unwrap_or(node);
             units[cpu.id] = Some([cpu.core.unwrap_or(cpu.id), llc, node, package]);
             is_slow[cpu.id] = fastest.is_some() && cpu.kind != fastest;

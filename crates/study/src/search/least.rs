@@ -13,7 +13,7 @@ use pinwise_stats::surrogate::{below, interval, mean_of};
 const SURE: f64 = 0.9;
 /// Two-sided error of the pairs' interval; only one side counts.
 const ALPHA: f64 = 0.1;
-/// Most pairs: what needs more lies at the limit.
+/// Most pairs: what needs more is at the limit.
 const MAX_PAIRS: usize = 20;
 
 impl Engine<'_> {
@@ -61,9 +61,9 @@ impl Engine<'_> {
             .min_by_key(|&arm| (size(arm), usize::from(arm != best)))
     }
 
-    /// The least resource as it stands in the record. What pairs do not confirm
-    /// is not smaller than the best; without pairs it is what the model says.
-    /// Where CPUs of one shape differ, shapes alone do not decide.
+    /// The least resource as the record has it. What pairs do not confirm is not smaller than the
+    /// best; without pairs the model decides. If CPUs of one shape differ, shapes alone do not
+    /// decide.
     pub(super) fn least(&self, best: usize) -> Option<LeastRecord> {
         if best != DEFAULT && self.outdone_by().is_some() {
             return None;

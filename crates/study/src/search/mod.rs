@@ -1,15 +1,13 @@
 //! Finds the best placement among very many in few runs.
 //!
-//! On a large machine T threads can be placed in some 10^17 ways; what is
-//! tried are *shapes* (`placement::space`), at most some dozens. A few runs that
-//! say most (`features`, D-optimal) teach a small model what the program is
-//! sensitive to; the model predicts all others and says how sure it is
-//! (`stats::surrogate`). Then blocks of `os-default`, the leader and its most
-//! dangerous challengers run until hardly any can beat the leader by more than
-//! the indifference zone (`choice`). Moves of one thread of the winner are
-//! tried where the model leaves room for them. The winner is measured afresh
-//! against `os-default` (`confirm`): a screening estimate is never the result,
-//! and against itself on other CPUs (`other_cpus`): equal ones may not be alike.
+//! On a large machine T threads can be placed in some 10^17 ways; what is tried are *shapes*
+//! (`placement::space`), at most some dozens. A few informative runs (`features`, D-optimal) teach
+//! a small model what the program is sensitive to; the model predicts all others and says how sure
+//! it is (`stats::surrogate`). Then blocks of `os-default`, the leader and its most dangerous
+//! challengers run until hardly any can beat the leader by more than the indifference zone
+//! (`choice`). Moves of one thread of the winner are tried if the model leaves room for them. The
+//! winner is measured afresh against `os-default` (`confirm`): a screening estimate is never the
+//! result, and against itself on other CPUs (`other_cpus`): equal CPUs may not behave alike.
 
 mod assemble;
 mod blocks;
@@ -43,9 +41,9 @@ pub struct Candidate {
     pub name: String,
     /// What runs, number of threads included.
     pub workload: Workload,
-    /// Where.
+    /// The CPUs that it runs on.
     pub place: Realised,
-    /// How its CPUs lie; of `os-default` all allowed ones.
+    /// Its CPUs' units; for `os-default` those of all allowed CPUs.
     pub occupancy: Occupancy,
     /// Threads; of `os-default` those that were counted.
     pub threads: usize,
@@ -54,13 +52,13 @@ pub struct Candidate {
 /// A search that can be carried out.
 #[derive(Debug, Clone)]
 pub struct SearchPlan {
-    /// The program as written; `{threads}` in it stands for their number.
+    /// The program as written; `{threads}` in it is replaced by their number.
     pub workload: Workload,
     /// Numbers of threads to search, ascending.
     pub threads: Vec<usize>,
     /// Are threads set by the environment of each run?
     pub sets_threads: bool,
-    /// Threads of `os-default`: set, or (where `default_is_counted`) counted.
+    /// Threads of `os-default`: set, or (if `default_is_counted`) counted.
     pub default_threads: usize,
     /// Does the program choose the threads of `os-default` itself?
     pub default_is_counted: bool,
@@ -70,7 +68,7 @@ pub struct SearchPlan {
     pub least_within: f64,
     /// What is compared.
     pub metric: Metric,
-    /// Unit of the figure where the metric has none; empty where unknown.
+    /// Unit of the figure where the metric has none; empty if unknown.
     pub unit: String,
     /// Most runs of profiling, search and refinement.
     pub max_runs: Option<usize>,
@@ -86,7 +84,7 @@ pub struct SearchPlan {
     pub output: Output,
     /// Name under which the record is stored.
     pub id: String,
-    /// The arguments that it was made of; empty where no command line did.
+    /// The arguments that it was made from; empty if no command line was.
     pub argv: Vec<String>,
     /// When it begins, RFC 3339.
     pub started: String,
@@ -110,7 +108,7 @@ pub trait Observer {
     fn warn(&mut self, _sentence: &str) {}
 }
 
-/// Nobody watches.
+/// A watcher that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 
@@ -123,11 +121,11 @@ pub struct Progress<'a> {
     pub step: &'static str,
     /// Runs that count so far.
     pub runs: usize,
-    /// Most runs there can be, where that is known.
+    /// The maximum number of runs, if that is known.
     pub most_runs: Option<usize>,
     /// The candidate that runs next.
     pub arm: &'a str,
-    /// Who leads, and the probability of a better arm (0 to 1), where known.
+    /// The leader, and the probability of a better arm (0 to 1), if known.
     pub leader: Option<(&'a str, f64)>,
 }
 
@@ -168,14 +166,13 @@ impl SearchPlan {
     }
 }
 
-/// Carries out a plan. With `past`, a record that was cut off, it goes on where
-/// that ended: runs made before are not made again (on a simulated machine they
-/// are, since nothing else brings its clock and chance to where they were).
+/// Carries out a plan. With `past`, a record that was cut off, it resumes where that ended: earlier
+/// runs are not repeated (on a simulated machine they are, since nothing else restores its clock
+/// and random numbers).
 ///
 /// # Errors
-/// [`SearchError`] where the plan is refused, `os-default` fails, or a command
-/// cannot be started at all. Interrupted searches are no errors: the record
-/// says so.
+/// [`SearchError`] if the plan is refused, `os-default` fails, or a command cannot be started at
+/// all. Interrupted searches are not errors: the record says so.
 pub fn run(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,

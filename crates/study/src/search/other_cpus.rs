@@ -1,6 +1,6 @@
-//! The best shape on other CPUs. A shape says how CPUs lie, not which they are:
-//! where a core is worse than its peers (interrupts, a neighbour, heat), every
-//! shape may use it, and only the same shape elsewhere shows it.
+//! The best shape on other CPUs. A shape describes an arrangement, not particular CPUs: if a core
+//! is worse than its peers (interrupts, a neighbour, heat), every shape may use it, and only the
+//! same shape elsewhere shows it.
 
 use std::collections::BTreeSet;
 
@@ -24,16 +24,15 @@ const ALPHA: f64 = 0.05;
 
 /// Two-sided error of what is held against `os-default`.
 const OF_DEFAULT: f64 = 0.05;
-/// This many pairs must lie this many standard errors from 0 before more are run:
-/// most machines have no bad core, and what costs much is seen at a glance.
+/// After this many pairs, their mean must be this many standard errors from 0 before more are run:
+/// most machines have no bad core, and a large loss is seen at once.
 const GLANCE: usize = 2;
 const GLANCED: f64 = 2.0;
 
 impl Engine<'_> {
-    /// Pairs of the best shape with itself on other CPUs: first on as many
-    /// others as there are, then without those that all had so far. Where
-    /// `os-default` is best, a bad CPU may be why: other CPUs that turn out
-    /// faster are held against it, too.
+    /// Pairs of the best shape with itself on other CPUs: first on as many different ones as
+    /// possible, then without those that all used so far. If `os-default` is best, a bad CPU may be
+    /// the reason: other CPUs that turn out faster are compared with it as well.
     pub(super) fn try_other_cpus(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MAX_PAIRS);
         let best = SearchOutcome::from_engine(self, None).best;
@@ -96,7 +95,7 @@ impl Engine<'_> {
         self.others.as_ref()?.over_default.as_ref()
     }
 
-    /// Where `os-default` led, the arm that beats it on other CPUs.
+    /// If `os-default` led, the arm that beats it on other CPUs.
     pub(super) fn find_better_than_default(&self) -> Option<&Pairs> {
         let pairs = self.over_default()?;
         let is_faster = pairs.interval().is_some_and(|(_, high)| high < 0.0);
@@ -129,8 +128,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Runs pairs of both; is there nothing more to try, because they differ or
-    /// time is up?
+    /// Runs pairs of both; is there nothing more to try, because they differ or time is up?
     fn pair_off(&mut self, best: usize, other: Candidate, most: usize) -> Result<bool, Halt> {
         let arm = self.add(other, None);
         // It is for comparison with the best alone.

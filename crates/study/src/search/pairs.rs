@@ -8,11 +8,10 @@ use pinwise_stats::anytime::Sequence;
 
 /// Two-sided error of the interval.
 pub(super) const ALPHA: f64 = 0.05;
-/// An effect is known well enough where its interval reaches no further than
-/// this share of it.
+/// An effect is known well enough if its interval reaches no further than this share of it.
 const ENOUGH: f64 = 0.5;
 
-/// The planned number of pairs where the interval is tightest, at most.
+/// The planned number of pairs at which the interval is tightest, at most.
 const TIGHTEST: usize = 12;
 
 /// Pairs of an arm and a baseline.

@@ -14,11 +14,11 @@ pub(super) struct Past {
     search: VecDeque<SearchRun>,
     confirmation: VecDeque<SearchRun>,
     failures: Vec<Option<String>>,
-    /// Does only making them again bring the machine to where it was?
+    /// Can only repeating them restore the machine's state?
     is_played: bool,
     /// When the last of them that was gone through had ended.
     reached: Duration,
-    /// What they took, where they are not made again.
+    /// Their time, if they are not repeated.
     before: Duration,
 }
 
@@ -64,8 +64,7 @@ impl Past {
         }
     }
 
-    /// The next run: the one that was made before where it is the same, else a
-    /// new one. Why it failed, if it did.
+    /// The next run: an earlier one if it is the same, else a new one. Why it failed, if it did.
     pub(super) fn run(
         &mut self,
         trial: &Trial<'_>,
@@ -91,8 +90,8 @@ impl Past {
         Ok((made, failure))
     }
 
-    /// The run that was made at this point. Where another was made, what comes
-    /// after has no meaning any more.
+    /// The earlier run at this point. If another run was made, those after it have no meaning any
+    /// more.
     fn made(&mut self, step: SearchStep, arm: usize) -> Option<RunRecord> {
         let queue = match step {
             step if step.is_confirmation() => &mut self.confirmation,

@@ -44,8 +44,7 @@ pub struct Forecast {
 /// searched, or another, of which only the tree is known.
 ///
 /// # Errors
-/// A sentence, where the record holds too few runs to say anything, or was
-/// written with other features.
+/// A sentence, if the record holds too few runs, or was written with other features.
 pub fn predict(
     record: &SearchRecord,
     topology: &Topology,
@@ -112,7 +111,7 @@ fn forecast(
             difference.sd = difference.sd.hypot(elsewhere);
         }
     }
-    // Of os-default over itself nothing is unknown.
+    // `os-default` relative to itself is certain.
     let (low, high) = match arm == default {
         true => (0.0, 0.0),
         false => interval(&differences, TAIL, widening),

@@ -1,4 +1,4 @@
-//! Moves of one thread of the leader, where the model leaves room for them.
+//! Moves of one thread of the leader, if the model leaves room for them.
 
 use super::Candidate;
 use super::candidates::of_occupancy;

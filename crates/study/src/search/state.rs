@@ -1,4 +1,4 @@
-//! Where a search stands: what was run, what is believed, what is proposed.
+//! The state of a search: what was run, what is believed, what is proposed.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) const TAIL: f64 = 0.05;
 /// few of them are worth less than their number: normal intervals held 67 to 86
 /// % of the truths there.
 const NINETY: f64 = 2.353;
-/// The same over that of the normal law, as a factor of variances.
+/// The same relative to the normal distribution, as a factor of variances.
 pub(super) const HEAVY_TAILS: f64 = (NINETY / 1.645) * (NINETY / 1.645);
 
 /// What was expected of an arm before its first run.
@@ -61,7 +61,7 @@ pub(super) struct Engine<'a> {
     pub(super) first_predictions: Vec<Option<FirstPrediction>>,
     pub(super) model: Surrogate,
     pub(super) readings: Vec<Reading>,
-    /// The same of the confirmation.
+    /// The readings of the confirmation.
     pub(super) fresh: Vec<Reading>,
     pub(super) runs: Vec<SearchRun>,
     pub(super) blocks: usize,
@@ -122,7 +122,7 @@ impl Proposal {
 pub(super) struct Others {
     pub(super) against: usize,
     pub(super) tried: Vec<Pairs>,
-    /// Where `os-default` led: other CPUs that are faster, against it.
+    /// If `os-default` led: other CPUs that are faster, compared with it.
     pub(super) over_default: Option<Pairs>,
 }
 

@@ -79,7 +79,7 @@ fn what_is_found_is_nearly_the_best() {
 fn where_nothing_matters_that_is_said() {
     let said = worlds(World::Flat, 1..13);
     let is_said = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::DoesNotMatter;
-    // Where fresh pairs leave it open, it is to be left alone.
+    // If fresh pairs leave it open, the answer is to leave it alone.
     assert!(
         12 * said.iter().filter(is_said).count() >= 7 * said.len(),
         "{:?}",

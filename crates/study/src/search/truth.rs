@@ -5,8 +5,7 @@ use crate::compare::Trial;
 use pinwise_record::{PredictedArm, TruthRecord};
 use pinwise_stats::describe::median;
 
-/// True cost of every arm, s; `None` where it is unknown, and of arms that
-/// fail.
+/// True cost of every arm, s; `None` if it is unknown, and for arms that fail.
 pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
     // What simulated machines know is time.
     if !engine.plan.metric.is_wall() {

@@ -14,7 +14,7 @@ pub(super) const CONDITION: &str = "Conditional on this boot, this binary and th
 
 /// How a search ended.
 pub(super) struct SearchOutcome {
-    /// The arm that is best, where one can be named.
+    /// The best arm, if one can be named.
     pub(super) best: Option<usize>,
     leader: Option<usize>,
     pub(super) confirmation: Option<ConfirmationRecord>,

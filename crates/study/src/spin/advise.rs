@@ -28,7 +28,7 @@ pub struct AdvicePlan {
     pub is_other: bool,
 }
 
-/// Advises; `None` where neither wake-ups nor switches can be measured.
+/// Advises; `None` if neither wake-ups nor switches can be measured.
 ///
 /// # Errors
 /// [`MachineError`], see [`Prober::probe`].

@@ -11,8 +11,8 @@ use pinwise_topology::{CpuSet, Identity, Topology};
 /// Published and measured cycles agree within this share.
 const AGREEMENT: f64 = 0.1;
 
-/// Where the CPUs stand, a row per chip. The kinds of core of a hybrid have one
-/// signature: each CPU is taken for what its cycles are nearest to.
+/// How the CPUs compare, a row per chip. The core kinds of a hybrid share one signature: each CPU
+/// is matched to the nearest cycles.
 pub(super) fn standing(topology: &Topology, cpus: &[CpuPauseRecord]) -> Vec<ChipRecord> {
     let identity = &topology.identity;
     let candidates = candidates(identity);

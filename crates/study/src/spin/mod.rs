@@ -13,8 +13,7 @@ use std::time::Duration;
 use pinwise_machine::{MachineError, Probe, Prober};
 use pinwise_stats::describe::median;
 
-/// The median of a probe; `None` where all batches had to be thrown away or it
-/// cannot be made.
+/// The median of a probe; `None` if all batches had to be discarded or it is unavailable.
 ///
 /// # Errors
 /// [`MachineError`], see [`Prober::probe`].

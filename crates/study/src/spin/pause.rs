@@ -1,10 +1,9 @@
 //! What PAUSE costs on every CPU, measured in rounds over a while.
 //!
-//! On busy and on virtual machines the cost has levels that last for seconds
-//! (77 and 87 cycles were seen on one), so a single look would give either.
-//! Each CPU is measured again and again, a little each time; the estimate is
-//! the median of the rounds, and two levels are reported where there are two. It
-//! judges no program.
+//! On busy and on virtual machines the cost has levels that last for seconds (77 and 87 cycles were
+//! seen on one), so a single look would give either. Each CPU is measured again and again, a little
+//! each time; the estimate is the median of the rounds, and two levels are reported if there are
+//! two. It judges no program.
 
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ const MAX_ROUNDS: usize = 400;
 /// Levels of cycles differ by this factor at least. Batches of one level
 /// scatter by 0.1 to 1 %; the levels seen differed by 5 and by 12 %.
 const APART: f64 = 1.03;
-/// Where there are no cycles, times differ with the clock, too.
+/// Without cycles, times differ with the clock as well.
 const APART_NS: f64 = 1.25;
 const CONFIDENCE: f64 = 0.95;
 
@@ -90,8 +89,8 @@ pub fn run(plan: &PausePlan, machine: &mut dyn Prober) -> Result<SpinPauseRecord
     })
 }
 
-/// The processor of a machine by a quick look at its first allowed CPU; `None`
-/// where PAUSE cannot be measured.
+/// The processor of a machine by a quick look at its first allowed CPU; `None` if PAUSE cannot be
+/// measured.
 ///
 /// # Errors
 /// [`MachineError`], see [`Prober::probe`].
@@ -191,7 +190,7 @@ impl CpuRounds {
         self.pause.add(ask(Probe::Pause { cpu })?);
         self.cycles.add(ask(Probe::PauseCycles { cpu })?);
         self.cycle.add(ask(Probe::Cycle { cpu })?);
-        // Where there is no counter, asking once is enough.
+        // If there is no counter, asking once is enough.
         if self.counted.unavailable.is_none() {
             self.counted.add(ask(Probe::PauseCounted { cpu })?);
         }
@@ -218,7 +217,7 @@ impl CpuRounds {
         Ok(())
     }
 
-    /// `None` where not one batch was good.
+    /// `None` if not one batch was good.
     fn record(self) -> Option<CpuPauseRecord> {
         let pause_ns = self.pause.value()?;
         let (chain, counted) = (self.cycles.value(), self.counted.value());
@@ -262,8 +261,7 @@ impl CpuRounds {
     }
 }
 
-/// Two levels, of cycles where there are some: times alone differ with the
-/// clock, too.
+/// Two levels, of cycles if there are any: times alone differ with the clock as well.
 fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
     let two = |modes: Modes, level: &dyn Fn(f64) -> (f64, Option<f64>)| {
         let shares = [

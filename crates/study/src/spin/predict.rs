@@ -15,7 +15,7 @@ use pinwise_spin::prediction::{Prediction, Processor, cliffs};
 pub struct PredictionPlan {
     /// Algorithms.
     pub algorithms: Vec<&'static Algorithm>,
-    /// On which processor; the one moved to, where two are compared.
+    /// The processor; the one moved to, if two are compared.
     pub processor: ProcessorRecord,
     /// The processor moved from.
     pub from: Option<ProcessorRecord>,
@@ -77,7 +77,7 @@ fn moves(plan: &PredictionPlan, from: &Processor, to: &Processor) -> Vec<MoveRec
     moves
 }
 
-/// Where totals change, where several numbers of CPUs were asked for.
+/// Numbers of CPUs at which totals change, if several numbers were asked for.
 fn changes(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
     let (Some(&first), Some(&last)) = (plan.cpus.first(), plan.cpus.last()) else {
         return Vec::new();

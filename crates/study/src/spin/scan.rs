@@ -13,10 +13,10 @@ use pinwise_spin::table::algorithm;
 /// What is asked of binaries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
-    /// CPUs that the program would count: where the code does not say how long
-    /// a loop is blind, the algorithm that it is known as does.
+    /// CPUs that the program would count: if the code does not show how long a loop is blind, the
+    /// known algorithm does.
     pub cpus: u64,
-    /// A limit, where one was asked for.
+    /// A limit, if one was asked for.
     pub limit: Option<Limit>,
 }
 

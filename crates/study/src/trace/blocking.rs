@@ -11,14 +11,14 @@ use pinwise_record::{
 };
 use pinwise_sched::BlockedProcess;
 
-/// All threads blocked for this share of the time: that is why it takes so long.
+/// All threads are blocked for this share of the time: that is the main reason for its duration.
 const MOSTLY_BLOCKED: f64 = 0.5;
 /// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
 /// What less than this part of the looks found is not named in a sentence.
 const NOTABLE: f64 = 0.1;
-/// The scheduler preempts a thread about once in a slice, of 0.7 ms at the least. One that
-/// leaves its CPU that often in a second of CPU time, and next to never blocks, yields.
+/// The scheduler preempts a thread about once per slice of at least 0.7 ms. A thread that leaves
+/// its CPU this often per second of CPU time, and hardly ever blocks, yields.
 const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
 const MAX_BLOCKING_SHARE: f64 = 0.05;
 /// Fewer say too little.

@@ -15,12 +15,12 @@ const WORTH_PERCENT: f64 = 1.0;
 const MUCH_WAITING_PERCENT: f64 = 5.0;
 /// From here on threads that wait for each other are too many, % of their CPU time.
 const CROWDED_PERCENT: f64 = 50.0;
-/// Throttled time is a mean over the trace: beside it, less than this part of it is not
-/// known to be anybody else's doing.
+/// Throttled time is a mean over the trace: a difference of less than this part of it cannot be
+/// blamed on others.
 const REST_OF_THROTTLING: f64 = 0.1;
 /// Events that contradict each other, as a share of all.
 const TOO_CONTRADICTORY: f64 = 1e-3;
-/// From this share of them on, a figure may be wrong by so much that it is a warning.
+/// From this share of them on, a figure may be so wrong that a warning is due.
 const MISLEADING: f64 = 1e-2;
 /// Moves that cross a cache or more, a second of CPU time.
 const MANY_FAR_MOVES: f64 = 5.0;
@@ -284,7 +284,8 @@ fn find_crowding(figures: &TraceFigures) -> Option<Finding> {
             seconds(waited_s),
             percent(share / 100.0)
         );
-        // Threads that are more than the CPUs wait for each other whoever else is there.
+        // If there are more threads than CPUs, they wait for each other whether other programs run
+        // or not.
         let rest_s = figures.waits.total_s.unwrap_or(0.0) - waited_s;
         let (severity, weight) = match share >= CROWDED_PERCENT && waited_s > rest_s {
             true => (Severity::Warning, 8),
@@ -326,7 +327,7 @@ fn migrations(figures: &TraceFigures) -> Option<Finding> {
     Some(finding.weighing(3).with("total", total).with("far", far))
 }
 
-/// Nothing is a result, too.
+/// "No findings" is a result as well.
 fn nothing(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     figures.avoidable_smt_sharing.seconds?;
@@ -346,7 +347,7 @@ fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
     if used.scope().has_all_cpus {
         return None;
     }
-    // The kernel's sums per CPU, where they were polled, do not say who it was or when.
+    // The kernel's sums per CPU, if they were polled, do not say who it was or when.
     let rest = match record.figures.totals.foreign_cpu_s {
         Some(_) => "for other processes and idle time it has only totals per CPU",
         None => "which other processes ran and which CPUs were idle is unknown",

@@ -17,7 +17,7 @@ use crate::causes::words;
 /// this never, seconds.
 const WORTH_PERCENT: f64 = 5.0;
 const WORTH_S: f64 = 0.01;
-/// What may be missing of a count: one in so many, and so many.
+/// How much of a count may be missing: one in this many, plus this many.
 const SHORT_BY: u64 = 33;
 const SHORT: u64 = 20;
 /// CPUs named in a sentence.

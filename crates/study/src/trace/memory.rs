@@ -1,4 +1,4 @@
-//! Where pages were, against where threads ran.
+//! On which nodes pages were, compared with where threads ran.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use pinwise_record::{
 };
 use pinwise_topology::{NumaNode, Topology};
 
-/// Less of the CPU time is nobody's place, per cent.
+/// A node with a smaller share of the CPU time counts as unused, per cent.
 const NOBODYS_PERCENT: f64 = 5.0;
 /// Less far memory is not worth a word: share in per cent, and bytes.
 const WORTH_PERCENT: f64 = 10.0;
@@ -218,7 +218,7 @@ mod tests {
         for pages in [[4, 12], [2000, 100]] {
             assert!(far(&found(pages, [5.0, 5.0, 0.0, 0.0]), &source).is_none());
         }
-        // Both nodes are somebody's.
+        // Both nodes are used.
         assert!(far(&found([100, 300], [5.0, 0.0, 1.0, 0.0]), &source).is_none());
     }
 

@@ -28,7 +28,7 @@ const ROUND: Duration = Duration::from_millis(100);
 pub struct TracePlan<'a> {
     /// Whom it is about, for the machine.
     pub subject: Subject<'a>,
-    /// The same for the record.
+    /// Whom to trace, for the record.
     pub source: TraceSource,
     /// The machine's tiers, as [`Tracer::tiers`] returns them: each is tried for
     /// that, which is not done again for every trace.
@@ -44,7 +44,7 @@ pub struct TracePlan<'a> {
     pub interrupts: Option<&'a Topology>,
     /// See [`TraceOrder::leaves_daemons`].
     pub leaves_daemons: bool,
-    /// Is the trace of a command of use where the user interrupts it?
+    /// Is the trace of a command useful if the user interrupts it?
     pub keeps_interrupted: bool,
     /// Labels.
     pub tags: Vec<String>,
@@ -226,8 +226,7 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
 /// What a shell reports of a command that Ctrl-C ended.
 const INTERRUPTED: i32 = 128 + 2;
 
-/// As a shell reports it; `None` where it was ended because that was asked for
-/// (`--for`).
+/// As a shell reports it; `None` if it was ended as asked for (`--for`).
 pub(crate) fn exit_of(end: &End) -> Option<i32> {
     match end {
         End::Status(status) => Some(*status),
@@ -254,7 +253,7 @@ impl Listener for Both<'_> {
     }
 }
 
-/// Nobody else listens.
+/// A listener that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unheard;
 

@@ -38,9 +38,9 @@ pub struct About {
     pub tier: TraceTier,
     /// The machine.
     pub host: HostRecord,
-    /// First and last moment, where they are not those of the events.
+    /// First and last moment, if they are not those of the events.
     pub span_ns: Option<(u64, u64)>,
-    /// What quotas on CPU time took; `None` where that is unknown.
+    /// Time that quotas on CPU time took; `None` if unknown.
     pub throttled: Option<Throttling>,
     /// What else should be known.
     pub notes: Vec<String>,
@@ -242,16 +242,15 @@ fn waits(summary: &Summary, held_back: f64) -> WaitRecord {
     }
 }
 
-/// Waits by events end and begin up to this long after the moments that the
-/// kernel's own count has: 0.2 µs in the mean of threads that only switch, 1 µs
-/// where a wake-up preempts, measured on AMD Zen 5 beside `schedstat`; 2.5 µs of a shell
-/// that forks all the time, in a virtual machine on an Intel Xeon.
+/// Waits by events end and begin up to this long after the kernel's own count: 0.2 µs on average
+/// for threads that only switch, 1 µs if a wake-up preempts, measured on AMD Zen 5 beside
+/// `schedstat`; 2.5 µs for a shell that forks all the time, in a virtual machine on an Intel Xeon.
 const EVENT_DELAY_NS: u64 = 3_000;
 /// More than this part of the queued time matters, and less than this time never.
 const NOTABLE: u64 = 33;
 const MIN_NOTABLE_NS: u64 = 1_000_000;
 
-/// May that time be a notable part of it?
+/// May that time be a considerable part of it?
 fn may_be_long(waits: &Waits) -> bool {
     if waits.is_from_kernel {
         return false;
@@ -304,7 +303,7 @@ fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
     }
 }
 
-/// What a quota caused is taken off here as it is taken off the causes of waiting: these
+/// What a quota caused is subtracted here as it is subtracted from the causes of waiting: these
 /// episodes are a part of them.
 fn idle_waiting(summary: &Summary, scope: Scope, held_back: f64) -> IdleWaitingRecord {
     let Some(listed) = summary.idle_waiting else {
@@ -376,7 +375,7 @@ fn cpus(summary: &Summary) -> Vec<CpuTimeRecord> {
     summary.by_cpu.iter().map(record).collect()
 }
 
-/// Time in which nobody knows what a CPU did, of `all_ns`; 0 where that is little.
+/// Time in which a CPU's state is unknown, of `all_ns`; 0 if that is little.
 fn unknown_ns(cpu: &pinwise_sched::CpuSummary, all_ns: u64) -> Option<u64> {
     let known_ns = cpu.own_ns + cpu.foreign_ns? + cpu.idle_ns?;
     let unknown_ns = all_ns.saturating_sub(known_ns);

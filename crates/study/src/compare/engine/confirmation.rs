@@ -174,7 +174,7 @@ impl Engine<'_> {
         self.around.load.push(block.load);
     }
 
-    /// Looks where `most` blocks are possible; false where that decided nothing.
+    /// Looks with `most` blocks possible; false if that decided nothing.
     fn look_again(&mut self, run: &mut ConfirmationRun, most: usize, depth: Depth) -> bool {
         let n = self.data.blocks();
         if n <= run.looked_at || self.plan.is_timing {
@@ -259,7 +259,7 @@ impl Engine<'_> {
             .tuning
             .precision
             .unwrap_or(self.plan.tuning.min_effect);
-        // A little more than wanted is no news.
+        // Slightly more than wanted is not worth reporting.
         if at_end <= NEARLY * wanted.ln_1p() || !at_end.is_finite() {
             return;
         }

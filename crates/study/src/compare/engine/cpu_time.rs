@@ -1,4 +1,4 @@
-//! CPU time, judged beside wall-clock time where two commands run in one place.
+//! CPU time, judged beside wall-clock time when two commands run in one place.
 
 use super::confirmation::ConfirmationRun;
 use super::{Engine, WholeBlock};
@@ -28,14 +28,14 @@ impl CpuTime {
         }
     }
 
-    /// The last look, where the program is bound by its CPU time.
+    /// The last look, if the program is bound by its CPU time.
     pub(super) fn look(&self) -> Option<&Look> {
         self.look.as_ref().filter(|_| self.share >= CPU_BOUND)
     }
 }
 
 impl Engine<'_> {
-    /// Takes the CPU time of a block; without it in one run there is none to judge.
+    /// Takes the CPU time of a block; if one run has none, CPU time is not judged.
     pub(super) fn take_cpu_time(&mut self, block: &WholeBlock) {
         let columns = self.columns.iter();
         let row: Option<Vec<f64>> = columns.map(|&arm| Some(block.cpu_s[arm]?.ln())).collect();
@@ -45,8 +45,8 @@ impl Engine<'_> {
         });
     }
 
-    /// Before the first look: is CPU time worth a share of the error? Not where wall-clock
-    /// time could claim nothing of what is left in the blocks that there can be.
+    /// Before the first look: is CPU time worth a share of the error? Not if wall-clock time with
+    /// the rest of the error could claim nothing in the blocks that are possible.
     fn share_error(&mut self, run: &mut ConfirmationRun, most: usize) {
         let baseline = self.baseline_column();
         let Some(cpu) = self.cpu.take_if(|cpu| cpu.statistics.is_none()) else {
@@ -76,7 +76,7 @@ impl Engine<'_> {
         });
     }
 
-    /// Looks at CPU time; true where that shows a claim that was looked for.
+    /// Looks at CPU time; true if that shows a claim that was looked for.
     pub(super) fn look_at_cpu_time(
         &mut self,
         run: &mut ConfirmationRun,
@@ -108,7 +108,7 @@ impl Engine<'_> {
         self.is_decided_by_cpu_time() && self.with_cpu_contrast(beside::tells)
     }
 
-    /// Is it true of wall-clock time and CPU time, where both are judged?
+    /// Is it true of wall-clock time, and of CPU time if that is judged?
     fn with_cpu_contrast(&self, is_true: impl Fn(&Contrast, &Contrast) -> bool) -> bool {
         let cpu = self.cpu.as_ref().and_then(CpuTime::look);
         let both = self.look.as_ref().zip(cpu);

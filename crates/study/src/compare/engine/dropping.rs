@@ -13,9 +13,9 @@ use pinwise_stats::describe::mean;
 use pinwise_stats::limit::{LimitStanding, standing};
 
 impl Engine<'_> {
-    /// Drops what the last look showed to be clearly behind the best; not where
-    /// every arm's figure or width was asked for, and neither the placebo nor an arm of
-    /// which a limit is still asked.
+    /// Drops arms that the last look showed to be clearly behind the best; not if every arm's
+    /// figure or width was asked for, and neither the placebo nor an arm whose limit is still being
+    /// tested.
     pub(super) fn drop_those_behind(&mut self, run: &mut ConfirmationRun) {
         let tuning = &self.plan.tuning;
         let Some(look) = &self.look else { return };

@@ -1,4 +1,4 @@
-//! What is said at once where runs or time are too few for a verdict.
+//! The early warning if runs or time are too few for a verdict.
 
 use std::time::Duration;
 
@@ -14,14 +14,13 @@ impl Engine<'_> {
         self.budget.blocks_left(runs, self.machine.now()) == 0
     }
 
-    /// After the first run of all: says what the effort allows, where that is too
-    /// little for a verdict.
+    /// After the very first run: says what the effort allows, if that is too little for a verdict.
     pub(super) fn warn_of_little(&mut self, run: Duration) {
         if self.plan.is_survey || self.plan.is_timing {
             return;
         }
         let arms = self.arms.len();
-        // Of many arms a few are confirmed.
+        // If there are many arms, only a few are confirmed.
         let least = self.plan.least_blocks(arms.min(halving::FROM_ARMS));
         let arms = count(arms, "arm");
         if let Some(runs) = self.plan.tuning.max_runs.filter(|runs| *runs < least) {

@@ -103,8 +103,7 @@ fn describe_queueing(figures: &TraceFigures) -> Option<String> {
     ))
 }
 
-/// What the traces of the arms say that the verdict is about; `None` where
-/// fewer than two of them were traced.
+/// What the traces of the arms in the verdict show; `None` if fewer than two of them were traced.
 pub(super) fn beside(record: &Comparison) -> Option<String> {
     let contrast = record
         .contrasts

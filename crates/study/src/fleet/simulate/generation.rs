@@ -135,8 +135,7 @@ impl Generation {
         2 * self.llcs * self.cores_per_llc
     }
 
-    /// Last-level caches of the whole where packages have this many nodes: those
-    /// of Intel's are cut with them.
+    /// Total last-level caches if packages have this many nodes: Intel's are split with the nodes.
     pub(super) fn llc_count(&self, nodes_per_package: usize) -> usize {
         2 * self.llcs.max(nodes_per_package)
     }

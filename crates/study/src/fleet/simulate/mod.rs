@@ -9,7 +9,7 @@
 //! to the standard deviation asked for. A second BIOS and a second kernel on
 //! large shares of the nodes are no faults and change nothing.
 //!
-//! A plan gives the same records for ever: nothing is read, not even a clock.
+//! A plan gives the same records every time: nothing is read, not even a clock.
 
 mod fault;
 mod figures;
@@ -172,8 +172,7 @@ const fn kinds(nodes: usize) -> usize {
     }
 }
 
-/// The kind of a node: half of the fleet is of the oldest, and what was bought
-/// later stands behind it.
+/// The kind of a node: half of the fleet is of the oldest kind, followed by what was bought later.
 const fn kind_of(node: usize, nodes: usize) -> usize {
     let place = 10 * node / nodes;
     match kinds(nodes) {

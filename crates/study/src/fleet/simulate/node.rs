@@ -164,8 +164,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A kind of server as records name it; `None` where its description is not
-/// understood, which a test rules out.
+/// A kind of server as records name it; `None` if its description is not understood, which a test
+/// rules out.
 pub(super) fn host(
     kind: &Generation,
     has_smt: bool,
@@ -185,15 +185,14 @@ pub(super) fn host(
 /// Two independent standard normal numbers (Box and Muller 1958).
 fn normals(random: &mut ChaCha8Rng) -> (f64, f64) {
     let uniform: f64 = random.random();
-    // 1 - u lies in (0, 1].
+    // 1 - u is in (0, 1].
     let radius = (-2.0 * (1.0 - uniform).ln()).sqrt();
     let angle = std::f64::consts::TAU * random.random::<f64>();
     (radius * angle.cos(), radius * angle.sin())
 }
 
-/// The number of Student's distribution, of standard deviation 1, that stands
-/// where `z` stands in the normal one: three terms of Abramowitz and Stegun
-/// 26.7.5.
+/// The number of Student's distribution, of standard deviation 1, that corresponds to `z` of the
+/// normal one: three terms of Abramowitz and Stegun 26.7.5.
 fn student(z: f64) -> f64 {
     let n = NOISE_DF;
     let first = (z.powi(3) + z) / (4.0 * n);

@@ -1,5 +1,5 @@
-//! The same plan gives the same records; every fault is seen where it should
-//! be, and nothing is seen where there is none.
+//! The same plan gives the same records; every fault is seen where it should be, and nothing
+//! elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Verdicts on levels that group CPUs: cores, last-level caches, packages.
 //!
-//! First the groups that were found against those reported; where none were
-//! found, what pairs within and across the reported ones say.
+//! First the groups that were found are compared with those reported; if none were found, pairs
+//! within and across the reported ones decide.
 
 use super::{Case, NAMED, Opinion, agrees};
 use pinwise_format::count;
@@ -10,7 +10,7 @@ use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Level};
 use pinwise_wiring::{LevelKind, NO_CONTENTION, Relation, WiringLevel, relation};
 
-/// A level that was found contradicts the report where it is at least so sure.
+/// A level that was found contradicts the report if its probability is at least this.
 const SURE: f64 = 0.7;
 /// Pairs across a reported boundary take at most this many times those within:
 /// the boundary is not there …
@@ -23,7 +23,7 @@ const BOUNDARY: f64 = 1.25;
 const NEAR_LOADS: f64 = 3.5;
 /// … and from this many on far.
 const FAR_LOADS: f64 = 5.0;
-/// So few CPUs have no pairs to compare: absolute figures judge them.
+/// With at most this many CPUs there are no pairs to compare: absolute figures judge them.
 const FEW: usize = 3;
 /// Pairs on each side of a boundary, at least.
 const MIN_PAIRS: usize = 2;

@@ -23,7 +23,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         let Some(mut held) = inherited.or(own) else {
             return;
         };
-        // Who is nobody's heir has it for a program that it has left.
+        // A process that inherited nothing was changed for a program that it no longer runs.
         if was_asked && !is_heir {
             return self.let_go(&held, None, "it runs another program now", notify);
         }
@@ -42,7 +42,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         if !has_some && is_held {
             self.forget(process);
         } else if has_some && self.held.get(&process) != Some(&held) {
-            // Where it cannot be written down it is still found by its parent.
+            // If it cannot be written down, it is still found through its parent.
             let _ = self.note(&held);
         }
     }

@@ -1,10 +1,10 @@
 //! Threads that ask the kernel over and over and get nothing: `epoll_wait` or `poll` without
 //! a time-out, a receive that does not block.
 //!
-//! The code does not say what a call will bring, but the kernel does: what it hands over, and
-//! what it sleeps for, takes functions of its own, which samples show. A thread counts only
-//! where it does next to nothing else, and never makes another call: who is told by `poll`
-//! that something came fetches it. Reads are not looked at, as files answer them, too.
+//! The code does not show what a call will return, but the kernel does: handing something over, and
+//! sleeping, take functions of their own, which samples show. A thread counts only if it does next
+//! to nothing else, and never makes another call: a thread that learns from `poll` that something
+//! arrived fetches it. Reads are ignored, as files answer them as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ impl Asking {
         self.threads.contains_key(&thread)
     }
 
-    /// The depth of the function that asks; `None` where its thread does something else.
+    /// The depth of the function that asks; `None` if its thread does something else.
     pub(super) fn depth(&self, samples: &Samples, stack: &Stack) -> Option<usize> {
         let callers = self.threads.get(&stack.thread)?;
         let depth = user_depth(samples, stack)?;
@@ -107,7 +107,7 @@ impl Asking {
     }
 }
 
-/// The functions by which a thread asks; `None` where it gets something, or does much else.
+/// The functions by which a thread asks; `None` if it gets something, or does much else.
 fn asking_callers(samples: &Samples, seen: &[(&Stack, Call)]) -> Option<BTreeSet<Caller>> {
     let count = |wanted: Call| {
         let such = seen.iter().filter(|(_, call)| *call == wanted);

@@ -13,8 +13,8 @@ use pinwise_profile::{REGISTERS, Samples, Step};
 const NEAR: u64 = 512;
 /// Changes of a register from which on it is known to count.
 const FEWEST: usize = 10;
-/// A count's change is within this factor of its median: a processor's speed
-/// differs from sample to sample where others share it.
+/// A count's change is within this factor of its median: a processor's speed differs from sample to
+/// sample if others share it.
 const FACTOR: f64 = 4.0;
 /// How x86 numbers the registers of [`REGISTERS`].
 pub(super) const NUMBERS: [u8; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -29,8 +29,8 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Of a thread that was seen at these frames, in loops from here to there, and went
-    /// these steps.
+    /// From the samples of a thread seen at these frames, with the loops around them and the steps
+    /// that it took.
     pub(super) fn from_samples(
         samples: &Samples,
         frames: &BTreeMap<usize, Option<(u64, u64)>>,
@@ -61,7 +61,7 @@ impl Counters {
     }
 }
 
-/// The usual change of a register, where it has changed often enough.
+/// The usual change of a register, if it has changed often enough.
 fn median(steps: &[&Step], register: usize) -> Option<f64> {
     let mut changes: Vec<i64> = steps
         .iter()
@@ -72,8 +72,8 @@ fn median(steps: &[&Step], register: usize) -> Option<f64> {
     (changes.len() >= FEWEST).then(|| changes[changes.len() / 2] as f64)
 }
 
-/// Registers that addresses and products are made of, in the code between
-/// neighbouring frames and in the loops around them.
+/// Registers used in addresses and products, in the code between neighbouring frames and in the
+/// loops around them.
 fn used(
     samples: &Samples,
     frames: &BTreeMap<usize, Option<(u64, u64)>>,

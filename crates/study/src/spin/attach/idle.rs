@@ -2,14 +2,12 @@
 //! but read the clock, and those that go round through functions while nothing
 //! ever changes.
 //!
-//! A poll for work calls functions that could do anything; that they do not is
-//! seen in the samples. Where a thread is met at one instruction again and again
-//! with all its general registers as they were or counted on, or as one of a few
-//! earlier times (a function without a loop has other arguments from each place
-//! that calls it), and where it writes no memory but its stack and computes no
-//! vectors, it makes no progress. Work that repeats itself to the last register
-//! would be taken for it; who waits for a moment by the clock is known by what it
-//! reads.
+//! A poll for work calls functions that could do anything; the samples show that they do not. A
+//! thread makes no progress if it is seen at one instruction again and again with all its general
+//! registers unchanged or only counted on, or as at one of a few earlier times (a function without
+//! a loop has other arguments from each place that calls it), and if it writes no memory but its
+//! stack and computes no vectors. Work that repeats itself to the last register would be mistaken
+//! for waiting; a thread that waits for a time is recognised by reading the clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,21 +30,21 @@ const CLOCKS: [&str; 8] = [
 ];
 /// Functions of the kernel's page in every program that read no clock.
 const NO_CLOCKS: [&str; 2] = ["getcpu", "getrandom"];
-/// A thread waits for a moment where it is seen reading the clock this often: who
-/// notes the time of work works for most of it.
+/// A thread waits for a time if it is seen reading the clock this often: a thread that only notes
+/// the time of its work does work most of the time.
 const CLOCK_SHARE: f64 = 0.7;
 /// Samples of a thread from which on that is said.
 const FEWEST: u64 = 30;
-/// Pairs of samples at one instruction from which on a thread is judged, and the
-/// part of them without any change but counting.
+/// Pairs of samples at one instruction that are needed to judge a thread, and the share of them
+/// without any change but counting.
 const FEWEST_PAIRS: usize = 20;
 const STILL_SHARE: f64 = 0.9;
 /// More of its samples at instructions that write memory or compute vectors, or in
 /// loops that go on with what earlier turns left there, are work. What goes on in
 /// registers is seen in them: a loop that only retries does so in none of its turns.
 const MAX_WRITING_SHARE: f64 = 0.05;
-/// Where fewer of the samples in a loop than this are in what goes on with earlier turns,
-/// it is left before it comes to that.
+/// A loop whose share of samples that continue earlier turns is smaller than this is left before it
+/// matters.
 const MIN_CONTINUED_SHARE: f64 = 0.01;
 /// Vector registers are numbered from here on.
 const VECTORS: u8 = 32;
@@ -76,7 +74,7 @@ struct Hiding {
     all: u64,
     /// At instructions that neither write memory nor vectors.
     silent: u64,
-    /// Where it makes progress.
+    /// Does it make progress here?
     going_on: u64,
 }
 
@@ -164,8 +162,8 @@ impl Idle {
         idle
     }
 
-    /// The frame in whose function a stack waits; `None` where its thread gets
-    /// on, or is in the kernel.
+    /// The frame in whose function a stack waits; `None` if its thread makes progress, or is in the
+    /// kernel.
     pub(super) fn place(&self, samples: &Samples, stack: &Stack) -> Option<usize> {
         let frame = stack.frames[0];
         if samples.frames[frame].is_kernel {
@@ -197,9 +195,8 @@ fn stands_at_clock(samples: &Samples, frame: &Frame) -> bool {
     })
 }
 
-/// Does the instruction write memory that others may read, or a vector? The stack
-/// is the thread's own, also where a caller's variables are written by a pointer to
-/// them, as results of functions are.
+/// Does the instruction write memory that others may read, or a vector? The stack is the thread's
+/// own, even when a caller's variables are written through a pointer, as results of functions are.
 fn writes_at(samples: &Samples, frame: usize) -> bool {
     let of = &samples.frames[frame];
     let code = samples.code_at(of.pid, of.address);

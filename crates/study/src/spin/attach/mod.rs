@@ -36,7 +36,7 @@ const NOTABLE: f64 = 0.05;
 pub struct AttachPlan<'a> {
     /// For the machine.
     pub subject: Subject<'a>,
-    /// The same for the record.
+    /// Whom to sample, for the record.
     pub source: TraceSource,
     /// What makes samples; `None`: the best that is permitted.
     pub event: Option<Event>,
@@ -48,8 +48,7 @@ pub struct AttachPlan<'a> {
     pub tags: Vec<String>,
 }
 
-/// Samples a program and says where it spins; the caller names and dates the
-/// record.
+/// Samples a program and says where it spins; the caller names and dates the record.
 ///
 /// # Errors
 /// [`MachineError`], see [`Sampler::sample`].
@@ -88,7 +87,7 @@ pub fn attach(
 /// What samples are of.
 #[derive(Debug, Clone)]
 pub struct About {
-    /// Where they were made.
+    /// The machine they were made on.
     pub host: HostRecord,
     /// The command or process.
     pub source: TraceSource,

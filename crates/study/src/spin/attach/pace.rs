@@ -25,7 +25,7 @@ pub(super) struct Pace {
     pub(super) pairs: usize,
 }
 
-/// The pace of a loop, where a register counts its iterations.
+/// The pace of a loop, if a register counts its iterations.
 pub(super) fn measure_pace(
     samples: &Samples,
     pid: i32,
@@ -70,8 +70,8 @@ fn by(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace>
     if times.len() < FEWEST_PAIRS {
         return None;
     }
-    // A count that began anew in between went less far than the time says, a
-    // thread that was preempted likewise: both lie above.
+    // A count that restarted in between went less far than the time says, as did a preempted
+    // thread: both give higher values.
     let low = quantile(&times, 0.25);
     let near: Vec<f64> = times.iter().copied().filter(|t| *t <= low * 1.5).collect();
     let median = quantile(&near, 0.5);
@@ -82,8 +82,7 @@ fn by(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace>
     })
 }
 
-/// By how much one iteration changes a register, where a single instruction
-/// changes it by a constant.
+/// By how much one iteration changes a register, if a single instruction changes it by a constant.
 fn stride(texts: &[String], register: &str) -> Option<i64> {
     let mut strides = texts.iter().filter_map(|text| {
         let (name, operands) = text.split_once(' ').unwrap_or((text, ""));

@@ -37,8 +37,7 @@ pub(super) struct Site {
     pub(super) frame: usize,
     /// The loop; `None` for yielding without a loop in sight.
     pub(super) spin_loop: Option<SpinLoop>,
-    /// Bytes from where the place begins to the frame's address, where there is no
-    /// loop.
+    /// Bytes from the start of the place to the frame's address, if there is no loop.
     from_start: u64,
     /// By which samples of one place are brought together: file or process,
     /// address, kind.
@@ -106,7 +105,7 @@ impl Site {
         self.key.2
     }
 
-    /// Where the loop begins: in the file where it is of one.
+    /// Address of the loop: in its file if it has one.
     pub(super) fn address(&self, frame: &Frame) -> u64 {
         let first = frame.address.wrapping_sub(self.from_start);
         let start = self.spin_loop.as_ref().map_or(first, |l| l.start);
@@ -116,7 +115,7 @@ impl Site {
         }
     }
 
-    /// What a hint took there, where a register counts the turns.
+    /// Cost of a hint there, if a register counts the turns.
     pub(super) fn pace(&self, samples: &Samples, pause_ns: Option<f64>) -> Option<Pace> {
         let pid = samples.frames[self.frame].pid;
         pace::measure_pace(samples, pid, self.spin_loop.as_ref()?, pause_ns)
@@ -132,7 +131,7 @@ impl Site {
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     loops: BTreeMap<usize, Option<SpinLoop>>,
-    /// Where a loop waits, by process and its first address.
+    /// Places at which a loop waits, by process and its first address.
     anchors: BTreeMap<(i32, u64), Anchors>,
 }
 
@@ -175,8 +174,7 @@ impl Sites {
             let Some(found) = self.find_loop_around(samples, frame) else {
                 continue;
             };
-            // A loop of work is work, whoever called it; a caller's loop counts
-            // only where it waits.
+            // A loop of work is work, whoever called it; a caller's loop counts only if it waits.
             if found.kind == LoopKind::Work || (level > 0 && found.hints == 0) {
                 return None;
             }

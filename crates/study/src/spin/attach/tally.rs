@@ -22,8 +22,8 @@ const MAX_CALLERS: usize = 3;
 const DEEPEST_CALLER: usize = 8;
 /// Instructions of a loop that are kept.
 const LONGEST_LISTING: usize = 24;
-/// A loop waits where at least this part of its samples stand right after a
-/// hint or a locked instruction; 97 to 99 % do where PAUSE is long.
+/// A loop waits if at least this part of its samples are right after a hint or a locked
+/// instruction; 97 to 99 % are if PAUSE is long.
 const MIN_WAITING_SHARE: f64 = 0.2;
 
 fn add(shares: &mut SpinShares, kind: LoopKind, ns: u64) {
@@ -50,7 +50,7 @@ struct Heat {
     callers: BTreeMap<Vec<usize>, u64>,
 }
 
-/// Where a stack was seen waiting.
+/// The place at which a stack was seen waiting.
 struct Located {
     site: Site,
     /// Frames inside of the one that waits.
@@ -201,8 +201,8 @@ impl Tally {
         threads
     }
 
-    /// Time in loops that hint, over what a turn took there; where that is not known, the
-    /// time at hints over what one takes on this machine. An estimate of three digits.
+    /// Time in loops that hint, divided by the time of a turn there; if that is not known, the time
+    /// at hints divided by the cost of one on this machine. An estimate with three digits.
     pub(super) fn pauses_per_s(&self, samples: &Samples, pause_ns: Option<f64>) -> Option<f64> {
         if samples.event == Event::Proc || samples.wall_s <= 0.0 {
             return None;
@@ -222,9 +222,9 @@ impl Tally {
     }
 }
 
-/// Loops with hints that do not wait, as they are hardly ever seen where they would:
-/// readers of the kernel's clock hint only when it was just being set. A loop is judged as
-/// a whole: the clock that it reads beside its hint may take as long.
+/// Loops with hints that do not wait, as they are hardly ever seen at the place where they would:
+/// readers of the kernel's clock hint only while it is being set. A loop is judged as a whole: the
+/// clock that it reads beside its hint may take as long.
 fn find_passing_loops(samples: &Samples, located: &[Option<Located>]) -> BTreeSet<Site> {
     let mut seen: BTreeMap<&Site, (u64, u64)> = BTreeMap::new();
     for (stack, located) in samples.stacks.iter().zip(located) {
@@ -315,7 +315,7 @@ fn callers(samples: &Samples, heat: &Heat) -> Vec<SpinCaller> {
     .collect()
 }
 
-/// A function, or where its code lies.
+/// A function, or the address of its code.
 fn name_of(samples: &Samples, frame: usize) -> String {
     let frame = &samples.frames[frame];
     if let Some(symbol) = &frame.symbol {

@@ -88,8 +88,8 @@ fn frame(address: u64, is_kernel: bool, name: Option<&str>) -> Frame {
     }
 }
 
-/// Stacks by their frames' addresses and how often each was seen; addresses
-/// beyond 0xffff are the kernel's, named by what stands beside.
+/// Stacks by their frames' addresses and how often each was seen; addresses beyond 0xffff are the
+/// kernel's, with the name given.
 fn sampled(stacks: &[(&[u64], u64)], kernel: &str) -> Sampled {
     let mut frames = Vec::new();
     let mut made = Vec::new();
@@ -193,7 +193,7 @@ fn a_loop_with_a_hint_has_one_kind_wherever_it_is_seen() {
 #[test]
 fn a_function_that_only_hints_belongs_to_its_caller() {
     check(&[(&[HINT, AFTER_CALL], 50)], "", &[("polling", 50)], 0);
-    // Called from where nothing loops it is no spinning.
+    // Called outside of any loop it is not spinning.
     check(&[(&[HINT, 0x103a], 50)], "", &[], 50);
 }
 
@@ -391,7 +391,7 @@ fn a_thread_that_gets_nowhere_waits() {
     let mut counts = sampled(&calls, "");
     met_again(&mut counts, 0, &[1000, 900, 1200, 1000].repeat(9));
     assert_eq!(judged(&counts).spin_share, Some(1.0));
-    // A register that jumps about is progress; so few pairs say nothing.
+    // A register that jumps about means progress; this few pairs show nothing.
     for (still, changed) in [(30, 9), (15, 0)] {
         let mut works = sampled(&calls, "");
         let changes = [vec![0; still], vec![7; changed]].concat();
@@ -469,7 +469,7 @@ fn what_one_hint_took_is_seen_in_a_counter() {
     let mut sampled = sampled(&[(&[BLIND], 20), (&[DEC], 20)], "");
     let step = |ns: u64, counted: i64| {
         let mut changes = vec![0; 16];
-        // rcx counts down; rax is somebody else's.
+        // rcx counts down; another thread's value is in rax.
         changes[2] = -counted;
         changes[0] = 12_345;
         Step {

@@ -1,5 +1,5 @@
-//! From what was executed to the record: predictions beside measurements, their
-//! errors, and what they come to in words.
+//! From what was executed to the record: predictions beside measurements, their errors, and
+//! conclusions in words.
 
 use super::{Arm, Cell, ReplayPlan, ms};
 use pinwise_machine::{HandOver, HintMade};

@@ -14,7 +14,7 @@ use pinwise_topology::Topology;
 const TIME: Duration = Duration::from_millis(350);
 /// Work under the lock: 0.1 to 0.2 µs.
 const SECTION_CYCLES: u32 = 500;
-/// Threads per CPU, where nothing is said.
+/// The default numbers of threads per CPU.
 const THREADS_PER_CPU: [usize; 3] = [1, 2, 4];
 
 /// Executes all cells and writes them down.

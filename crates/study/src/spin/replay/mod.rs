@@ -147,8 +147,8 @@ struct Cell {
 /// Makes a replay and its record, which the caller names and dates.
 ///
 /// # Errors
-/// Where the machine has one CPU only, an algorithm cannot be executed, or the
-/// machine refuses (see [`Replayer::hand_over`]).
+/// If the machine has one CPU only, an algorithm cannot be executed, or the machine refuses (see
+/// [`Replayer::hand_over`]).
 pub fn run(
     plan: &ReplayPlan,
     machine: &mut (impl Replayer + Prober + ?Sized),
@@ -204,7 +204,7 @@ pub fn run(
     Ok(record)
 }
 
-/// Two CPUs of different cores, where there are such.
+/// Two CPUs of different cores, if possible.
 fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
     let core_of = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core);
     let mut allowed = topology.allowed.iter();
@@ -221,7 +221,7 @@ fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
     }
 }
 
-/// The median of a probe of the machine, ns; `None` where it cannot be made.
+/// The median of a probe of the machine, ns; `None` if it is unavailable.
 fn probe_median(machine: &mut (impl Prober + ?Sized), probe: Probe) -> Result<Option<f64>> {
     /// Batches, and how long they may take.
     const BATCHES: usize = 60;
@@ -229,10 +229,9 @@ fn probe_median(machine: &mut (impl Prober + ?Sized), probe: Probe) -> Result<Op
     Ok(super::probe_median(machine, probe, BATCHES, LIMIT)?)
 }
 
-/// From the release until a waiter that was parked has the lock, ns: the median
-/// of hand-overs beforehand. The probe of wake-ups will not do: who sleeps for
-/// milliseconds on a CPU that idles takes twice as long to wake here as who
-/// sleeps for 50 µs. `None` where all were disturbed, or threads contend.
+/// From the release until a parked waiter has the lock, ns: the median of hand-overs beforehand.
+/// The probe of wake-ups is not suitable: after milliseconds of sleep on an idle CPU, waking takes
+/// twice as long here as after 50 µs. `None` if all were disturbed, or threads contend.
 fn wake_ns(
     plan: &ReplayPlan,
     holder_cpu: usize,
