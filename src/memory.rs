@@ -8,7 +8,7 @@ static ALLOCATOR: OrExit = OrExit;
 
 const LINE: &[u8] = b"error: out of memory (raise its limit, or give a smaller input)\n";
 
-/// The system's allocator; where it has nothing to give, the process ends.
+/// The system's allocator; if it has no memory left, the process ends.
 struct OrExit;
 
 // SAFETY: all is left to the system's allocator, which keeps the contract.

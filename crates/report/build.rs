@@ -1,4 +1,4 @@
-//! Embeds the page that reports and `serve` need, where it was built.
+//! Embeds the page that reports and `serve` need, if it was built.
 //!
 //! `cargo xtask web` builds it, with Node; `page.html` is a link to it, which
 //! becomes a file of its own in what `cargo package` makes. Without it

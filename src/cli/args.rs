@@ -1,8 +1,8 @@
 //! The command line as it is written: one table that parsing, `--help`, man
 //! pages, completions and the reference are made from.
 //!
-//! Nothing is interpreted here beyond the form of numbers, durations and
-//! shares; what needs the machine is resolved later.
+//! Nothing is interpreted here beyond the format of numbers, durations and shares; what needs the
+//! machine is resolved later.
 
 mod apply;
 mod companions;
@@ -156,8 +156,8 @@ pub struct Global {
     /// Show all findings and a log, -vv in detail [env: `PINWISE_LOG`]
     #[arg(long, short, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub verbose: u8,
-    /// The whole command line as records keep it: without where they are kept,
-    /// and empty where an argument is not text.
+    /// The whole command line as records keep it: without the store, and empty if an argument is
+    /// not text.
     #[arg(skip)]
     pub argv: Vec<String>,
 }

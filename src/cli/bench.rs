@@ -93,7 +93,7 @@ fn exit_of(record: &Bench) -> Exit {
     }
 }
 
-/// Runs are in the comparisons that a bench is made of.
+/// A bench has no runs of its own: they are in its comparisons.
 fn refuse_files_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
     let refused = [
         ("--export-markdown", &args.results.export_markdown),

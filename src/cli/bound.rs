@@ -39,7 +39,7 @@ pub(super) fn print_variables(variables: &[(String, String)], terminal: &Termina
     ));
 }
 
-/// Says how much ran where it was asked to.
+/// Prints how much ran on the requested CPUs.
 pub(super) fn print_coverage(coverage: &Coverage, terminal: &Terminal) {
     let record = coverage_record(coverage);
     let sentence = format!("{} {}", record.sentence(), record.advice());

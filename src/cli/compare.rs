@@ -101,7 +101,7 @@ fn compare_arms(
         planned => planned?,
     };
     plan.argv.clone_from(&global.argv);
-    // Of two placements that are one here a comparison was wanted.
+    // These options ask for a comparison, even if two placements are equal here.
     let asks_more = args.fail_if_slower.is_some() || args.require_verdict;
     plan.is_timing = plan.arms.len() == 1 && args.places.len() <= 1 && !asks_more;
     let (record, exit) = conduct(global, args, &plan, machine, terminal)?;
@@ -306,7 +306,7 @@ fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
     }
 }
 
-/// 1 where an arm is slower by more, 0 where none is; else as the user has it.
+/// 1 if an arm is slower by more, 0 if none is; otherwise as the user chose.
 fn against_limit(
     record: &Comparison,
     limit: f64,

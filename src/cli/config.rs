@@ -38,7 +38,7 @@ impl Config {
     /// Reads the file; none is as good as an empty one.
     ///
     /// # Errors
-    /// `FILE:LINE: reason` where it cannot be read or a value is none.
+    /// `FILE:LINE: reason` if it cannot be read or a value is invalid.
     pub(super) fn load() -> anyhow::Result<Self> {
         let Some((path, is_named)) = path() else {
             return Ok(Self::default());
@@ -128,7 +128,7 @@ impl Config {
         self.budget.is_some() || self.min_effect.is_some()
     }
 
-    /// Placements that are tried where none is named.
+    /// The default placements.
     pub(super) fn places(&self) -> Vec<String> {
         self.places
             .iter()
@@ -151,7 +151,7 @@ fn is_out_of_reach(error: &anyhow::Error) -> bool {
     )
 }
 
-/// What to write where a value is of another type than its key's.
+/// What to write if a value has another type than its key needs.
 fn example_instead(key: &str, value: &toml::Value) -> Option<&'static str> {
     let (is_fine, example) = match key {
         "store" => (value.is_str(), "text in quotes, such as \"none\""),

@@ -22,13 +22,13 @@ pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> any
     Ok(Exit::Done)
 }
 
-/// What changed from one record to another, as a page gets it; `None` where
-/// they have nothing to compare.
+/// What changed from one record to another, in the page's form; `None` if they have nothing to
+/// compare.
 pub(super) fn for_page(a: &GivenRecord, b: &GivenRecord) -> Option<Box<RawValue>> {
     between(a, b).ok()?.to_json().ok()
 }
 
-/// The same of two stored records, as JSON for the local site.
+/// The same for two stored records, as JSON for the local site.
 pub(super) fn of_stored(a: &Stored, b: &Stored) -> anyhow::Result<String> {
     let (a, b) = (named::of_stored(a)?, named::of_stored(b)?);
     Ok(between(&a, &b)?.to_json()?.get().to_owned())

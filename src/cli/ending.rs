@@ -7,7 +7,7 @@ use pinwise_record::StoredRecord;
 use pinwise_store::Store;
 use pinwise_study::is_interrupt;
 
-/// What was made; `None`, with a message, where the user stopped it.
+/// The result; `None`, with a message, if the user stopped it.
 ///
 /// # Errors
 /// Any other failure to make it.

@@ -11,7 +11,7 @@ pub enum Exit {
     GateFailed,
     /// Usage, environment, or a command that failed.
     Error,
-    /// Undecided where a verdict was required.
+    /// Undecided although a verdict was required.
     Undecided,
     /// `git bisect` should try another commit.
     Skip,
@@ -19,7 +19,7 @@ pub enum Exit {
     StopBisecting,
     /// Interrupted; partial results were kept and shown.
     Interrupted,
-    /// The command of `run` is there but cannot be executed.
+    /// The command of `run` exists but cannot be executed.
     NotExecutable,
     /// There is no such command.
     NotFound,
@@ -28,8 +28,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// That of a command that ran another, by the status of that; `None` where
-    /// it did not end by itself. Ctrl-C ended one with 130, as shells have it.
+    /// The exit for a command that ran another, from the other's status; `None` if it did not end
+    /// by itself. Ctrl-C is 130, as in shells.
     pub(super) const fn of_command(status: Option<i32>) -> Self {
         match status {
             None | Some(0) => Self::Done,

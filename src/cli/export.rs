@@ -37,7 +37,7 @@ pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::R
     })
 }
 
-/// Writes the page of a record, where one was asked for.
+/// Writes the page of a record, if one was asked for.
 pub(super) fn page<R: StoredRecord>(record: &R, path: Option<&Path>) -> anyhow::Result<()> {
     match path {
         Some(path) => write_file(path, &super::report::of_record(record)?),

@@ -8,7 +8,7 @@ use anyhow::Context;
 /// A file that was named, and the option that names it.
 pub(super) type Named<'a> = (&'static str, &'a Path);
 
-/// A record as `--export-json` writes it, where a file was asked for.
+/// A record as `--export-json` writes it, if a file was asked for.
 pub(super) fn write_json(
     path: Option<&Path>,
     record: &impl serde::Serialize,
@@ -29,8 +29,8 @@ pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
 
 /// Longest record read, bytes.
 const LONGEST_RECORD: u64 = 256 << 20;
-/// Longest machine or matrix read, bytes: the largest have a few megabytes, and what is
-/// made of them takes several times as much.
+/// Longest machine or matrix that is read, bytes: the largest have a few megabytes, and parsing
+/// takes several times as much memory.
 const LONGEST_MACHINE: u64 = 32 << 20;
 
 /// The text of a record, or of what is as long.

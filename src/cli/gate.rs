@@ -27,7 +27,7 @@ use pinwise_workload::suite;
 
 /// Two-sided error over the suite.
 const ALPHA: f64 = 0.05;
-/// Time where none is given.
+/// The default time budget.
 const USUAL_BUDGET: Duration = Duration::from_secs(600);
 
 pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
@@ -102,8 +102,8 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
     carry_out(global, args, &plan, machine.as_mut(), terminal)
 }
 
-/// An earlier comment must not stand for a gate that was not made. Whether it can be
-/// written decides nothing: the gate fails anyhow.
+/// An earlier comment must not be mistaken for a gate that was not made. Whether it can be written
+/// decides nothing: the gate fails anyway.
 fn comment_why(args: &GateArgs, why: &str) {
     if let Some(path) = &args.export_markdown {
         let comment = pinwise_report::gate_not_made(&args.base, &args.head, why);
@@ -175,7 +175,7 @@ fn write_files(record: &GateRecord, args: &GateArgs) -> anyhow::Result<()> {
         write_file(path, &pinwise_report::gate_rows(record).csv()?)?;
     }
     export::page(record, args.report.as_deref())?;
-    // Last: where another file fails, the comment says that.
+    // Last: if another file fails, the comment says so.
     if let Some(path) = &args.export_markdown {
         write_file(path, &pinwise_report::gate_markdown(record))?;
     }

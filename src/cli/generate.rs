@@ -33,8 +33,8 @@ fn completions_for(shell: Shell) -> String {
     }
 }
 
-/// How clap's script for fish looks for a command: an option before it whose value is
-/// still to be written is an error to it, and nothing is completed.
+/// How clap's script for fish looks for a command: to it an option before the command that still
+/// lacks its value is an error, and nothing is completed.
 const FISH_READS: &str = "
     argparse -s (__fish_pinwise_global_optspecs) -- $cmd 2>/dev/null
     or return

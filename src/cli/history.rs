@@ -18,7 +18,7 @@ use pinwise_report::{Line, page};
 use pinwise_store::{Filter, Listed, Store, StoreError};
 use pinwise_study::gate;
 
-/// Benchmarks that are named where one is not known.
+/// Benchmarks named if one is not known.
 const MAX_NAMES: usize = 8;
 
 /// The filter of these options.
@@ -105,8 +105,8 @@ fn tag_of_whole(listed: &Listed) -> Option<&str> {
     tags.find(|tag| tag.starts_with(prefix))
 }
 
-/// The lines of a list, of many parts of one bench or fleet only the newest, which
-/// says how many more there are; all where their tag was asked for.
+/// The lines of a list. If a bench or fleet has many parts, only the newest is listed, with the
+/// number of others; all are if their tag was asked for.
 fn fold_parts<'l>(listed: &'l [Listed], asked: Option<&str>) -> Vec<Line<'l>> {
     let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
     for tag in listed.iter().filter_map(tag_of_whole) {

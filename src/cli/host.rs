@@ -63,7 +63,7 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
             ));
         }
     };
-    // Both return only where the command could not be started.
+    // Both return only if the command could not be started.
     let Some(binding) = Binding::for_place(&place, args.settle) else {
         if args.settle.is_some() {
             bail!("--settle: threads are bound where --place ends with /bound");

@@ -66,8 +66,7 @@ const COMMANDS: [(&[&str], &str); 9] = [
     ),
 ];
 
-/// Options of other tools: the option here that does it, and how. It is said
-/// where the command has that option.
+/// Options of other tools with the equivalent option here, which is named if the command has it.
 const OPTIONS: [(&[&str], &str, &str); 25] = [
     (
         &["-m", "--min-runs"],
@@ -341,7 +340,7 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
     }
 }
 
-/// What is said where the command has no such option, or takes no such word.
+/// The message if the command has no such option, or takes no such word.
 fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
     let is_meant = |pair: &&[OsString]| {
@@ -376,7 +375,7 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     }
     let words = arguments.iter().map(|word| word.to_string_lossy());
     let own = words.skip_while(|word| *word != command.get_name()).skip(1);
-    // One that is not there is meant as well, where it is written as a path.
+    // A missing one is meant as well, if it is written as a path.
     let is_meant = |word: &str| is_program(word) || word.starts_with(['.', '/']);
     let program: Vec<_> = own
         .take_while(|word| word != "--")
@@ -391,8 +390,8 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     })
 }
 
-/// The same line with the subcommand that has this option, of a command that does nothing
-/// by itself.
+/// The same line with the subcommand that has this option, for a command that does nothing by
+/// itself.
 fn with_inner(word: &str, command: &Command, arguments: &[OsString]) -> Option<String> {
     let long = word.strip_prefix("--")?;
     let has = |inner: &&Command| {

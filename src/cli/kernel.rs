@@ -173,8 +173,7 @@ pub(super) fn isas_among(text: Option<&str>, here: &[Isa]) -> anyhow::Result<Vec
     Ok(found)
 }
 
-/// The program whose `kernel` command is run: this executable, or its name
-/// where nothing is executed.
+/// The program whose `kernel` command is run: this executable, or its name if nothing is executed.
 pub(super) fn program(is_local: bool) -> anyhow::Result<String> {
     if is_local {
         super::surroundings::own_program()

@@ -1,5 +1,5 @@
-//! What pinwise does and why, on standard error, for who asks with `-v` or
-//! `PINWISE_LOG`. Nothing is written while a command is measured.
+//! What pinwise does and why, on standard error, with `-v` or `PINWISE_LOG`. Nothing is written
+//! while a command is measured.
 
 use std::io::Write;
 use std::time::Instant;
@@ -27,7 +27,7 @@ impl Log for ToStandardError {
         if self.enabled(record.metadata()) {
             let seconds = self.begin.elapsed().as_secs_f64();
             let text = visible(&record.args().to_string());
-            // A reader that has gone away is no error.
+            // A reader that has gone away is not an error.
             let _ = writeln!(std::io::stderr(), "[{seconds:8.3} s] {text}");
         }
     }

@@ -20,8 +20,8 @@ pub(super) fn open_machine(
     simulated_machine(simulated(global)?, seed).context("--machine")
 }
 
-/// This host, and what changes masks of what runs on it, and where interrupts are
-/// taken, and gives them back.
+/// This host, with access to the masks of running programs and to interrupts, both of which it
+/// restores.
 pub(super) fn live_host(
     global: &Global,
     what: &str,

@@ -57,8 +57,7 @@ fn host<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
     }
 }
 
-/// Was it made of these CPUs, of this report, in this boot? A simulated machine
-/// never boots.
+/// Does it describe these CPUs, from this report, in this boot? A simulated machine never boots.
 fn is_of_this_boot(known: &TopologyRecord, topology: &Topology, spec: &str) -> bool {
     let Some(measured) = &known.measured else {
         return false;

@@ -122,8 +122,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Arguments for records. An address of a store can hold a password, and is no
-/// part of an experiment.
+/// Arguments for records. The address of a store can contain a password, and is not part of an
+/// experiment.
 fn argv(arguments: Vec<OsString>) -> Vec<String> {
     let texts: Result<Vec<String>, _> = arguments.into_iter().map(OsString::into_string).collect();
     let mut words = texts.unwrap_or_default();

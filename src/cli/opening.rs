@@ -1,4 +1,4 @@
-//! The store that a command opens, and where it is.
+//! Opens the store of a command, and finds it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
     open_store_to_read(global)?.with_context(|| NOTHING)
 }
 
-/// The same, to list what is in it: a mistyped one is not an empty one.
+/// The same for listing: a mistyped store is not an empty one.
 pub(super) fn listed_store(global: &Global) -> anyhow::Result<Store> {
     let (location, spool) = place(global)?;
     let store = Store::open_to_read(&location, &spool)?.with_context(|| NOTHING)?;
@@ -32,7 +32,7 @@ pub(super) fn listed_store(global: &Global) -> anyhow::Result<Store> {
     Ok(store)
 }
 
-/// The same, to change what is in it.
+/// The same for changing its contents.
 pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
     let (location, spool) = place(global)?;
     Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
@@ -53,13 +53,13 @@ pub(super) fn check_store(global: &Global) -> anyhow::Result<()> {
     }
 }
 
-/// Opens the store for reading, unless there is to be none: nothing is made.
+/// Opens the store for reading, unless there is to be none: nothing is created.
 pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
     let (location, spool) = place(global)?;
     Ok(Store::open_to_read(&location, &spool)?)
 }
 
-/// Where the store is, and where what it cannot deliver waits.
+/// The store's location, and the folder for records that it cannot take.
 fn place(global: &Global) -> anyhow::Result<(Location, Spool)> {
     let location = location(global)?;
     log::info!("store {location}");
@@ -79,7 +79,7 @@ pub(super) fn spool(location: &Location, terminal: Terminal) -> anyhow::Result<S
     })
 }
 
-/// Where records are kept.
+/// The location of the store.
 pub(super) fn location(global: &Global) -> anyhow::Result<Location> {
     match &global.store {
         Some(text) => parse_location(text),
@@ -104,7 +104,7 @@ fn default_store() -> anyhow::Result<std::path::PathBuf> {
     Ok(data.join("pinwise/pinwise.db"))
 }
 
-/// Where what must outlast a command is kept that is no data of the user's.
+/// The folder for data that must outlast a command but is not the user's.
 fn state_folder() -> anyhow::Result<std::path::PathBuf> {
     named_folder("XDG_STATE_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))

@@ -86,7 +86,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Where a file that is not there yet would be.
+/// The path of a file that may not exist yet.
 fn resolve(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -96,7 +96,7 @@ fn resolve(path: &Path) -> PathBuf {
     path.file_name().map_or(folder.clone(), |n| folder.join(n))
 }
 
-/// The store's files, where it has some.
+/// The store's files, if it has any.
 fn store_files(global: &Global) -> anyhow::Result<Vec<PathBuf>> {
     let Location::Sqlite(store) = location(global)? else {
         return Ok(Vec::new());

@@ -1,6 +1,6 @@
-//! What libpq takes from elsewhere where a database's URL has it not: the password
-//! from `PGPASSWORD`, then from the file that libpq reads, and how the connection
-//! is protected from `PGSSLMODE`, `PGSSLROOTCERT` and `~/.postgresql/root.crt`.
+//! What libpq takes from elsewhere if a database's URL lacks it: the password from `PGPASSWORD`,
+//! then from the file that libpq reads, and how the connection is protected from `PGSSLMODE`,
+//! `PGSSLROOTCERT` and `~/.postgresql/root.crt`.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -54,9 +54,9 @@ fn file() -> Option<PathBuf> {
     named_folder("PGPASSFILE").or_else(|| named_folder("HOME").map(|home| home.join(".pgpass")))
 }
 
-/// The text of a file that nobody else may read.
+/// The text of a file that only its owner may read.
 fn read(path: &Path) -> io::Result<String> {
-    // What is no file must not keep anybody waiting.
+    // A pipe or device must not block this.
     let mut options = OpenOptions::new();
     let file = { options.read(true).custom_flags(libc::O_NONBLOCK) }.open(path)?;
     let found = file.metadata()?;

@@ -41,7 +41,7 @@ pub(super) use interrupts::{
 };
 pub(super) use surroundings::{busy, output, workload};
 
-/// Runs per arm stand in for a budget: then time is unlimited.
+/// Default time budget; with a maximum of runs per arm, time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
 
 /// The seed to use: the one given, or a new one.
@@ -311,8 +311,8 @@ fn parse_placements(names: &[String]) -> anyhow::Result<Vec<Placement>> {
         .collect()
 }
 
-/// The placements of a service that runs already: those named, beside what it
-/// has now, or a few that fit; where interrupts are what is compared, what it has.
+/// The placements of a running service: those named, beside its present one, or a few that fit; if
+/// interrupts are compared, its present one.
 pub(super) fn live_places(
     args: &CompareArgs,
     topology: &Topology,
@@ -359,8 +359,7 @@ fn chosen_placements(
     advice.placements
 }
 
-/// Placements as CPUs of this machine; those that stand for the same CPUs and
-/// memory are merged, and it is said.
+/// Placements as CPUs of this machine; those with the same CPUs and memory are merged, with a note.
 fn realised(
     wanted: &[Placement],
     topology: &Topology,

@@ -1,4 +1,4 @@
-//! `prune`: records that nobody needs any more.
+//! `prune`: deletes old records.
 
 use std::time::{Duration, SystemTime};
 
@@ -111,7 +111,7 @@ fn remove(
 ) -> anyhow::Result<Exit> {
     let ids: Vec<String> = going.iter().map(|listed| listed.entry.id.clone()).collect();
     let removed = store.remove(&ids)?;
-    // Where another process reads just now, the space serves new records.
+    // If another process is reading now, new records will reuse the space.
     let freed = match removed.gone.is_empty() {
         true => Ok(0),
         false => store.give_back(),

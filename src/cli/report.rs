@@ -105,7 +105,7 @@ fn histories(records: &[GivenRecord]) -> Vec<GateHistory> {
     suites.values().flat_map(of_suite).collect()
 }
 
-/// Each record after the first against the first, where that can be.
+/// Each record after the first compared with the first, if possible.
 fn differences(records: &[GivenRecord]) -> Vec<ShownDiff<'_>> {
     let Some((first, others)) = records.split_first() else {
         return Vec::new();

@@ -86,7 +86,7 @@ fn host_name() -> String {
 
 /// Shows how far it is; nothing of it is stored before its end.
 struct ProgressReporter<'a> {
-    /// There noise is part of the description: nobody can help it.
+    /// There noise is part of the description, and cannot be reduced.
     simulated: bool,
     line: Option<ProgressLine>,
     terminal: &'a Terminal,

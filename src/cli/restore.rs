@@ -88,7 +88,7 @@ pub(super) fn offer(terminal: &Terminal) {
     }
 }
 
-/// Where rules record what they change, by default; `None`: nowhere.
+/// The default file in which rules record their changes; `None` if there is none.
 pub(super) fn default_rules_state() -> Option<PathBuf> {
     if own_user_is_root() {
         return Some("/run/pinwise-rules/rules".into());

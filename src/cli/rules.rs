@@ -1,4 +1,4 @@
-//! `rules`: processes kept where a file says.
+//! `rules`: keeps processes on the CPUs that a file names.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -137,7 +137,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let mut failed = None;
     let mut notify = |message: RuleEvent| {
         let done = report_one(message, &mut log, args.dry_run, terminal);
-        // The rules go on where nobody reads or the disk is full.
+        // The rules stay in force if nobody reads or the disk is full.
         if let Err(error) = done
             && failed.is_none()
         {

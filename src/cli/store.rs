@@ -79,8 +79,7 @@ fn open(
     store.with_context(|| format!("{which}: 'none' is not a store"))
 }
 
-/// Copies the oldest first: what is there after an interruption is a history
-/// without gaps.
+/// Copies the oldest first, so that an interrupted copy is a history without gaps.
 fn copy_all(source: &Store, target: &mut Store) -> anyhow::Result<Copied> {
     let lines = source.find(&Filter::default())?.lines;
     let there = target.find(&Filter::default())?.lines;

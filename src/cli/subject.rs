@@ -1,5 +1,4 @@
-//! Whom a trace, a profile or the laboratory is about: a command that is started
-//! where one is given, or a process that runs already.
+//! The subject of a trace, a profile or the laboratory: a command to start, or a running process.
 
 use std::path::PathBuf;
 
@@ -12,7 +11,7 @@ use pinwise_placement::{Placement, Realised};
 use pinwise_record::TraceSource;
 use pinwise_workload::{Command, Workload};
 
-/// A command with where and how it runs.
+/// A command with its CPUs and settings.
 pub(super) struct Started {
     placement: Placement,
     pub(super) realised: Realised,
@@ -77,7 +76,7 @@ pub(super) fn process(pid: i32) -> anyhow::Result<(Subject<'static>, TraceSource
     Ok((Subject::Process(pid), TraceSource::Process { pid, name }))
 }
 
-/// `--output`, where it is thrown away or shown.
+/// `--output`: discarded or shown.
 pub(super) fn output(text: &str) -> anyhow::Result<Output> {
     Ok(match text {
         "discard" | "null" => Output::Discard,

@@ -11,7 +11,7 @@ pub(super) fn own_program() -> anyhow::Result<String> {
     text.with_context(|| format!("the path of pinwise is not UTF-8: {}", path.display()))
 }
 
-/// Where files are made that nobody keeps.
+/// The folder for temporary files.
 pub(super) fn temporary_folder() -> PathBuf {
     named_folder("TMPDIR").unwrap_or_else(|| "/tmp".into())
 }

@@ -84,13 +84,13 @@ impl Terminal {
         io::stdout().is_terminal()
     }
 
-    /// Columns of the terminal that data is printed on; `None` where it is none.
+    /// Columns of the terminal that data is printed on; `None` if it is not a terminal.
     pub(super) fn columns(self) -> Option<usize> {
         let (columns, _) = terminal_size::terminal_size_of(io::stdout())?;
         Some(columns.0.into())
     }
 
-    /// Writes data. A reader that has gone away is no error.
+    /// Writes data. A reader that has gone away is not an error.
     pub(super) fn print(self, text: &str) -> anyhow::Result<()> {
         let text = match self.out_is_ascii {
             true => Cow::Owned(ascii(text)),
@@ -117,7 +117,7 @@ impl Terminal {
         self.print_data(&format!("{}\n", serde_json::to_string(record)?))
     }
 
-    /// Writes a record, as JSON or as the text that is made of it.
+    /// Writes a record, as JSON or as its text.
     pub(super) fn show<T: serde::Serialize>(
         self,
         record: &T,
@@ -150,7 +150,7 @@ impl Terminal {
         self.to_stderr(&format!("{mark} {message}\n"));
     }
 
-    /// Help that nobody asked for, in place of an error.
+    /// Help that replaces an error message.
     pub(super) fn help(self, text: &str) {
         self.to_stderr(text);
     }
@@ -190,7 +190,7 @@ fn is_set(name: &str) -> bool {
     variable(name).is_some()
 }
 
-/// Does the locale say UTF-8? Where it says nothing, terminals of today are.
+/// Is the locale UTF-8? If it does not say, assume that the terminal is.
 fn is_unicode() -> bool {
     let mut said = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
@@ -231,8 +231,7 @@ fn ascii(text: &str) -> String {
 
 /// Most characters of the user's input that a message quotes.
 const LONGEST_QUOTE: usize = 200;
-/// Most characters of a line of a message, and how many of its end are kept: the
-/// hint stands there.
+/// Most characters of a line of a message, and how many are kept at its end: the hint is there.
 const LONGEST_LINE: usize = 1500;
 const KEPT_END: usize = 300;
 
@@ -252,7 +251,7 @@ fn as_message(sentence: &str) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// What stands between quotation marks is cut. An apostrophe within a word is none.
+/// Text between quotation marks is cut. An apostrophe within a word is not a quotation mark.
 fn shorten_quotes(line: &str) -> String {
     let mut short = String::new();
     let mut rest = line;
@@ -277,8 +276,8 @@ fn shorten_quotes(line: &str) -> String {
     short
 }
 
-/// The library's words for an error of the system end with its number, which
-/// helps nobody. Later lines are a command's own and stay as they are.
+/// The library's words for a system error end with its number, which does not help. Later lines are
+/// a command's own and stay as they are.
 fn without_number(sentence: &str) -> String {
     let (first, rest) = match sentence.split_once('\n') {
         Some((first, rest)) => (first, Some(rest)),

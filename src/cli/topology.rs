@@ -1,4 +1,4 @@
-//! `topology`: the machine as it is reported, and where to find the rest.
+//! `topology`: the machine as reported, and how to find out the rest.
 
 mod diff;
 mod measure;

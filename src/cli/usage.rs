@@ -31,8 +31,8 @@ pub(super) fn parse(
 pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let kind = error.kind();
     if !error.use_stderr() {
-        // Help and version, the first with headings in bold where they can be shown;
-        // a reader that has gone away is no error.
+        // Help and version, the first with bold headings if possible; a reader that has gone away
+        // is not an error.
         let terminal = Terminal::plain();
         let _ = match terminal.stdout_is_ascii() {
             true => terminal.print(&error.to_string()),

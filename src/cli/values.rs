@@ -45,7 +45,7 @@ pub(super) fn parse_limit(text: &str) -> Result<CpuLimit, String> {
     CpuLimit::new(cpus, period).map_err(|error| error.to_string())
 }
 
-/// The CPUs of `--cpus`, which may lie outside of this process's own mask.
+/// The CPUs of `--cpus`, which may be outside of this process's own mask.
 pub(super) fn allowed_cpus(list: Option<&str>, topology: &Topology) -> anyhow::Result<CpuSet> {
     let Some(list) = list else {
         return Ok(topology.allowed.clone());

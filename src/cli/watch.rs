@@ -11,7 +11,7 @@ pub(super) struct Watch<'a> {
     store: Option<Store>,
     /// A store that failed once is not written again before the end.
     failure: Option<String>,
-    /// A record that holds no figure yet: nothing is lost with it.
+    /// A record without figures yet: losing it loses nothing.
     begun: Option<String>,
     progress: Option<ProgressLine>,
     terminal: &'a Terminal,
@@ -30,7 +30,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Writes the finished record; false where anything could not be stored.
+    /// Writes the finished record; false if anything could not be stored.
     pub(super) fn close(
         mut self,
         write: impl FnOnce(&mut Store) -> Result<(), StoreError>,

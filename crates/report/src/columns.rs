@@ -1,6 +1,6 @@
-//! JSON by columns, so that much of it compresses well: what stands at the same
-//! place of many objects stands together, names of fields once, and a value that
-//! was just there is only pointed at. The text comes back with all its digits.
+//! JSON by columns, so that much of it compresses well: values at the same place of many objects
+//! are stored together, names of fields once, and a recent value is only a reference. The text is
+//! restored with all its digits.
 //!
 //! Columns are apart by an empty line, their entries by lines. The first column
 //! holds shapes: the fields' names of an object. In the others `#3` is an object
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Values that can be pointed at: the last so many.
+/// Values that can be referenced: the most recent ones.
 const RECENT: usize = 24;
 /// Shorter ones are written again, bytes.
 const SHORT: usize = 3;
@@ -22,7 +22,7 @@ const DEEPEST: usize = 64;
 /// A JSON text by columns.
 ///
 /// # Errors
-/// Where it is none.
+/// If it is not JSON.
 pub(super) fn by_columns(json: &str) -> Result<String, serde_json::Error> {
     let mut writer = Writer::default();
     let mut top = writer.place();
@@ -92,7 +92,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The number of a shape, which is written where it is new.
+    /// The number of a shape, which is written if it is new.
     fn shape(&mut self, fields: &[(String, &RawValue)]) -> Result<usize, serde_json::Error> {
         let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
         let names = serde_json::to_string(&names)?;

@@ -16,7 +16,7 @@ struct Place {
     fields: BTreeMap<String, Self>,
 }
 
-/// The JSON in columns; panics where they are damaged.
+/// The JSON in columns; panics if they are damaged.
 pub(crate) fn from_columns(text: &str) -> String {
     let mut columns = text.split("\n\n").map(|column| column.split('\n'));
     let shapes = columns.next().unwrap().filter(|shape| !shape.is_empty());

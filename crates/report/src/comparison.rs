@@ -16,9 +16,8 @@ const NAME_WIDTH: usize = 26;
 /// Longest list of CPUs.
 const CPUS_WIDTH: usize = 9;
 
-/// A comparison that has just ended, for a terminal: what answers the question stands
-/// last, beside the prompt. What repeats the table, notes and the method are in
-/// [`comparison`].
+/// A comparison that has just ended, for a terminal: the answer comes last, next to the prompt.
+/// [`comparison`] has the rest: what repeats the table, notes and the method.
 #[must_use]
 pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
     let is_note = |finding: &&Finding| finding.severity == Severity::Note;
@@ -72,7 +71,7 @@ fn heading(record: &Comparison, palette: Palette) -> String {
     format!("{title}\n{}\n", shortened(&place, columns()))
 }
 
-/// Where an experiment ran: name, CPU, counts.
+/// The machine of an experiment: name, CPU, counts.
 pub(super) fn place(host: &HostRecord) -> String {
     let model = host.machine.cpu_model.as_deref();
     let model = model.filter(|_| !host.simulated);
@@ -127,7 +126,7 @@ fn timed_table(record: &Comparison, arm: &Arm) -> String {
     table_without(&["spread", "CPUs"], &[], &header, vec![cells])
 }
 
-/// What the threads of each arm did, where it is known.
+/// What the threads of each arm did, if it is known.
 fn threads(record: &Comparison) -> String {
     let arms = record.arms.iter();
     let known = arms.filter_map(|arm| Some((&arm.name, arm.threads.as_ref()?)));
@@ -157,8 +156,8 @@ fn row(record: &Comparison, arm: &Arm) -> [String; 7] {
     ]
 }
 
-/// The levels of the intervals, as a sentence with a space behind it: they depend on how
-/// the error is shared between arms and with CPU time. Empty where there is no interval.
+/// The levels of the intervals, as a sentence with a trailing space: they depend on how the error
+/// is shared between arms and with CPU time. Empty if there is no interval.
 fn interval_level(record: &Comparison) -> String {
     if record.verdict.kind == VerdictKind::Timed {
         return "The interval is that of the median, at 95 %. ".to_owned();
@@ -237,7 +236,7 @@ pub(super) fn what_to_do(advice: &str, commands: &[CommandRecord]) -> String {
     }
 }
 
-/// What is said of a limit on slow-downs stands in no column.
+/// Sentences on a limit on slow-downs, which has no column.
 fn limits(record: &Comparison) -> String {
     let limits = record
         .contrasts

@@ -11,14 +11,13 @@ const LONGEST_NAME: usize = 20;
 const LONGEST_LIST: usize = 20;
 /// Below this much room for it the model is left out.
 const SHORTEST_MODEL: usize = 10;
-/// A card has hundreds of virtual functions: of those that only their address
-/// sets apart so many are shown.
+/// A card has hundreds of virtual functions: of those that differ only in their address this many
+/// are shown.
 const SHOWN_ALIKE: usize = 2;
-/// The column of the CPUs that take interrupts, which is left out where none is
-/// known.
+/// The column of the CPUs that take interrupts, which is left out if none is known.
 const INTERRUPTS: usize = 4;
 
-/// The table; empty where there is no device.
+/// The table; empty if there is no device.
 pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
     if record.devices.is_empty() {
         return String::new();
@@ -77,8 +76,7 @@ pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
     text
 }
 
-/// What lies between a GPU and another device, nearest first, with what the
-/// abbreviation stands for.
+/// The paths between a GPU and another device, nearest first, with the meaning of the abbreviation.
 const PATHS: [(PathClass, &str); 7] = [
     (PathClass::Nvlink, "bonded NVLinks"),
     (PathClass::Xgmi, "Infinity Fabric"),
@@ -89,8 +87,7 @@ const PATHS: [(PathClass, &str); 7] = [
     (PathClass::System, "NUMA nodes apart"),
 ];
 
-/// A line for each device with the others by what lies between, nearest first;
-/// empty where nothing is known.
+/// A line for each device with the others by path, nearest first; empty if nothing is known.
 fn paths(record: &TopologyRecord, palette: Palette) -> String {
     if record.device_paths.is_empty() {
         return String::new();
@@ -115,8 +112,8 @@ fn paths(record: &TopologyRecord, palette: Palette) -> String {
     )
 }
 
-/// Which CPUs have the packets of a network card, where these are set; empty where
-/// not: then those with the interrupts process them, and any CPU sends on any queue.
+/// Which CPUs process the packets of a network card, if these are set; empty otherwise: then those
+/// with the interrupts do, and any CPU sends on any queue.
 fn packets(device: &DeviceRecord) -> String {
     let noun = |cpus: &str| {
         let count = CpuSet::parse_list(cpus).map_or(0, |cpus| cpus.len());

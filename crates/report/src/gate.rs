@@ -131,7 +131,7 @@ fn method(record: &GateRecord) -> String {
     )
 }
 
-/// Where a comment of a pull request is found again.
+/// Marks the comment of a pull request, so that it is found again.
 const MARKER: &str = "<!-- pinwise gate -->";
 
 /// A comment for a pull request: the verdict, what needs attention, and the
@@ -181,8 +181,8 @@ pub fn gate_markdown(record: &GateRecord) -> String {
     text
 }
 
-/// A comment in place of a gate that could not be made, so that an earlier one does not
-/// stand for it.
+/// A comment in place of a gate that could not be made, so that an earlier one is not mistaken for
+/// it.
 #[must_use]
 pub fn gate_not_made(base: &str, head: &str, why: &str) -> String {
     format!(

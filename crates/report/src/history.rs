@@ -8,7 +8,7 @@ use pinwise_format::{count, shell};
 pub struct Line<'a> {
     /// The record's id.
     pub id: &'a str,
-    /// Where it ran.
+    /// The machine it ran on.
     pub host: &'a str,
     /// What it is about.
     pub title: &'a str,

@@ -147,7 +147,7 @@ fn causes(record: &JitterRecord, palette: Palette) -> String {
     out + &table(&["cause", "gaps", "time", "longest", "CPUs"], rows)
 }
 
-/// What the system counts, where it does not say what took the gaps.
+/// What the system counts, if it does not say what took the gaps.
 fn unnamed(record: &JitterRecord, palette: Palette) -> String {
     let Some(reason) = &record.causes_unavailable else {
         return String::new();

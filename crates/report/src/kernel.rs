@@ -13,7 +13,7 @@ pub struct KernelRow<'a> {
     pub group: &'a str,
     /// What it does.
     pub about: &'a str,
-    /// Where its definition comes from.
+    /// Source of its definition.
     pub source: &'a str,
     /// What is counted.
     pub operation: &'a str,

@@ -37,8 +37,8 @@ const WITHOUT_SCRIPT: (&str, &str) = ("<noscript>", "</noscript>");
 /// file by people.
 const LONG: usize = 64 << 10;
 
-/// Records whose whole text is there for browsers without JavaScript; of further
-/// ones it is title and verdict.
+/// Records with their whole text, for browsers without JavaScript; further ones have title and
+/// verdict.
 const WITH_TEXT: usize = 20;
 
 /// A line of the history as pages get it.
@@ -56,7 +56,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Of an entry and its record's summary.
+    /// From an entry and its record's summary.
     #[must_use]
     pub fn new(entry: &'a Entry, summary: &'a Summary) -> Self {
         Self {
@@ -107,11 +107,11 @@ pub fn has_place_for_data(page: &str) -> bool {
     page.contains(DATA)
 }
 
-/// The page with records in it. `page` is [`PAGE`]. Beside the data stands their
-/// text, for browsers without JavaScript.
+/// The page with records in it. `page` is [`PAGE`]. Their text is next to the data, for browsers
+/// without JavaScript.
 ///
 /// # Errors
-/// Where the page has no place for data, or JSON's words.
+/// If the page has no place for data, or the JSON writer's.
 pub fn page(
     page: &str,
     records: &[Shown<'_>],
@@ -168,7 +168,7 @@ fn with_text(before: &str, records: &[Shown<'_>]) -> String {
     format!("{head}{open}<pre>{}</pre>{close}{tail}", lines.join("\n"))
 }
 
-/// A record as [`render::text`] has it; where it cannot be read, its line.
+/// A record as [`render::text`] prints it; its line if it cannot be read.
 fn text_of(shown: &Shown<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
         Ok(record) => in_columns(None, || render::text(&record, Palette::default())) + "\n",
@@ -184,10 +184,9 @@ fn line_of(shown: &Shown<'_>) -> String {
     visible(&format!("{id}  {title}: {verdict}"))
 }
 
-/// JSON that can stand in a `<script>`: no `<` is left that could begin an end
-/// tag or a comment, and nothing that a script takes for the end of a line.
-/// Within JSON these characters stand in strings only, where an escape means
-/// the same.
+/// JSON that is safe in a `<script>`: no `<` is left that could begin an end tag or a comment, and
+/// nothing that a script takes for the end of a line. In JSON these characters occur only in
+/// strings, in which an escape means the same.
 fn for_script(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + json.len() / 64);
     for c in json.chars() {

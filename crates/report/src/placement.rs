@@ -74,7 +74,7 @@ pub fn explain(
     text
 }
 
-/// Where bound threads go.
+/// The CPUs of bound threads, in order.
 fn bound_order(realised: &Realised) -> String {
     let order: Vec<String> = realised.order.iter().map(usize::to_string).collect();
     let text = format!(

@@ -9,8 +9,7 @@ use pinwise_record::{
 
 /// Columns of a function's name.
 const NAME: usize = 28;
-/// A function that was never seen itself is listed where what it called took this
-/// share of all time.
+/// A function that was never seen itself is listed if what it called took this share of all time.
 const MUCH: f64 = 0.05;
 
 /// How much of a profile is shown; the record has more.
@@ -25,7 +24,7 @@ pub struct ProfileShown {
 }
 
 impl ProfileShown {
-    /// Threads shown where nothing is said.
+    /// Threads shown by default.
     pub const THREADS: usize = 8;
 }
 
@@ -155,7 +154,7 @@ fn share(part: &AmountRecord, total: &AmountRecord) -> String {
     percent(part.cpu_s / total.cpu_s)
 }
 
-/// `spin [libc.so.6]`: the module where it is not the program itself.
+/// `spin [libc.so.6]`: the module if it is not the program itself.
 pub(super) fn function_name(
     name: &str,
     module: Option<&str>,

@@ -96,7 +96,7 @@ pub fn partly(entry: &Entry, summary: &Summary) -> String {
     text
 }
 
-/// Memory that was moved: how much, and what stayed where it was.
+/// Memory that was moved: how much, and how much stayed.
 fn describe_moved(memory: &AppliedMemory) -> String {
     let (moved, left) = memory.moved_and_left();
     let nodes: Vec<String> = memory.asked_nodes.iter().map(usize::to_string).collect();
@@ -111,7 +111,7 @@ fn describe_moved(memory: &AppliedMemory) -> String {
     )
 }
 
-/// Interrupts and queues that were moved; empty where none were.
+/// Interrupts and queues that were moved; empty if none were.
 fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
     let mut cpus = InterruptCpus::default();
     for one in moved {

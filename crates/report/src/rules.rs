@@ -159,8 +159,8 @@ WantedBy=multi-user.target
     )
 }
 
-/// A word of a command line of a unit: in quotes where it needs them, `%` and
-/// `$` doubled (`systemd.service(5)`, "Command lines").
+/// A word of a command line of a unit: in quotes if it needs them, `%` and `$` doubled
+/// (`systemd.service(5)`, "Command lines").
 fn unit_word(word: &str) -> String {
     let mut escaped = String::new();
     for c in word.chars() {

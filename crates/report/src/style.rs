@@ -29,7 +29,7 @@ impl Palette {
         }
     }
 
-    /// The same for records that are stored nowhere: nothing shows them later.
+    /// For records that are not stored: nothing shows them later.
     #[must_use]
     pub const fn unstored(self) -> Self {
         Self {
@@ -46,8 +46,8 @@ impl Palette {
         }
     }
 
-    /// The same as the last line of a text; none of a record that has no name, as
-    /// older ones of kinds that were not stored.
+    /// As the last line of a text; empty for a record without a name, such as older ones of kinds
+    /// that were not stored.
     pub(super) fn record_line(self, id: &str) -> String {
         match id {
             "" => String::new(),
@@ -55,7 +55,7 @@ impl Palette {
         }
     }
 
-    /// Is there colour?
+    /// Are colours used?
     #[must_use]
     pub const fn is_colored(self) -> bool {
         self.is_colored
@@ -112,12 +112,12 @@ impl Palette {
 const WIDEST_PROSE: usize = 100;
 
 thread_local! {
-    /// What this thread lays out is for so many columns; `None` for a file.
+    /// Number of columns that this thread lays out for; `None` for a file.
     static COLUMNS: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Lays out what `work` prints for a terminal of so many columns, or for a file
-/// ([`WIDTH`], where wider tables are left as they are).
+/// Lays out what `work` prints for a terminal with this many columns, or for a file ([`WIDTH`],
+/// with wider tables left as they are).
 pub fn in_columns<T>(columns: Option<usize>, work: impl FnOnce() -> T) -> T {
     let before = COLUMNS.replace(columns);
     let done = work();
@@ -135,7 +135,7 @@ pub(super) fn width(text: &str) -> usize {
     textwrap::core::display_width(text)
 }
 
-/// At most this many columns of a text, with a mark where it was longer.
+/// At most this many columns of a text, with a mark if it was longer.
 pub(super) fn truncated(text: &str, columns: usize, mark: char) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -215,8 +215,8 @@ pub fn visible_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The same of data in any form, whose lines stay lines: as JSON writes characters,
-/// so that JSON stays JSON.
+/// The same for data in any form, whose lines stay lines: as JSON writes characters, so that JSON
+/// stays JSON.
 #[must_use]
 pub fn visible_data(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -251,8 +251,7 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Lines of at most this many characters, where words allow it. A number stays
-/// with its unit.
+/// Lines of at most this many characters, if words allow it. A number stays with its unit.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let options =
         textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
@@ -288,7 +287,7 @@ pub(super) const fn cpu_noun(count: usize) -> &'static str {
     if count == 1 { "CPU" } else { "CPUs" }
 }
 
-/// At most this many columns, with an ellipsis where it was longer.
+/// At most this many columns, with an ellipsis if it was longer.
 pub(super) fn shortened(text: &str, columns: usize) -> String {
     truncated(&visible(text), columns, '…')
 }
@@ -305,8 +304,8 @@ pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     table_without(&[], &[], header, rows)
 }
 
-/// The same, where the columns of `least` are left out first, and where they are empty;
-/// they and those of `whole` are never cut.
+/// The same; columns of `least` are left out if they are empty, and first of all if the table is
+/// too wide; they and those of `whole` are never cut.
 pub(super) fn table_without(
     least: &[&str],
     whole: &[&str],
@@ -409,7 +408,7 @@ fn narrow(all: &mut [Column], columns: usize) {
     }
 }
 
-/// `13.9–14.6 ns`: the unit once, where both have the same.
+/// `13.9–14.6 ns`: the unit once, if both have the same.
 pub(super) fn range(low: &str, high: &str) -> String {
     if low == high {
         return low.to_owned();

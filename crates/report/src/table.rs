@@ -1,6 +1,6 @@
 //! Rows for CSV: the names of their columns, and a cell for each.
 
-/// A value of a row, as text; empty where it is missing.
+/// A value of a row, as text; empty if it is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cell(String);
 

@@ -285,7 +285,7 @@ fn draw_unit(node: &Node, topology: &Topology, indent: &str, text: &mut String) 
     }
 }
 
-/// A line of the tree, folded under itself where it is too wide.
+/// A line of the tree, wrapped below itself if it is too wide.
 fn push_line(text: &mut String, indent: &str, line: &str) {
     text.push_str(&paragraph(indent, &format!("{indent}    "), line));
     text.push('\n');

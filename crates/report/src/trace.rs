@@ -1,4 +1,4 @@
-//! A trace as text: what the scheduler did, who ran where, what it means.
+//! A trace as text: what the scheduler did, which thread ran where, what it means.
 
 use super::comparison::findings;
 use super::style::{Palette, paragraph, shortened, table, visible};
@@ -188,7 +188,7 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Where pages were, by node where there are several.
+/// On which nodes pages were, if there are several.
 fn memory(seen: &MemoryRecord, processes: u64) -> String {
     let all: f64 = seen.nodes.iter().map(|node| node.bytes).sum();
     let huge = match seen.huge_percent {

@@ -8,7 +8,7 @@ use pinwise_record::BlockedRecord;
 const MAX_PROCESSES: usize = 3;
 const MAX_PARTS: usize = 4;
 
-/// Shares of the looks that found a thread blocked; `None` where none did.
+/// Shares of the polls that found a thread blocked; `None` if none did.
 pub(super) fn blocked(seen: &[BlockedRecord]) -> Option<String> {
     let [first, others @ ..] = seen else {
         return None;

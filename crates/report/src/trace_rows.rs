@@ -1,5 +1,5 @@
-//! A stored trace as rows: every slice where the record has them, else the
-//! shares of equal spans of time. Nothing is counted anew.
+//! A stored trace as rows: every slice if the record has them, else the shares of equal spans of
+//! time. Nothing is counted anew.
 
 use std::collections::HashMap;
 

@@ -30,7 +30,7 @@ impl Command {
     /// A command from its arguments, the program first.
     ///
     /// # Errors
-    /// [`CommandError`] where there is no program or an argument holds NUL.
+    /// [`CommandError`] if there is no program or an argument holds NUL.
     pub fn from_argv(argv: Vec<String>) -> Result<Self, CommandError> {
         if argv.first().is_none_or(String::is_empty) {
             return Err(CommandError::Empty);
@@ -44,16 +44,16 @@ impl Command {
     /// A command from one line, split at white space outside quotes.
     ///
     /// # Errors
-    /// [`CommandError`] where it is empty or a quote is not closed.
+    /// [`CommandError`] if it is empty or a quote is not closed.
     pub fn from_line(line: &str) -> Result<Self, CommandError> {
         let argv = shell_words::split(line).map_err(|_| CommandError::Quote(line.to_owned()))?;
         Self::from_argv(argv)
     }
 
-    /// `shell -c line`, where the shell may have options.
+    /// `shell -c line`; the shell may have options.
     ///
     /// # Errors
-    /// [`CommandError`] where the shell or the line is empty or holds NUL.
+    /// [`CommandError`] if the shell or the line is empty or holds NUL.
     pub fn in_shell(shell: &str, line: &str) -> Result<Self, CommandError> {
         if line.trim().is_empty() {
             return Err(CommandError::Empty);
@@ -83,8 +83,8 @@ impl Command {
         program.rsplit('/').next().unwrap_or(program)
     }
 
-    /// What only a shell would act on: a word of it, or in the line that the command
-    /// was written as a character outside quotes; `None` where there is nothing.
+    /// What only a shell would act on: a word of it, or a character outside quotes in the line that
+    /// the command was written as; `None` if there is nothing.
     #[must_use]
     pub fn shell_syntax(&self, line: Option<&str>) -> Option<String> {
         const MARKS: [&str; 8] = ["|", "||", "&&", "&", ";", ">", ">>", "<"];
@@ -272,8 +272,8 @@ impl Sweep {
     /// The text with a combination's values in place of `{NAME}`.
     ///
     /// # Errors
-    /// [`SweepError::Unknown`] where it names a parameter that there is none of: it
-    /// would be measured with the name in place of a value.
+    /// [`SweepError::Unknown`] if it names an unknown parameter: it would be measured with the name
+    /// in place of a value.
     pub fn fill(text: &str, choice: &[(&str, &str)]) -> Result<String, SweepError> {
         let is_known = |name: &str| choice.iter().any(|(known, _)| *known == name);
         match marks(text).find(|name| !is_known(name)) {
@@ -282,12 +282,12 @@ impl Sweep {
         }
     }
 
-    /// All combinations of the parameters' values, by name; one empty
-    /// combination where there are no parameters.
+    /// All combinations of the parameters' values, by name; one empty combination if there are no
+    /// parameters.
     ///
     /// # Errors
-    /// [`SweepError::Twice`] where two have one name,
-    /// [`SweepError::TooMany`] where the combinations are too many.
+    /// [`SweepError::Twice`] if two have the same name, [`SweepError::TooMany`] if there are too
+    /// many combinations.
     pub fn combinations(sweeps: &[Self]) -> Result<Vec<Vec<(&str, &str)>>, SweepError> {
         let mut choices: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
         for (index, sweep) in sweeps.iter().enumerate() {

@@ -1,11 +1,10 @@
 //! Single benchmarks of benchmark frameworks: how they are listed, run alone
 //! and read.
 //!
-//! Values only: arguments to start a program with, and what its output means.
-//! What a benchmark prints is always turned into seconds per operation. Output
-//! must come through a pipe: two frameworks write their report to
-//! `/dev/stdout`, which empties a file first. Versions that were tried stand
-//! at each framework's module.
+//! Values only: arguments to start a program with, and what its output means. What a benchmark
+//! prints is always turned into seconds per operation. Output must come through a pipe: two
+//! frameworks write their report to `/dev/stdout`, which would empty a file first. Each framework's
+//! module names the versions that were tried.
 
 mod criterion;
 mod error;
@@ -76,11 +75,10 @@ impl Framework {
     /// each once. Standard error does not belong to it: every line of Google
     /// Benchmark's list is a name.
     ///
-    /// Go lists no sub-benchmarks and JMH no parameters: such a benchmark
-    /// stands for all of them.
+    /// Go lists no sub-benchmarks and JMH no parameters: such a benchmark includes all of them.
     ///
     /// # Errors
-    /// [`FrameworkError::NothingListed`] where no benchmark is in it.
+    /// [`FrameworkError::NothingListed`] if it contains no benchmark.
     pub fn parse_list(self, output: &str) -> Result<Vec<String>, FrameworkError> {
         let names = match self {
             Self::Criterion => criterion::parse_list(output),
@@ -101,9 +99,8 @@ impl Framework {
         Ok(names)
     }
 
-    /// Arguments after the command that run this benchmark alone and print
-    /// its figure. pytest runs more where the command names files or folders:
-    /// [`Self::command`] takes them out.
+    /// Arguments after the command that run this benchmark alone and print its figure. pytest runs
+    /// more if the command names files or folders: [`Self::command`] takes them out.
     #[must_use]
     pub fn run_arguments(self, benchmark: &str) -> Vec<String> {
         match self {
@@ -126,9 +123,8 @@ impl Framework {
         whole
     }
 
-    /// Seconds per operation that the output gives for this benchmark; the
-    /// geometric mean where it combines several (see [`Self::parse_list`]).
-    /// Standard error may follow in the output.
+    /// Seconds per operation that the output gives for this benchmark; the geometric mean if it
+    /// combines several (see [`Self::parse_list`]). Standard error may follow in the output.
     ///
     /// # Errors
     /// [`FrameworkError`] says why there is no such figure.

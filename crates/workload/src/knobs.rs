@@ -1,9 +1,8 @@
-//! Programs that place their own threads, and the setting of each that says
-//! where.
+//! Programs that place their own threads, and the setting of each that controls it.
 //!
-//! Data with its sources, and who a process is by what it shows: the name of
-//! its program, its environment, its arguments, the files that it has mapped.
-//! Nothing is read here, and no setting is changed.
+//! Data with its sources, and how to recognise a process: by the name of its program, its
+//! environment, its arguments, the files that it has mapped. Nothing is read here, and no setting
+//! is changed.
 
 /// A setting by which a program, or its runtime, places its own threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +11,7 @@ pub struct Knob {
     pub owner: &'static str,
     /// The setting, as it is written.
     pub setting: &'static str,
-    /// Where its documentation says so.
+    /// Its documentation.
     pub source: &'static str,
     by: &'static [Sign],
 }
@@ -172,8 +171,7 @@ const KNOBS: [Knob; 17] = [
     },
 ];
 
-/// The knob of a process that moved its own threads; `None` where it is not
-/// known.
+/// The knob of a process that moved its own threads; `None` if it is not known.
 #[must_use]
 pub fn find(signs: &Signs<'_>) -> Option<&'static Knob> {
     KNOBS

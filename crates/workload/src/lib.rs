@@ -58,14 +58,14 @@ pub struct Workload {
     pub prepare: Option<Command>,
     /// Run after every run, unmeasured and unplaced.
     pub conclude: Option<Command>,
-    /// Run after every run that succeeded, unmeasured and unplaced: where it
-    /// fails, the run's output was wrong and the run does not count.
+    /// Run after every successful run, unmeasured and unplaced: if it fails, the run's output was
+    /// wrong and the run does not count.
     pub verify: Option<Command>,
     /// What the output must hold for the run to count; it is then kept.
     pub expect: Option<Pattern>,
     /// The recipe that it was made from.
     pub recipe: Option<String>,
-    /// Folder that the command starts in; `None`: where pinwise runs.
+    /// Folder that the command starts in; `None`: the current one.
     pub folder: Option<PathBuf>,
     /// Standard input; `None` for nothing.
     pub input: Option<PathBuf>,

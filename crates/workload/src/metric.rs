@@ -224,7 +224,7 @@ impl Metric {
         }
     }
 
-    /// Is it a time? A program's own figure is one where its name says so.
+    /// Is it a time? A program's own figure is one if its name says so.
     #[must_use]
     pub fn is_time(&self) -> bool {
         match self {
@@ -235,8 +235,8 @@ impl Metric {
         }
     }
 
-    /// Is it a count, and so exact? Else something measured it that may tick. `None`
-    /// where that is up to the program, and its name has no word for time or rates.
+    /// Is it a count, and so exact? Else something measured it that may tick. `None` if the program
+    /// defines it, and its name has no word for time or rates.
     #[must_use]
     pub fn is_count(&self) -> Option<bool> {
         match self {
@@ -247,7 +247,7 @@ impl Metric {
         }
     }
 
-    /// Unit of the value, empty where the program defines it.
+    /// Unit of the value, empty if the program defines it.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self {
@@ -281,7 +281,7 @@ impl Metric {
     /// Reads the figure off a run: a finite number above 0.
     ///
     /// # Errors
-    /// [`Reading`] says why there is none.
+    /// [`Reading`] says why there is no value.
     pub fn read(&self, run: &Measured<'_>) -> Result<f64, Reading> {
         let value = match self {
             Self::Own(own) => (own.read)(run).ok_or_else(|| match own.words {
@@ -315,8 +315,7 @@ impl Metric {
         })
     }
 
-    /// The cost that goes with a value: the value itself, or its inverse
-    /// where higher is better.
+    /// The cost that goes with a value: the value itself, or its inverse if higher is better.
     #[must_use]
     pub fn cost(&self, value: f64) -> f64 {
         match self.better() {
@@ -368,15 +367,14 @@ impl Metric {
     }
 }
 
-/// `Some(false)` where a word of the text is one for time, or for what is divided by
-/// it: `took_ms`, `req/s`.
+/// `Some(false)` if a word of the text means time, or a quantity per time: `took_ms`, `req/s`.
 fn names_time(text: &str) -> Option<bool> {
     let mut words = text.split(|c: char| !c.is_alphabetic());
     let is_time = |word: &str| TIME_WORDS.contains(&word.to_lowercase().as_str());
     words.any(is_time).then_some(false)
 }
 
-/// A pattern less what its backslashes stand before: the `s` of `\s` is no second.
+/// A pattern without its escapes: the `s` of `\s` does not mean seconds.
 fn without_escapes(pattern: &str) -> String {
     let mut is_escaped = false;
     let mut rest = String::new();

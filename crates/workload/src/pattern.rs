@@ -1,6 +1,6 @@
 //! A regular expression that a program's output must hold.
 //!
-//! It says whether it is there, not what it means.
+//! It says whether a text matches, not what that means.
 
 use std::fmt;
 

@@ -11,13 +11,13 @@ pub enum SchedulingPolicy {
     Other,
     /// For batch work: it does not preempt others when it wakes.
     Batch,
-    /// Only where nobody else wants the CPU.
+    /// Only while nobody else wants the CPU.
     Idle,
     /// Real-time, first in, first out, with a priority.
     Fifo(u32),
     /// Real-time in turns, with a priority.
     RoundRobin(u32),
-    /// Earliest deadline first: so much CPU time before each deadline.
+    /// Earliest deadline first: a CPU time before each deadline.
     Deadline {
         /// CPU time in each period.
         runtime: Duration,

@@ -12,7 +12,7 @@ use std::fmt;
 
 /// Names and quotes that a selector may hold, bytes.
 const LONGEST: usize = 4096;
-/// Stands between two readings; for everybody else it is a comment.
+/// Separates two readings; for every other reader it is a comment.
 const BETWEEN: &str = "\n# pinwise: seconds until the next reading: ";
 
 /// What is asked of a page.
@@ -23,7 +23,7 @@ pub struct Query {
     labels: Vec<(String, String)>,
 }
 
-/// What is made of the series that a query selects.
+/// How the series that a query selects are combined.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Aggregation {
     /// The value itself, of exactly one series.
@@ -137,7 +137,7 @@ impl Query {
     /// Reads the figure off a page, or off two readings of it.
     ///
     /// # Errors
-    /// [`Missing`] says why there is none.
+    /// [`Missing`] says why there is no value.
     pub fn read(&self, text: &str) -> Result<f64, Missing> {
         let (first, second) = readings(text);
         if self.what == Aggregation::Value {
@@ -202,9 +202,9 @@ impl Query {
         Ok(grown)
     }
 
-    /// As `histogram_quantile` of Prometheus: values are spread evenly in their
-    /// bucket, the first bucket begins at 0, and what lies in the last one,
-    /// which has no end, is reported as its beginning.
+    /// As `histogram_quantile` of Prometheus: values are spread evenly in their bucket, the first
+    /// bucket begins at 0, and a quantile in the last bucket, which has no end, is reported as its
+    /// beginning.
     fn quantile(&self, share: f64, first: &str, second: &str) -> Result<f64, Missing> {
         let mut buckets = self.buckets(second)?;
         for (end, count) in self.buckets(first).unwrap_or_default() {
@@ -232,7 +232,7 @@ impl Query {
         Ok(begin)
     }
 
-    /// Ends of the buckets and how many values lie below each, in order.
+    /// Ends of the buckets and the number of values below each, in order.
     fn buckets(&self, page: &str) -> Result<Vec<(f64, f64)>, Missing> {
         let name = format!("{}_bucket", self.name);
         let mut counts: BTreeMap<i64, (f64, f64)> = BTreeMap::new();

@@ -1,9 +1,8 @@
 //! Recipes: real programs as ready workloads, written down in TOML.
 //!
-//! Text in, value out: a recipe says which programs it needs, how its input is
-//! made, what is run, what is measured and how the output is verified. Nothing
-//! is looked for, made or started here. Unknown keys are errors: a misspelt
-//! `verify` must not mean "any output will do".
+//! Text in, value out: a recipe says which programs it needs, how its input is made, what is run,
+//! what is measured and how the output is verified. Nothing is looked up, made or started here.
+//! Unknown keys are errors: a misspelt `verify` must not mean "any output will do".
 
 mod parse;
 
@@ -32,8 +31,7 @@ pub struct Recipe {
     pub parameters: Vec<Parameter>,
     /// The figure that is compared.
     pub metric: Metric,
-    /// Unit of a figure that the program prints; empty where the metric has
-    /// its own.
+    /// Unit of a figure that the program prints; empty if the metric has its own.
     pub unit: String,
     /// Shell script that makes the input, once per experiment.
     generate: Option<String>,
@@ -64,7 +62,7 @@ pub struct Program {
     pub key: String,
     /// Names it goes by, the preferred one first.
     pub names: Vec<String>,
-    /// Folders to look in before those of `PATH`; a `*` stands for any name.
+    /// Folders to search before those of `PATH`; a `*` matches any name.
     pub folders: Vec<String>,
     /// The Debian package that has it.
     pub package: String,
@@ -77,7 +75,7 @@ pub struct Parameter {
     pub name: String,
     /// What it is unless chosen.
     pub default: String,
-    /// The only values there are; any where empty.
+    /// The allowed values; empty if any value is.
     pub values: Vec<String>,
     /// What it means.
     pub about: String,
@@ -132,7 +130,7 @@ pub enum ChoiceError {
 /// A recipe with everything chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// What was chosen, such as `threads=2`; `None` where nothing was.
+    /// What was chosen, such as `threads=2`; `None` if nothing was.
     pub label: Option<String>,
     /// Marks and what replaces them.
     values: Vec<(String, String)>,
@@ -224,7 +222,7 @@ impl Recipe {
     /// paths by key.
     ///
     /// # Errors
-    /// [`CommandError`] where a value holds NUL.
+    /// [`CommandError`] if a value holds NUL.
     pub fn generation(
         &self,
         chosen: &Chosen,
@@ -237,7 +235,7 @@ impl Recipe {
     /// What starts and what stops the server that lasts for the experiment.
     ///
     /// # Errors
-    /// [`CommandError`] where a value holds NUL.
+    /// [`CommandError`] if a value holds NUL.
     pub fn server(
         &self,
         chosen: &Chosen,
@@ -256,7 +254,7 @@ impl Recipe {
     /// What is run, with what belongs to every run.
     ///
     /// # Errors
-    /// [`CommandError`] where a value holds NUL.
+    /// [`CommandError`] if a value holds NUL.
     pub fn workload(
         &self,
         chosen: &Chosen,
@@ -291,8 +289,7 @@ impl Recipe {
 }
 
 impl Parameter {
-    /// Any text, unless the values are listed; a whole number where the
-    /// default is one.
+    /// Any text, unless the values are listed; a whole number if the default is one.
     fn takes(&self, value: &str) -> bool {
         if !self.values.is_empty() {
             return self.values.iter().any(|known| known == value);
@@ -312,7 +309,7 @@ impl Parameter {
 /// Puts values in place of marks.
 struct Filling {
     plain: Vec<(String, String)>,
-    /// The same, quoted where a shell would act on them.
+    /// The same, quoted if a shell would act on them.
     quoted: Vec<(String, String)>,
 }
 

@@ -8,9 +8,8 @@
 //! repeat = 3
 //! ```
 //!
-//! Every mistake is reported with line and column; nothing is guessed, and a file
-//! with a mistake has no steps. Whether the arguments make sense is the affair
-//! of who runs them.
+//! Every mistake is reported with line and column; nothing is guessed, and a file with a mistake
+//! has no steps. Whether the arguments make sense is left to the code that runs them.
 
 use std::time::Duration;
 
@@ -58,7 +57,7 @@ struct RawStep {
 /// The steps of a study file, repetitions as steps `NAME-1`, `NAME-2` …
 ///
 /// # Errors
-/// [`TomlError`] where it is none.
+/// [`TomlError`] if it is not a study file.
 pub fn parse(text: &str) -> Result<Vec<StudyStep>, TomlError> {
     let raw: RawStudy = toml_error::read(text, LARGEST, "this is not a study")?;
     if raw.step.is_empty() {

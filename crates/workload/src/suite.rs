@@ -38,14 +38,14 @@ const LARGEST: usize = 1024 * 1024;
 pub const MAX_BENCHMARKS: usize = 1000;
 /// Longest name of a benchmark, characters.
 const LONGEST_NAME: usize = 200;
-/// Smallest effect of interest where the suite does not say.
+/// Default for the smallest effect of interest.
 const USUAL_EFFECT: f64 = 0.01;
 
 /// The benchmarks of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// Makes a build, by a shell in its folder; `None` where nothing is to be
-    /// made.
+    /// Command for a shell in the build's folder that builds it; `None` if there is nothing to
+    /// build.
     pub build: Option<String>,
     /// Its entries, at least one.
     pub benchmarks: Vec<SuiteEntry>,
@@ -81,8 +81,7 @@ pub enum SuiteContent {
     Single {
         /// Its name.
         name: String,
-        /// Its figure; `None` where none was named: how long it takes, and how much
-        /// CPU time it needs.
+        /// Its figure; `None` if none was named: how long it takes, and how much CPU time it needs.
         metric: Option<Metric>,
     },
     /// Every benchmark of a framework.
@@ -91,7 +90,7 @@ pub enum SuiteContent {
         framework: Framework,
         /// Only those whose name matches.
         filter: Option<Pattern>,
-        /// Stands before their names; empty where none was given.
+        /// Prefix of their names; empty if none was given.
         prefix: String,
     },
 }

@@ -3,7 +3,7 @@
 
 use super::{Command, Workload};
 
-/// Stands for the number of threads in a command's arguments.
+/// Placeholder for the number of threads in a command's arguments.
 const PLACEHOLDER: &str = "{threads}";
 
 /// Variables whose value is the number of threads: OpenMP, Go, Rayon, Tokio,
@@ -44,7 +44,7 @@ pub fn missing_thread_variables(
 }
 
 impl Command {
-    /// The same with the number in place of `{threads}`.
+    /// With the number in place of `{threads}`.
     #[must_use]
     pub fn with_threads(&self, threads: usize) -> Self {
         let arguments = self.argv().iter();
@@ -60,15 +60,15 @@ fn with_number(text: &str, threads: usize) -> String {
 }
 
 impl Workload {
-    /// Does `{threads}` stand anywhere?
+    /// Does `{threads}` occur anywhere?
     #[must_use]
     pub fn names_threads(&self) -> bool {
-        // No text is the same with two numbers where it holds the mark.
+        // A text that contains the placeholder differs for two numbers.
         self.with_threads(1, false) != self.with_threads(2, false)
     }
 
-    /// The same with this many threads in place of `{threads}` and, where
-    /// `sets_environment`, in the environment. What the user set there stays.
+    /// With this many threads in place of `{threads}` and, if `sets_environment`, in the
+    /// environment. Variables set by the user are kept.
     #[must_use]
     pub fn with_threads(&self, threads: usize, sets_environment: bool) -> Self {
         let own = self.environment.iter();

@@ -16,7 +16,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Where a file begins.
+    /// The beginning of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 
     /// The place of a byte of a text.
@@ -45,7 +45,7 @@ impl fmt::Display for Position {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{position}: {reason}")]
 pub struct TomlError {
-    /// Where.
+    /// Position in the file.
     pub position: Position,
     /// What, in one line, with the key.
     pub reason: String,

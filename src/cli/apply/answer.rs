@@ -24,17 +24,17 @@ pub(in crate::cli) struct Answer {
     pub(in crate::cli) placement: String,
     /// The CPUs it stood for there.
     pub(super) cpus: String,
-    /// The program; empty where a recipe made it, whose folder is gone.
+    /// The program; empty if a recipe made it, whose folder no longer exists.
     pub(in crate::cli) command: Vec<String>,
     /// Added environment of the program.
     pub(in crate::cli) environment: Vec<(String, String)>,
     /// The file that it read on standard input.
     pub(in crate::cli) input: Option<String>,
-    /// Threads, where they were set.
+    /// Threads, if they were set.
     pub(super) threads: Option<usize>,
     /// What its runs had beside the placement.
     pub(super) setting: SettingRecord,
-    /// Why doing nothing is as good; `None` where it is not.
+    /// Why doing nothing is as good; `None` if it is not.
     pub(super) nothing_to_apply: Option<String>,
 }
 
@@ -161,7 +161,7 @@ fn of_search(record: &SearchRecord) -> anyhow::Result<Answer> {
     })
 }
 
-/// The fastest cell, where all of the bench is about one kernel and question.
+/// The fastest cell, if the whole bench is about one kernel and question.
 fn of_bench(record: &Bench) -> anyhow::Result<Answer> {
     let [kernel] = &record.kernels[..] else {
         bail!(

@@ -1,6 +1,6 @@
 //! `apply --pid`, `--unit`, `--cgroup`: threads that run already.
 //!
-//! They are placed, followed while pinwise runs, and given back in the end.
+//! They are placed, followed while pinwise runs, and restored at the end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -176,7 +176,7 @@ fn interrupts(
     plan::interrupts_together(&args.irqs, topology.clone(), &program)
 }
 
-/// Moves interrupts, and says where they were.
+/// Moves interrupts, and reports where they were.
 fn move_interrupts(
     service: &mut Service,
     interrupts: &InterruptCpus,
@@ -290,7 +290,7 @@ fn keep(
     }
 }
 
-/// Moves memory, where the placement says so.
+/// Moves memory, if the placement says so.
 fn move_memory(service: &mut Service, place: &Realised) -> anyhow::Result<Option<AppliedMemory>> {
     let Some(memory) = &place.memory else {
         return Ok(None);
@@ -315,7 +315,7 @@ fn move_memory(service: &mut Service, place: &Realised) -> anyhow::Result<Option
     }))
 }
 
-/// Where memory is after it was moved back, of processes that are still there.
+/// Notes where memory is after it was moved back, for processes that still exist.
 fn note_returned(applied: &mut Applied, service: &Service, stayed: &[String], terminal: &Terminal) {
     let Some(memory) = &mut applied.memory else {
         return;

@@ -179,7 +179,7 @@ pub struct CompareArgs {
     /// Options on smaller machines.
     #[command(flatten)]
     pub what_if: WhatIfArgs,
-    /// Placements that the user has set for where none is named.
+    /// The user's default placements.
     #[arg(skip)]
     pub usual_places: Vec<String>,
     /// What all experiments take.

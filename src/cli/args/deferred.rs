@@ -1,4 +1,4 @@
-//! Options of a command that are described only where it is called.
+//! Options of a command that are described only when it is called.
 
 use std::ops::{Deref, DerefMut};
 

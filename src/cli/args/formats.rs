@@ -15,8 +15,7 @@ fn formats_of(words: &[&str]) -> &'static [Format] {
     }
 }
 
-/// The same command line, for help: what is common to all lists of each command only
-/// what it prints.
+/// The same command line, for help: each command lists only the formats that it prints.
 pub(super) fn with_formats(command: Command) -> Command {
     let format = command.get_arguments().find(|arg| arg.get_id() == "format");
     match format.cloned() {

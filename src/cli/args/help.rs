@@ -76,8 +76,8 @@ const RARE: [&str; 51] = [
     "units",
 ];
 
-/// Commands with so many options that `--help` has a line for each; their texts
-/// stand in man pages and in the reference.
+/// Commands with so many options that `--help` has only a line for each; man pages and the
+/// reference have their full texts.
 const MANY_OPTIONS: [&str; 1] = ["compare"];
 
 /// Options that are another's in other tools' words.
@@ -95,8 +95,7 @@ const REFINEMENTS: [&str; 7] = [
     "undecided_limit",
 ];
 
-/// The same with every option and example in its help, laid out as closely as
-/// in the short one.
+/// With every option and example in its help, laid out as closely as in the short one.
 fn full(command: clap::Command) -> clap::Command {
     let examples = command.get_after_long_help().cloned();
     let about = command.get_long_about().cloned();
@@ -115,7 +114,7 @@ fn full(command: clap::Command) -> clap::Command {
     command.mut_subcommands(full)
 }
 
-/// The same on two screens at most.
+/// With a help of two screens at most.
 fn long(command: clap::Command) -> clap::Command {
     let has_many = |command: &clap::Command| MANY_OPTIONS.contains(&command.get_name());
     full(command).mut_subcommands(|command| match has_many(&command) {
@@ -128,8 +127,8 @@ fn long(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Both spellings of the help option print what is there: what that is has been
-/// chosen before.
+/// Both spellings of the help option print the present help: which one that is has been chosen
+/// before.
 fn with_help(command: clap::Command, heading: Option<&'static str>) -> clap::Command {
     let help = clap::Arg::new("help")
         .short('h')
@@ -144,8 +143,8 @@ fn with_help(command: clap::Command, heading: Option<&'static str>) -> clap::Com
         .mut_subcommands(|command| with_help(command, Some("Global options")))
 }
 
-/// The same with a help that fits one screen: the usual options, a line each,
-/// and nothing after the examples.
+/// With a help that fits one screen: the usual options, a line each, and nothing after the
+/// examples.
 fn brief(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let is_rare = RARE.contains(&arg.get_id().as_str());
@@ -164,7 +163,7 @@ fn brief(command: clap::Command) -> clap::Command {
     command.mut_subcommands(brief)
 }
 
-/// The same with as much of each option's text as fits into a line.
+/// With as much of each option's text as fits into a line.
 fn one_line_each(command: clap::Command) -> clap::Command {
     let columns = columns_of_groups(&command);
     command.mut_args(|arg| {
@@ -187,7 +186,7 @@ fn heading_of(arg: &clap::Arg) -> Option<String> {
     }
 }
 
-/// Where the texts of each group of options begin.
+/// The column at which the texts of each group of options begin.
 fn columns_of_groups(command: &clap::Command) -> HashMap<Option<String>, usize> {
     let mut columns = HashMap::new();
     let shown = command
@@ -214,9 +213,8 @@ fn written_width(arg: &clap::Arg) -> usize {
         .sum::<usize>()
 }
 
-/// The same with as much of its help as fits into a line: whole clauses, with the
-/// values it can have or its default where there is room for either. The first clause
-/// stays whatever it takes.
+/// With as much of its help as fits into a line: whole clauses, with its possible values or its
+/// default if there is room for either. The first clause always stays.
 fn in_one_line(arg: clap::Arg, room: usize) -> clap::Arg {
     let Some(help) = arg.get_help().map(ToString::to_string) else {
         return arg;
@@ -265,7 +263,7 @@ fn aliases_width(arg: &clap::Arg) -> usize {
         .sum()
 }
 
-/// ` [default: 1%]`; empty where there is none to be shown.
+/// ` [default: 1%]`; empty if there is none to show.
 fn default_of(arg: &clap::Arg) -> String {
     let values = arg.get_default_values().iter();
     let shown = values.filter(|_| !arg.is_hide_default_value_set());
@@ -274,7 +272,7 @@ fn default_of(arg: &clap::Arg) -> String {
         .collect()
 }
 
-/// ` [text, json, csv]`; empty where any value is possible.
+/// ` [text, json, csv]`; empty if any value is possible.
 fn values_of(arg: &clap::Arg) -> String {
     let values = arg.get_possible_values();
     let shown = values.iter().filter(|value| !value.is_hide_set());
@@ -285,8 +283,7 @@ fn values_of(arg: &clap::Arg) -> String {
     }
 }
 
-/// Where a help text may end early: before what is said beyond its first clause,
-/// outside of brackets.
+/// Where a help text may end early: after its first clause, outside of brackets.
 fn clause_ends(help: &str) -> impl Iterator<Item = usize> {
     const ENDS: [&str; 4] = ["; ", ": ", " [", ", such as "];
     help.char_indices()

@@ -1,4 +1,4 @@
-//! Arguments of the built-in workloads and of what is made of them.
+//! Arguments of the built-in workloads and of the commands that use them.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -80,7 +80,7 @@ impl WorkloadArgs {
         }
     }
 
-    /// The texts in which `{NAME}` stands for a parameter.
+    /// The texts in which `{NAME}` is replaced by a parameter.
     pub(in crate::cli) fn texts(&self) -> Vec<&str> {
         let helpers = self.prepare.iter().chain(&self.conclude);
         let texts = helpers.chain(&self.environment).map(String::as_str);

@@ -223,9 +223,8 @@ fn make_plan(
     Ok(plan)
 }
 
-/// The source of the figure. A command runs on the CPUs that no placement takes,
-/// or where there are none on all: for every arm on the same, so that it is
-/// not what makes the difference.
+/// The source of the figure. A command runs on the CPUs that no placement uses, or on all if there
+/// are none: for every arm on the same ones, so that it does not make the difference.
 fn source(
     args: &CompareArgs,
     plan: &ComparePlan,

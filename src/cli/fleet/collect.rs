@@ -20,7 +20,7 @@ pub(super) fn collect(
     let Some(mut store) = open_store(global)? else {
         bail!("--store none: there is nothing to collect into");
     };
-    // Of another fleet nothing is asked, and nothing taken.
+    // For another fleet nothing is requested, and nothing taken.
     keep_fleet(fleet, &mut store)?;
     let words = match found.queue_states() {
         Ok(states) => launch::words(&states),

@@ -18,7 +18,7 @@ use pinwise_store::{Filter, Store};
 
 /// The newest fleet of the user's, by name.
 pub(super) const LAST: &str = "last";
-/// Fleets named where one must be chosen.
+/// Fleets named if one must be chosen.
 const MAX_NAMES: usize = 8;
 
 /// A fleet that was found.
@@ -55,7 +55,7 @@ impl Found {
         }
     }
 
-    /// What it was submitted with, where that may be run.
+    /// What it was submitted with, if that may be run.
     pub(super) fn launcher(&self) -> anyhow::Result<(Submission, Box<dyn Launcher>)> {
         if let Some(fault) = &self.fault {
             bail!("{fault}");
@@ -149,7 +149,7 @@ pub(super) fn is_same(a: &FleetRecord, b: &FleetRecord) -> bool {
     (&a.id, &a.started) == (&b.id, &b.started)
 }
 
-/// Where a fleet's folder is made unless it is said.
+/// The default folder of a fleet.
 pub(super) fn default_folder(id: &str) -> PathBuf {
     Path::new("pinwise-fleet").join(id)
 }
@@ -164,7 +164,7 @@ fn load_stored(global: &Global, name: &str) -> anyhow::Result<FleetRecord> {
     }
 }
 
-/// Of a copy nothing is run: its jobs belong to the folder that it is of.
+/// A copy runs nothing: its jobs belong to the original folder.
 fn find_copy_fault(folder: &FleetFolder, fleet: &FleetRecord) -> Option<String> {
     let first = fleet.folder.as_deref().unwrap_or_default();
     match Path::new(first).canonicalize() {
@@ -176,8 +176,8 @@ fn find_copy_fault(folder: &FleetFolder, fleet: &FleetRecord) -> Option<String> 
     }
 }
 
-/// The record of a fleet by its id or the beginning of it; `None` where there
-/// is none, which does not mean that there are no nodes.
+/// The record of a fleet by its id or the beginning of it; `None` if there is none, which does not
+/// mean that there are no nodes.
 pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<FleetRecord>> {
     let ids = fleets(store)?;
     if name == LAST {

@@ -157,8 +157,7 @@ impl Delivery {
         };
         let location = parse_location(text)?;
         let spool = Spool {
-            // For what the store loses hold of; the records themselves stand in
-            // the fleet's folder all the same.
+            // For records that the store cannot take; the fleet's folder has them all the same.
             folder: place.spool()?,
             warn: std::sync::Arc::new(|_| {}),
         };

@@ -14,7 +14,7 @@ use pinwise_study::fleet::Nodes;
 /// A fleet and its nodes.
 pub(super) struct Loaded {
     pub(super) id: String,
-    /// `None` where the store has only its nodes.
+    /// `None` if the store has only its nodes.
     pub(super) record: Option<FleetRecord>,
     pub(super) nodes: Nodes,
 }

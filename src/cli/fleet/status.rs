@@ -21,8 +21,7 @@ pub(super) fn status(
     Ok(Exit::Done)
 }
 
-/// What a fleet is at, by its folder and by the scheduler, where that is to be
-/// asked.
+/// The state of a fleet, by its folder and, if that is to be asked, by the scheduler.
 pub(super) fn look(found: &Found) -> anyhow::Result<(FleetStatus, anyhow::Result<Vec<JobState>>)> {
     // The scheduler first: what ends meanwhile has its files by then.
     let states = found.states();

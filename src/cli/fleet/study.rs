@@ -103,7 +103,7 @@ fn carry_description(
     Ok(format!("sim:{FOLDER}/files/{name}"))
 }
 
-/// Stands for the fleet's folder until that is known.
+/// Placeholder for the fleet's folder until that is known.
 pub(super) const FOLDER: &str = "{folder}";
 
 /// Only records can be gathered.

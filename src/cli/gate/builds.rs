@@ -1,5 +1,5 @@
-//! The two builds: folders as they stand, or revisions of the repository here,
-//! which are cloned into the user's cache folder and built there once.
+//! The two builds: folders as they are, or revisions of the local repository, which are cloned into
+//! the user's cache folder and built there once.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -21,7 +21,7 @@ pub(super) struct Tree {
     pub(super) folder: PathBuf,
     /// Is it a folder of this host, in which something can be started?
     pub(super) is_real: bool,
-    /// Of a clone: nobody makes it anew while it is measured.
+    /// The lock of a clone: nobody may rebuild it while it is measured.
     lock: Option<File>,
 }
 
@@ -36,13 +36,13 @@ const SHORT_COMMIT: usize = 12;
 
 /// Both builds.
 pub(super) enum Builds {
-    /// They exist, the base first.
+    /// Both exist, the base first.
     Both(Box<(Tree, Tree)>),
     /// What is judged does not build, and why.
     HeadFails(String),
 }
 
-/// Both builds, made where they have to be.
+/// Both builds, built if necessary.
 pub(super) fn both(
     global: &Global,
     args: &GateArgs,
@@ -93,7 +93,7 @@ fn build_tree(
         None => None,
     };
     if let (Some(_), Some(clone)) = (&failed, clone_of(&tree)) {
-        // Nobody measures it, and one for each commit of a bisection would stay.
+        // Nothing measures it, and a bisection would leave one for each commit.
         let _ = std::fs::remove_dir_all(clone);
     }
     if let Some(lock) = &tree.lock {
@@ -110,7 +110,7 @@ fn simulate_tree(name: &str) -> Tree {
     }
 }
 
-/// Where a build comes from.
+/// The source of a build.
 enum Source {
     /// A folder with uncommitted changes, and its name.
     Folder(String, PathBuf),
@@ -164,7 +164,7 @@ fn source(name: &str) -> anyhow::Result<Source> {
     })
 }
 
-/// The folder of a source, locked where it is a clone.
+/// The folder of a source, locked if it is a clone.
 fn find_folder(
     source: Source,
     variant: Option<u32>,
@@ -238,8 +238,8 @@ fn clone_commit(
     Ok((clone, lock))
 }
 
-/// The lock of a clone: with others where it is ready, and otherwise alone, after who
-/// measures it.
+/// The lock of a clone: shared if it is ready, otherwise exclusive, which waits for those who
+/// measure it.
 #[expect(clippy::disallowed_methods, reason = "a lock is no file that is read")]
 fn lock_clone(
     path: &Path,
@@ -270,8 +270,7 @@ fn clone_name(commit: &str, variant: Option<u32>) -> String {
     }
 }
 
-/// Clones a repository with its submodules, from where they lie here: nothing is
-/// fetched.
+/// Clones a repository with its submodules, from their local copies: nothing is fetched.
 fn check_out(repository: &Path, clone: &Path, commit: &str) -> anyhow::Result<()> {
     let from = repository.display().to_string();
     let to = clone.display().to_string();
@@ -338,8 +337,8 @@ fn stamp(tree: &Tree) -> Option<PathBuf> {
     Some(clone_of(tree)?.with_extension(BUILT))
 }
 
-/// A shell's script that runs its argument and ends it, and all that it started, where
-/// the pipe on standard input is closed: where pinwise has ended.
+/// A shell script that runs its argument and ends it, with everything it started, when the pipe on
+/// standard input is closed: when pinwise has ended.
 const ATTENDED: &str = r#"exec 3<&0
 (read -r _ <&3; kill -TERM -$$) & guard=$!
 (eval "$1") >&2 </dev/null 3<&-

@@ -184,7 +184,7 @@ fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `line`: as the command was written, where no shell has read it.
+/// `line`: the command as written, if no shell has read it.
 pub(in crate::cli) fn warn_of_shell_syntax(
     command: &Command,
     line: Option<&str>,

@@ -38,8 +38,8 @@ fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
     Ok(found)
 }
 
-/// Every arm as it is, with each policy and niceness, and all of these with each
-/// companion; where some have cgroups, all have.
+/// Every arm as it is, with each policy and niceness, and all of these with each companion; if some
+/// have cgroups, all have.
 pub(super) fn with_settings(
     mut arms: Vec<ArmPlan>,
     args: &CompareArgs,

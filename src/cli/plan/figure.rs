@@ -32,7 +32,7 @@ pub(super) fn metric(
     })
 }
 
-/// The unit of the recipe's figure, where that is what is compared.
+/// The unit of the recipe's figure, if that is compared.
 pub(super) fn unit(args: &CompareArgs, recipe: Option<&Ready>) -> String {
     let recipe = recipe.filter(|_| args.metric.is_none());
     recipe.map_or(String::new(), |recipe| recipe.unit.clone())

@@ -15,7 +15,7 @@ use pinwise_study::compare::ArmPlan;
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Workload, thread_variables};
 
-/// A cgroup with its name as an arm, and where the command runs in it.
+/// A cgroup with its name as an arm, and the CPUs of the command in it.
 struct NamedGroup {
     name: String,
     place: Realised,
@@ -44,7 +44,7 @@ impl NamedGroup {
     }
 }
 
-/// Where the interrupts of these CPUs go, and the numbers of those that stay.
+/// The CPUs that take the interrupts of these CPUs instead, and the numbers of those that stay.
 fn clear_of_interrupts(cpus: &CpuSet, topology: &Topology) -> (InterruptCpus, CpuSet) {
     let mut topology = topology.clone();
     read_interrupts(&mut topology);
@@ -145,8 +145,7 @@ pub(super) fn give_to_all(arms: &mut [ArmPlan]) {
     }
 }
 
-/// Every arm, and after it the same with as many threads as fit, where there is such a
-/// number.
+/// Every arm, followed by the same with as many threads as fit, if there is such a number.
 pub(super) fn with_fitting_threads(arms: Vec<ArmPlan>) -> anyhow::Result<Vec<ArmPlan>> {
     let before = arms.len();
     let all: Vec<ArmPlan> = arms

@@ -6,8 +6,7 @@ use super::{groups, interrupts, what_if};
 use crate::cli::args::CompareArgs;
 use pinwise_machine::linux::{Ledger, LedgerOptions};
 
-/// The ledger for what arms change, opened before the machine
-/// is; `None` where they change nothing.
+/// The ledger for what arms change, opened before the machine is; `None` if they change nothing.
 pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Result<Option<Ledger>> {
     let of_host = match args.what_if.real {
         true => Some(what_if::ledger(
@@ -48,7 +47,7 @@ pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Resul
     Ok(Some(ledger))
 }
 
-/// The ledger for `--irq`; `None` where it is not given.
+/// The ledger for `--irq`; `None` if it is not given.
 pub(in crate::cli) fn interrupt_ledger(
     irqs: &[String],
     machine: &str,
@@ -75,7 +74,7 @@ pub(in crate::cli) fn own_options() -> anyhow::Result<LedgerOptions> {
     })
 }
 
-/// Where a test wants pinwise to be ended.
+/// The point at which a test wants pinwise to be killed.
 #[cfg(debug_assertions)]
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
 fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {

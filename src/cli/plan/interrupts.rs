@@ -15,7 +15,7 @@ use pinwise_record::{Finding, Severity};
 use pinwise_study::compare::ArmPlan;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Where interrupts of some devices are taken.
+/// The CPUs that take the interrupts of some devices.
 pub(super) struct Setting {
     /// As on the command line.
     name: String,
@@ -38,8 +38,7 @@ impl Setting {
     }
 }
 
-/// The settings asked for, and first what the baseline has: what there is now.
-/// Empty where none is asked for.
+/// The settings asked for, preceded by the baseline's: the present one. Empty if none is asked for.
 pub(super) fn settings(arguments: &[String]) -> anyhow::Result<Vec<Setting>> {
     let mut found = Vec::new();
     for text in arguments {
@@ -141,7 +140,7 @@ fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<RunSetting> 
     Ok(RunSetting::Interrupts(moved))
 }
 
-/// The arms with every setting of `--irq`, where there is one.
+/// The arms with every setting of `--irq`, if there is one.
 pub(in crate::cli) fn with_interrupts(
     arms: Vec<ArmPlan>,
     args: &CompareArgs,
@@ -196,7 +195,7 @@ fn combine_arms(
     Ok(arms)
 }
 
-/// Which CPUs take which interrupts in which arm; `None` where none is moved.
+/// Which CPUs take which interrupts in which arm; `None` if none is moved.
 pub(in crate::cli) fn find_moved(arms: &[ArmPlan]) -> Option<Finding> {
     let mut words = Vec::new();
     for arm in arms {

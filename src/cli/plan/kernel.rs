@@ -37,7 +37,7 @@ pub(super) struct Asked {
 /// What `--kernel` and `--isa` ask for, if they do.
 pub(super) fn parse_kernel(args: &CompareArgs, is_local: bool) -> anyhow::Result<Option<Asked>> {
     let Some(text) = &args.kernel else {
-        // The parser does not insist on it where a command stands in its place.
+        // The parser does not insist on it if a command takes its place.
         if args.isa.is_some() {
             bail!("--isa chooses how a built-in workload is compiled; it needs --kernel");
         }

@@ -14,7 +14,7 @@ use pinwise_workload::Workload;
 
 /// A smaller machine.
 pub(super) struct Smaller {
-    /// As on the command line; with `(real)` where CPUs are switched off.
+    /// As on the command line; with `(real)` if CPUs are switched off.
     pub(super) name: String,
     /// Its CPUs.
     pub(super) place: Realised,

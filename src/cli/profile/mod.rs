@@ -1,4 +1,4 @@
-//! `profile`: where CPU time goes, down to the instruction, and what changed.
+//! `profile`: what CPU time is spent on, down to the instruction, and what changed.
 
 mod diff;
 
@@ -24,7 +24,7 @@ use pinwise_store::Store;
 use pinwise_study::profile::{self as profiling, ProfilePlan, Units};
 use pinwise_workload::{Better, Metric};
 
-/// How long a process is profiled where nothing is said.
+/// How long a process is profiled by default.
 const USUAL: Duration = Duration::from_secs(10);
 
 pub(super) fn profile(

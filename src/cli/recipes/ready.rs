@@ -17,14 +17,13 @@ pub(in crate::cli) struct Ready {
     pub(in crate::cli) workloads: Vec<(Chosen, Workload)>,
     /// The recipe's figure.
     pub(in crate::cli) metric: Metric,
-    /// The unit of that figure, where its metric has none.
+    /// The unit of that figure, if its metric has none.
     pub(in crate::cli) unit: String,
     stop: Option<Command>,
     folder: Option<Scratch>,
 }
 
-/// Makes the recipe of `--recipe` ready; `None` without one. Nothing is left
-/// behind where that fails.
+/// Makes the recipe of `--recipe` ready; `None` without one. Nothing is left behind if that fails.
 pub(in crate::cli) fn open(
     args: &CompareArgs,
     machine: &mut dyn CommandRunner,

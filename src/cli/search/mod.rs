@@ -81,7 +81,7 @@ fn report_interrupt(terminal: &Terminal) -> Exit {
     Exit::Interrupted
 }
 
-/// A search resumes only where it began: elsewhere its runs mean nothing.
+/// A search resumes only on its own machine: elsewhere its runs mean nothing.
 fn check_machine(past: &SearchRecord, machine: &mut dyn Host) -> anyhow::Result<()> {
     let (topology, _) = machine.topology()?;
     let here = HostRecord::new(machine.label(), machine.is_simulated(), &topology);
@@ -111,8 +111,8 @@ fn check_machine(past: &SearchRecord, machine: &mut dyn Host) -> anyhow::Result<
     Ok(())
 }
 
-/// Runs the plan; says whether the record could be stored. `None` where the
-/// user stopped it before there was anything to keep.
+/// Runs the plan; says whether the record could be stored. `None` if the user stopped it before
+/// there was anything to keep.
 fn carry_out(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,

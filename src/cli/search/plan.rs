@@ -15,7 +15,7 @@ use pinwise_study::search::SearchPlan;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, SuccessRule, Workload};
 
-/// Runs where nothing is said of the budget.
+/// The default number of runs.
 const USUAL_RUNS: usize = 200;
 /// Pairs that confirm the best, at most.
 const USUAL_PAIRS: usize = 30;
@@ -169,8 +169,8 @@ pub(super) fn resumed(
     let workload = workload_of(past)?;
     let (topology, _) = machine.topology()?;
     if planned.counted_threads.is_some() && machine.is_simulated() {
-        // That run is made again, as all others: nothing else brings a
-        // simulated machine's chance to where it was.
+        // That run is repeated, as all others: nothing else restores a simulated machine's random
+        // numbers.
         plan::busy(&workload, &topology, machine)?;
     }
     let metric = metric(&past.metric.name)?;
@@ -244,7 +244,7 @@ fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Re
     }
 }
 
-/// What a search ran, with `{threads}` where it stood.
+/// The command of a search, with `{threads}` where it was.
 pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workload> {
     let given = &record.workload;
     let bad = || format!("record {}: its command cannot be run", record.id);

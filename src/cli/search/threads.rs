@@ -1,4 +1,4 @@
-//! `--threads` of a search: numbers, and the ladder that stands for a range.
+//! `--threads` of a search: numbers, and the ladder for a range.
 
 use anyhow::bail;
 

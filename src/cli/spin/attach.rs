@@ -17,7 +17,7 @@ use pinwise_machine::{Machine, Subject};
 use pinwise_record::{SpinAttachRecord, TraceSource};
 use pinwise_study::spin::attach::{AttachPlan, attach as watch};
 
-/// How long a process is sampled where nothing is said.
+/// How long a process is sampled by default.
 const USUAL: Duration = Duration::from_secs(5);
 
 pub(super) fn attach(

@@ -55,7 +55,7 @@ pub(super) fn predict(
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
-/// The processor, where one is named, and the one moved from.
+/// The processor, if one is named, and the one moved from.
 fn processors(
     args: &SpinPredictArgs,
 ) -> anyhow::Result<(Option<ProcessorRecord>, Option<ProcessorRecord>)> {

@@ -88,8 +88,7 @@ pub(super) fn scan(
     keep_and_show(store, &record, terminal, show, exit)
 }
 
-/// Of many files some may be scripts or damaged; where none can be read,
-/// there is nothing to report.
+/// Of many files some may be scripts or damaged; if none can be read, there is nothing to report.
 fn print_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
     let message = |one: &SkippedFile| format!("{}: {}", one.path, one.reason);
     if record.binaries.is_empty() {

@@ -1,6 +1,6 @@
 //! What keys mean: from a key and the view to the view and what is to be done.
 //!
-//! Pure; nothing is done here.
+//! Pure: it only decides.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) enum Action {
     Pin {
         /// Which.
         thread: i32,
-        /// Where.
+        /// The CPUs, as typed so far.
         text: String,
     },
     /// Undo the last pin.

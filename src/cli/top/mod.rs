@@ -1,8 +1,7 @@
 //! `top`: a live view of threads on CPUs, or one frame of it as text or JSON.
 //!
-//! Nothing is measured here and nothing is drawn: events come from the machine,
-//! figures from `trace::live`, rows from `report::top`. Threads are changed
-//! only where the user says so, and are given back.
+//! Nothing is measured or drawn here: events come from the machine, figures from `trace::live`,
+//! rows from `report::top`. Threads are changed only on the user's request, and are restored.
 
 mod keys;
 mod once;

@@ -21,7 +21,7 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
 struct Once {
     live: Live,
     way: Way,
-    /// The round so far, where the end of the trace is unknown.
+    /// The latest round, for a trace whose end is unknown.
     last_ns: u64,
 }
 

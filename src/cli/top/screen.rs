@@ -21,8 +21,8 @@ use pinwise_report::top::{Row, Size, draw};
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     is_colored: bool,
-    /// Shared with the hook that gives the terminal back before a panic is
-    /// reported: on the second screen nobody would read it.
+    /// Shared with the hook that restores the terminal before a panic is reported: on the second
+    /// screen the message would be lost.
     is_taken: Arc<AtomicBool>,
 }
 

@@ -35,7 +35,7 @@ struct Session {
     last_ns: Option<u64>,
     failure: Option<io::Error>,
     has_left: bool,
-    /// Nobody can see the view any more.
+    /// The terminal is gone.
     is_gone: bool,
 }
 

@@ -14,7 +14,7 @@ use pinwise_machine::linux::{self, boot_id, random_seed};
 use pinwise_record::SurveyRecord;
 use pinwise_study::probe::{self, Observer, ProbePlan, Step};
 
-/// The progress line, where there is a terminal.
+/// The progress line, if there is a terminal.
 struct Watch {
     line: Option<ProgressLine>,
 }

@@ -17,8 +17,7 @@ use pinwise_sched::Event;
 #[derive(Debug, Default)]
 pub(super) struct Sinks {
     sinks: Vec<Sink>,
-    /// Events from before the first round: what is there before a command starts, which it
-    /// may not.
+    /// Events from before the first round: the state before a command starts, which may fail.
     held: Vec<Event>,
     has_begun: bool,
 }
@@ -27,7 +26,7 @@ pub(super) struct Sinks {
 struct Sink {
     format: Format,
     path: String,
-    /// `None` until something was measured: what stands in the file is kept till then.
+    /// `None` until something was measured: until then the file's old contents are kept.
     writer: Option<Writer>,
     failed: Option<io::Error>,
 }

@@ -65,8 +65,7 @@ fn open(path: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// The machine that the trace is read as: how it is named in the record, and
-/// what it is made of.
+/// The machine that the trace is read as: its name in the record, and its topology.
 fn machine(
     global: &Global,
     args: &TraceImportArgs,

@@ -27,7 +27,7 @@ use pinwise_store::Store;
 use pinwise_study::trace::{self as tracing, TracePlan};
 use pinwise_topology::Topology;
 
-/// How long a process is traced where nothing is said.
+/// How long a process is traced by default.
 const USUAL: Duration = Duration::from_secs(10);
 /// Time for learning what the tier costs, before each trace.
 const CALIBRATION: Duration = Duration::from_millis(300);
@@ -61,7 +61,7 @@ pub(super) fn trace(
     }
 }
 
-/// Where events go, once all files that were asked for can be written.
+/// The receivers of events, once all requested files can be written.
 fn sinks(global: &Global, files: &TraceFiles, inputs: &[Named<'_>]) -> anyhow::Result<Sinks> {
     let sinks = Sinks::parse(&files.exports)?;
     let json = files.export_json.iter();
@@ -168,7 +168,7 @@ fn of_running(
     Ok(tracing::run(&plan, machine, sinks)?)
 }
 
-/// The machine by which interrupts are named, where they are asked for.
+/// The machine by which interrupts are named, if they are asked for.
 fn interrupts(args: &TraceArgs, machine: &mut dyn Tracer) -> anyhow::Result<Option<Topology>> {
     if !args.interrupts {
         return Ok(None);

@@ -44,7 +44,7 @@ pub(super) fn traced(record: &Comparison, palette: Palette) -> String {
     text
 }
 
-/// The same as a Markdown table with sentences below it; empty without traces.
+/// As a Markdown table with sentences below it; empty without traces.
 pub(crate) fn markdown(record: &Comparison) -> String {
     let arms = traced_arms(record);
     if arms.is_empty() {

@@ -32,7 +32,7 @@ pub(super) fn figures(found: &Measured, palette: Palette) -> String {
     text
 }
 
-/// `14.2 ns (13.9–14.6)`: the median and its interval, where there is one.
+/// `14.2 ns (13.9–14.6)`: the median and its interval, if there is one.
 fn interval(median: &Median, figure: impl Fn(f64) -> String) -> String {
     match (median.low, median.high) {
         (Some(low), Some(high)) => {
@@ -122,7 +122,7 @@ fn pause_row(group: &Alike<'_>) -> Vec<String> {
     ]
 }
 
-/// Of one CPU the interval, of several the range of their medians.
+/// For one CPU the interval, for several the range of their medians.
 fn over_cpus(medians: &[Median], figure: impl Fn(f64) -> String) -> String {
     match medians {
         [] => "–".to_owned(),

@@ -32,7 +32,7 @@ fn pairs(measured: &Measured) -> impl Iterator<Item = (usize, usize)> {
     rows.flat_map(|row| (0..row).map(move |column| (row, column)))
 }
 
-/// Fastest, slowest and median pair; empty where no pair was measured.
+/// Fastest, slowest and median pair; empty if no pair was measured.
 pub(super) fn latencies(measured: &Measured, palette: Palette) -> String {
     let values: Vec<f64> = pairs(measured)
         .filter_map(|(row, column)| latency(measured, row, column))

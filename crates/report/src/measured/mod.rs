@@ -1,5 +1,5 @@
-//! What probes found, as text: where it contradicts the system first, then the
-//! range of the latencies, the levels, and the figures.
+//! Probe results as text: contradictions to the system first, then the range of the latencies, the
+//! levels, and the figures.
 
 mod figures;
 pub(super) mod matrix;
@@ -34,8 +34,8 @@ fn heading(title: &str, palette: Palette) -> String {
     format!("\n{}\n", palette.strong(title))
 }
 
-/// A line for the top of the page, so that nobody reads the report below it
-/// and believes it; empty where nothing is contradicted.
+/// A line for the top of the page, so that nobody believes the report below it; empty if nothing is
+/// contradicted.
 pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
     let levels: Vec<String> = record
         .contradictions

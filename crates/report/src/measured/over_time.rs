@@ -8,7 +8,7 @@ use crate::style::{Palette, paragraph};
 use pinwise_format::{count, duration, nanoseconds, percent, seconds, three_digits};
 use pinwise_record::{DriftPair, DriftRecord, DriftState, EffortRecord, LevelName, Measured};
 
-/// A letter of the strip stands for one repetition, or for several.
+/// A letter of the strip shows one repetition, or several.
 const STRIP_WIDTH: usize = 60;
 /// One letter per state of a pair, in the order of the record.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";

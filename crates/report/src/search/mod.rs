@@ -17,8 +17,7 @@ use words::{placements, value, value_range};
 const SHOWN: usize = 8;
 /// Failed arms that are listed one by one.
 const MAX_FAILED_ARMS: usize = 4;
-/// A clear feature is listed where its whole range changes the metric by this much,
-/// per cent.
+/// A clear feature is listed if its whole range changes the metric by this much, per cent.
 const MIN_EFFECT: f64 = 1.0;
 /// Features listed.
 const MAX_FEATURES: usize = 5;
@@ -132,8 +131,8 @@ fn row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
     ]
 }
 
-/// A table of placements. The names that `--place` takes are as long as the rest, so
-/// files have them where a terminal of the usual width has.
+/// A table of placements. The names that `--place` takes are as long as the rest, so they appear in
+/// files, and in a terminal only if it is wide enough.
 pub(super) fn narrow_table(least: &[&str], header: &[&str], rows: Vec<Vec<String>>) -> String {
     let least = [&[SHAPE], least].concat();
     in_columns(Some(columns()), || {
@@ -141,7 +140,7 @@ pub(super) fn narrow_table(least: &[&str], header: &[&str], rows: Vec<Vec<String
     })
 }
 
-/// The name that `--place` takes, where another one is shown.
+/// The name that `--place` takes, if another one is shown.
 pub(super) fn shape_beside(name: &str, label: &str) -> String {
     match name == label {
         true => String::new(),

@@ -2,7 +2,7 @@ use super::*;
 use pinwise_record::examples::search as made;
 use pinwise_record::{Finding, Severity, no_verdict_yet};
 
-/// Lines of text fit, but those that are there to be copied.
+/// Lines of text fit, except for those that are meant to be copied.
 #[track_caller]
 fn check(text: &str) {
     for line in text.lines().filter(|line| !line.starts_with("→ Run: ")) {

@@ -13,7 +13,7 @@ pub(super) fn value(record: &SearchRecord, cost: f64) -> String {
     quantity(value, &record.metric.unit)
 }
 
-/// The values between two costs; the unit once where it is the same.
+/// The values between two costs; the unit once if it is the same.
 pub(super) fn value_range(record: &SearchRecord, low: f64, high: f64) -> String {
     let (low, high) = match record.metric.better {
         Direction::Higher => (value(record, high), value(record, low)),

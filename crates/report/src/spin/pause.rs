@@ -77,8 +77,8 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
     out
 }
 
-/// The verdict of `--check`: one line where all is well, otherwise one more for
-/// each algorithm that would wait too long.
+/// The verdict of `--check`: one line if all is well, otherwise one more for each algorithm that
+/// would wait too long.
 #[must_use]
 pub fn spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
     let verdict = paragraph("", "  ", &check.sentence);

@@ -40,7 +40,7 @@ pub fn spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
     out + &palette.record_line(&record.id)
 }
 
-/// A processor and where its figures are from.
+/// A processor and the sources of its figures.
 fn describe_processor(processor: &ProcessorRecord) -> String {
     let cycles = processor.pause_cycles.map_or_else(String::new, |cycles| {
         let ghz = processor

@@ -58,8 +58,8 @@ pub(super) struct CpuRows {
 }
 
 impl CpuRows {
-    /// CPUs in at most this many rows, where any size of cells can do it.
-    /// `is_focused`: names matter more than rows.
+    /// CPUs in at most this many rows, if any size of cells allows it. `is_focused`: names matter
+    /// more than rows.
     pub(super) fn new(
         record: &TopRecord,
         width: usize,
@@ -267,9 +267,8 @@ impl Grid {
         }
     }
 
-    /// A core; brackets where siblings were busy at the same time for at least
-    /// half of the interval: n CPUs with b busy ones on average have two or
-    /// more for (b − 1) / (n − 1) of it.
+    /// A core; brackets if siblings were busy at the same time for at least half of the interval: n
+    /// CPUs with b busy ones on average have two or more for (b − 1) / (n − 1) of it.
     fn core(self, cpus: &[&TopCpu], row: &mut Row) {
         let busy: f64 = cpus.iter().filter_map(|cpu| cpu.busy_percent).sum();
         let spare = cpus.len().saturating_sub(1) as f64;

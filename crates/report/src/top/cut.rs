@@ -18,7 +18,7 @@ pub(super) fn safe(name: &str, ascii: bool) -> String {
     name.chars().map(shown).collect()
 }
 
-/// At most this many columns of a text, with `~` where it was longer.
+/// At most this many columns of a text, with `~` if it was longer.
 pub(super) fn at_most(text: &str, columns: usize) -> String {
     truncated(text, columns, '~')
 }

@@ -1,9 +1,8 @@
 //! Frames of the live view: a [`TopRecord`] and what the user chose, as rows
 //! of a terminal of any size, or as text.
 //!
-//! Pure: nothing is read from a terminal or written to one. Rows are never
-//! wider than asked for, whatever names of threads hold, and say everything
-//! without colour.
+//! Pure: nothing is read from a terminal or written to one. Rows are never wider than asked for,
+//! whatever thread names contain, and are complete without colour.
 
 mod cpus;
 mod cut;

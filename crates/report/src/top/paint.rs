@@ -29,7 +29,7 @@ fn style(tone: Tone, is_colored: bool) -> Style {
         Tone::Chosen => plain.add_modifier(Modifier::REVERSED),
         Tone::Warn if is_colored => plain.fg(Color::Yellow),
         Tone::Warn => plain.add_modifier(Modifier::BOLD),
-        // Nothing to show where nothing happens.
+        // No heat without load.
         Tone::Heat(0) => plain,
         Tone::Heat(class) if is_colored => {
             let place = usize::from(class).min(HEAT.len() - 1);

@@ -80,7 +80,7 @@ impl Column {
     }
 }
 
-/// Columns that a list of allowed CPUs gets where there is room.
+/// Columns for a list of allowed CPUs if there is room.
 const LONGEST_LIST: usize = 24;
 
 /// Columns with their widths, from left to right.
@@ -202,8 +202,8 @@ impl Table {
         }
     }
 
-    /// A character for each CPU, or for several neighbours where there are
-    /// more CPUs than columns: of those the one that was used most.
+    /// A character for each CPU, or for several neighbours if there are more CPUs than columns: for
+    /// the one that was used most.
     fn strip(&self, thread: &TopThread, width: usize) -> String {
         let allowed = thread.allowed.as_deref();
         let allowed = allowed.and_then(|list| CpuSet::parse_list(list).ok());

@@ -108,7 +108,7 @@ pub struct Prompt {
 pub enum PromptKind {
     /// The filter.
     Filter,
-    /// Where a thread is pinned to.
+    /// Pins a thread to CPUs.
     Pin {
         /// Which.
         thread: i32,
@@ -151,7 +151,7 @@ pub struct View {
 pub struct Pins {
     /// How many.
     pub count: usize,
-    /// They stay when pinwise leaves.
+    /// Do they stay when pinwise quits?
     pub are_kept: bool,
 }
 

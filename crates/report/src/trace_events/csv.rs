@@ -10,8 +10,7 @@ use pinwise_sched::{Event, EventKind};
 /// The first line:
 ///
 /// - `time_ns`: since the first event,
-/// - `cpu`: where it happened; of no meaning for `known`, `name`, `mask`,
-///   `follow`,
+/// - `cpu`: the CPU of the event; meaningless for `known`, `name`, `mask`, `follow`,
 /// - `event`: `switch`, `in`, `out`, `wake`, `fork`, `exit`, `known`, `follow`,
 ///   `name`, `mask`, `lost`, `sample`, `usage`,
 /// - `thread`: who; of a switch who came, of a fork the child,
@@ -50,7 +49,7 @@ impl<W: Write> TraceCsv<W> {
         for event in events {
             self.names.take(event);
             let first_ns = *self.first_ns.get_or_insert(event.time_ns);
-            // An event that is late stands at the beginning at the earliest.
+            // An event that is late by more counts as the first one.
             let time_ns = event.time_ns.saturating_sub(first_ns);
             let line = Line::from_event(event);
             let thread = line.thread.map(|thread| thread.to_string());
@@ -142,9 +141,8 @@ fn write_sample(sample: &pinwise_sched::Sample) -> String {
     detail
 }
 
-/// A name that neither a terminal nor a spreadsheet takes for more: control
-/// bytes are made visible, and what would begin a formula stands behind an
-/// apostrophe.
+/// A name that is harmless to terminals and spreadsheets: control bytes are made visible, and what
+/// would begin a formula gets a leading apostrophe.
 pub(crate) fn harmless(name: &str) -> String {
     let shown = visible(name);
     match shown.starts_with(['=', '+', '-', '@', '\t', '\r']) {

@@ -2,10 +2,9 @@
 //! sequence of packets (`protos/perfetto/trace/` in its repository has the
 //! numbers of the fields).
 //!
-//! Switches and wake-ups become the events of ftrace that Perfetto draws CPUs
-//! and threads from; threads get their processes and names; findings stand on
-//! a track of their own. Half switches of single threads become switches from
-//! and to idling, for the others are not known.
+//! Switches and wake-ups become the ftrace events from which Perfetto draws CPUs and threads;
+//! threads get their processes and names; findings have a track of their own. Half switches of
+//! single threads become switches from and to idling, for the others are not known.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -204,7 +203,7 @@ impl<W: Write> TracePerfetto<W> {
         let name = self.names.name(process);
         if !name.is_empty() {
             described.text(3, name);
-            // Of the command line only this is known.
+            // Only this is known of the command line.
             described.number(9, 1);
         }
         tree.message(1, &described);
@@ -222,7 +221,7 @@ impl<W: Write> TracePerfetto<W> {
         self.flush_packet()
     }
 
-    /// Where polling saw a thread, as a counter.
+    /// The CPU on which polling saw a thread, as a counter.
     fn sample(&mut self, time_ns: u64, thread: Tid, cpu: u32) -> io::Result<()> {
         let track = POLLED + u64::from(thread.cast_unsigned());
         if self.has_track.insert(thread) {

@@ -1,7 +1,7 @@
 //! Devices as hwloc nests them: root complex, bridges, device, and what drivers
 //! call it.
 //!
-//! Of a bridge pinwise knows the address alone: its ids stand as zero.
+//! pinwise knows only the address of a bridge: its ids are written as zero.
 
 use pinwise_topology::{Device, DeviceKind};
 
@@ -88,7 +88,7 @@ fn object(device: &Device, indent: &str, indexes: &mut usize) -> String {
             escape(model)
         ));
     }
-    // An object of its own has them only where they nest with all others.
+    // An object of its own has them only if they nest with all others.
     if let Some(cpus) = &device.cpus {
         text.push_str(&format!(
             "{indent}  <info name=\"PinwiseNearCPUs\" value=\"{cpus}\"/>\n"

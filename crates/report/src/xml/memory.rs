@@ -1,5 +1,5 @@
-//! Memory as hwloc has it: each NUMA node beside the CPUs that are near it, what its
-//! memory is made of, and how fast it is where the firmware says so.
+//! Memory as hwloc has it: each NUMA node beside its near CPUs, the technology of its memory, and
+//! its speed if the firmware reports it.
 
 use pinwise_topology::{CpuSet, MemoryAttributes, NumaNode, Topology};
 
@@ -37,7 +37,7 @@ pub(super) fn attributes(topology: &Topology, indexes: &[Option<usize>]) -> Stri
         let nodes = topology.numa_nodes.iter().zip(indexes);
         let values = nodes.filter_map(|(node, index)| {
             let (index, value) = ((*index)?, figure(&node.attributes)?);
-            // hwloc refuses the file where nobody sees the memory.
+            // hwloc refuses the file if no CPU sees the memory.
             let near = match locality(node) {
                 near if near.is_empty() => &topology.online,
                 near => near,

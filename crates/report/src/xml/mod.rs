@@ -2,11 +2,10 @@
 //! as groups and distances: `lstopo -i` shows it, `hwloc-calc` reckons with it,
 //! `pinwise topology --from` reads it.
 //!
-//! Reported units always stay. A measured group becomes a `Group` object only
-//! where the system reports no unit of the same CPUs, and where it nests with
-//! every reported unit: hwloc has but one tree. Latencies are there for all
-//! complete rows, as whole nanoseconds of at least 1, since hwloc knows neither
-//! fractions nor gaps.
+//! Reported units always stay. A measured group becomes a `Group` object only if the system reports
+//! no unit of the same CPUs, and if it nests with every reported unit: hwloc has only one tree.
+//! Latencies are written for all complete rows, as whole nanoseconds of at least 1, since hwloc
+//! knows neither fractions nor gaps.
 
 mod devices;
 mod memory;
@@ -148,7 +147,7 @@ fn reported(topology: &Topology) -> Vec<(Part, CpuSet)> {
     units
 }
 
-/// hwloc's name of a cache, where it has one.
+/// hwloc's name of a cache, if it has one.
 fn cache_type(cache: &Cache) -> Option<String> {
     match (cache.level, cache.kind) {
         (1..=3, CacheType::Instruction) => Some(format!("L{}iCache", cache.level)),
@@ -165,16 +164,16 @@ fn memory_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
     nodes.map(|node| home(tree, locality(node), true)).collect()
 }
 
-/// For each device the object that it hangs on: the outermost of the smallest
-/// that hold the CPUs near it; the machine where nobody says.
+/// For each device the object that it belongs to: the outermost of the smallest that hold the CPUs
+/// near it; the machine if the CPUs are unknown.
 fn device_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
     let near = topology.devices.iter().map(|device| device.cpus.as_ref());
     near.map(|cpus| cpus.map_or(0, |cpus| home(tree, cpus, false)))
         .collect()
 }
 
-/// The outermost of the smallest objects that hold some CPUs, as [`Node::walk`]
-/// numbers them; an object as large as the machine counts only where that is said.
+/// The outermost of the smallest objects that hold some CPUs, as [`Node::walk`] numbers them;
+/// `may_be_whole`: the object may be as large as the machine.
 fn home(tree: &Node<Part>, cpus: &CpuSet, may_be_whole: bool) -> usize {
     let (mut home, mut size, mut number) = (0, tree.cpus.len(), 0);
     tree.walk(&mut |object: &Node<Part>, _| {
@@ -374,7 +373,7 @@ impl Export<'_> {
         for &row in &rows {
             let latencies = rows.iter().map(|&column| {
                 let value = latency(measured, row, column).unwrap_or(0.0);
-                // Beyond seconds nothing is a latency; hwloc adds these up.
+                // No latency is longer than seconds; hwloc adds these up.
                 let rounded = if row == column {
                     0.0
                 } else {

@@ -33,7 +33,7 @@ pub struct RuleEnforcer<P, L> {
     ledger: Option<L>,
     plan: RulesPlan,
     held: BTreeMap<i32, Held>,
-    /// Processes that a rule asked to change; the others inherited the change.
+    /// Held processes that match a rule themselves; the others inherited what they have.
     asked: BTreeMap<i32, u64>,
     /// Masks that were given: a process without one of them inherited nothing.
     masks: Vec<CpuSet>,

@@ -183,7 +183,7 @@ pub(super) enum Matters {
 
 /// Finds out whether placement matters at all if nothing beats `os-default`.
 pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
-    // Among some dozens of arms, one of twenty of the most certain ones exceeds 0.99 by chance.
+    // The surest of some dozens of arms exceeds 0.99 by chance once in twenty times.
     const SURE: f64 = 0.998;
     const HARDLY: f64 = 2.5;
     let others: Vec<usize> = open.iter().copied().filter(|&arm| arm != DEFAULT).collect();

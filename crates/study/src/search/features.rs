@@ -63,7 +63,7 @@ pub(super) const FEATURES: [Feature; 13] = [
         absolute_sd: 0.3,
     },
 ];
-/// Thread counts enter as powers of this, so that features lie about between 0 and 1.
+/// Base of the logarithm for crowded units, so that features lie about between 0 and 1.
 const CROWD: f64 = 16.0;
 /// What a doubling of threads usually gains, as a power: before anything was
 /// run. Amdahl's law with a tenth of serial work gives 0.8 from 1 to 8 threads.

@@ -14,7 +14,7 @@ pub(super) struct Past {
     search: VecDeque<SearchRun>,
     confirmation: VecDeque<SearchRun>,
     failures: Vec<Option<String>>,
-    /// Can only repeating them restore the machine's state?
+    /// Are they repeated, since nothing else restores the machine's state?
     is_played: bool,
     /// When the last of them that was gone through had ended.
     reached: Duration,

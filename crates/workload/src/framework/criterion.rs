@@ -1,11 +1,9 @@
 //! Criterion.rs, tried with 0.4.0, 0.5.1 and 0.8.2; 0.3 lacks an option.
 //!
-//! The ordinary output is read, not `--output-format bencher`, which rounds
-//! to whole nanoseconds (0 for an addition). Of the interval in
-//! `time: [1.0 ns 1.1 ns 1.2 ns]` the middle is the estimate, with five
-//! digits. Nothing is written to disk, since the baseline is discarded. A run
-//! takes about 8.5 s; `--warm-up-time 0.5 --measurement-time 1` before these
-//! arguments makes it 2.2 s.
+//! The ordinary output is read, not `--output-format bencher`, which rounds to whole nanoseconds (0
+//! for an addition). In the interval `time: [1.0 ns 1.1 ns 1.2 ns]` the middle is the estimate,
+//! with five digits. Nothing is written to disk, since the baseline is discarded. A run takes about
+//! 8.5 s; `--warm-up-time 0.5 --measurement-time 1` before these arguments makes it 2.2 s.
 
 use super::error::FrameworkError;
 use super::pattern::exactly;

@@ -1,4 +1,4 @@
-//! The JSON report in a program's output, whatever stands around it.
+//! The JSON report in a program's output, whatever surrounds it.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub(super) fn report<T: DeserializeOwned>(
     Err(error)
 }
 
-/// Where the opening begins that a text ends with, white space aside.
+/// Start of the opening at the end of a text, ignoring white space.
 fn begin(before: &str, opening: &str) -> Option<usize> {
     let mut rest = before;
     for character in opening.chars().rev() {

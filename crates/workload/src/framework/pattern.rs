@@ -1,8 +1,7 @@
 //! Regular expressions that match one name.
 
-/// Matches this text and nothing else, in POSIX extended, Go's and Java's
-/// regular expressions alike. Google Benchmark 1.7.1 refuses a backslash
-/// before `]` and `}`; alone they stand for themselves everywhere.
+/// Matches exactly this text, in POSIX extended, Go's and Java's regular expressions alike. Google
+/// Benchmark 1.7.1 rejects a backslash before `]` and `}`; alone they are literal everywhere.
 pub(super) fn exactly(text: &str) -> String {
     let mut pattern = String::from("^");
     for c in text.chars() {

@@ -1,13 +1,12 @@
 //! The pytest plugin `pytest-benchmark`, tried with 5.3.1 on pytest 9.2.0 and
 //! with 4.0.0 on pytest 7.4.4.
 //!
-//! `--collect-only` lists tests of all kinds; `--setup-plan` says which use
-//! the fixture `benchmark`, and runs none. A benchmark is named by its node
-//! id, such as `tests/bench.py::test_sum[8]`, relative to the folder that the
-//! command runs in, which must hold the file. An id adds to the files that a
-//! command names instead of choosing among them, so those are taken out; where
-//! others run all the same, the figure is refused. A command needs `-n 0`
-//! where a project's settings start pytest-xdist.
+//! `--collect-only` lists tests of all kinds; `--setup-plan` says which use the fixture
+//! `benchmark`, and runs none. A benchmark is named by its node id, such as
+//! `tests/bench.py::test_sum[8]`, relative to the folder that the command runs in, which must hold
+//! the file. An id adds to the files that a command names instead of choosing among them, so those
+//! are taken out; if others run all the same, the figure is refused. A command needs `-n 0` if a
+//! project's settings start pytest-xdist.
 //!
 //! The median round is read. A run takes about 1.5 s; `--benchmark-max-time
 //! 0.1` makes it shorter. The report holds every round, 43 bytes each and up
@@ -64,8 +63,8 @@ pub(super) fn parse_list(output: &str) -> Vec<&str> {
     output.lines().filter_map(parse_plan_line).collect()
 }
 
-/// The node id in a line of the plan, where it is a benchmark's. One that
-/// begins with `::` is of a file above the folder and cannot be run.
+/// The node id in a line of the plan, if it is a benchmark's. An id that begins with `::` belongs
+/// to a file above the folder and cannot be run.
 fn parse_plan_line(line: &str) -> Option<&str> {
     let (id, fixtures) = line.trim().strip_suffix(')')?.rsplit_once(FIXTURES)?;
     let uses = |name: &str| fixtures.split(", ").any(|fixture| fixture == name);

@@ -24,7 +24,7 @@ pub(super) fn seconds(benchmark: &str, value: f64, unit: &str) -> Result<f64, Fr
     positive(benchmark, value * unit_s)
 }
 
-/// Seconds per operation of a rate, whose unit is what `ops/` stands before.
+/// Seconds per operation of a rate; its unit follows `ops/`.
 pub(super) fn seconds_of_rate(
     benchmark: &str,
     rate: f64,

@@ -71,7 +71,7 @@ pub(super) static OWN: [OwnMetric; 7] = [
     },
 ];
 
-/// What the kernel counted of a process tree; `None` where it did not.
+/// What the kernel counted of a process tree; `None` if it did not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Moves of threads between CPUs.
@@ -110,6 +110,6 @@ pub struct Measured<'a> {
     pub max_rss_bytes: Option<u64>,
     /// Events.
     pub counts: Counts,
-    /// Standard output, then standard error, where they were kept.
+    /// Standard output, then standard error, if they were kept.
     pub output: Option<&'a [u8]>,
 }

@@ -17,7 +17,7 @@ use crate::{Command, Metric, Pattern};
 const LARGEST: usize = 256 * 1024;
 /// Longest name.
 const LONGEST_NAME: usize = 40;
-/// Time-out of a run where the recipe names none.
+/// Default time-out of a run.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why a recipe was refused.
@@ -26,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub struct RecipeError {
     /// Line, from 1.
     pub line: usize,
-    /// The key, with its table; empty where the TOML itself is malformed.
+    /// The key, with its table; empty if the TOML itself is malformed.
     pub key: String,
     /// What is wrong with it.
     pub reason: String,
@@ -339,7 +339,7 @@ fn server(source: &Source<'_>, raw: Option<&RawServer>) -> Result<Option<Server>
     }))
 }
 
-/// A workload whose output nobody looks at may have done nothing.
+/// A workload whose output is never checked may have done nothing.
 fn check_verified(source: &Source<'_>, raw: &RawRecipe) -> Result<(), RecipeError> {
     if raw.verify.is_none() && raw.expect.is_none() {
         let reason = "missing: a check of the output, verify or expect";

@@ -75,8 +75,8 @@ impl Glob {
     /// Does the whole text match?
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
-        // Where to go on when what follows a star does not fit: for `*` and for
-        // the last `**`, each the part after it and the text that it took.
+        // Where to resume if what follows a star does not match: for `*` and for the last `**`,
+        // each the part after it and the text that it took.
         let (mut part, mut at) = (0, 0);
         let mut run: Option<(usize, usize)> = None;
         let mut deep: Option<(usize, usize)> = None;
@@ -118,8 +118,7 @@ impl Glob {
         }
     }
 
-    /// The path up to the first component with a sign in it; the whole where there
-    /// is none.
+    /// The path up to the first component with a wildcard; the whole path if there is none.
     #[must_use]
     pub(super) fn fixed_path(&self) -> Vec<u8> {
         let byte = |part: &Part| match part {

@@ -1,10 +1,9 @@
 //! Rules: which processes belong where.
 //!
-//! A rule has patterns and what is done with processes that match all of them;
-//! the first rule that matches decides. Text in, values out: what a process is
-//! comes through [`Process`], piece by piece, so that whoever looks processes up
-//! reads only what the rules ask for. What a placement stands for is decided
-//! elsewhere.
+//! A rule has patterns and what is done with processes that match all of them; the first rule that
+//! matches decides. Text in, values out: properties of a process come through [`Process`], piece by
+//! piece, so that its implementation reads only what the rules ask for. What a placement means is
+//! decided elsewhere.
 
 mod glob;
 mod parse;
@@ -21,7 +20,7 @@ use crate::toml_error::{Position, TomlError};
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where.
+    /// Position in the file.
     pub position: Position,
 }
 
@@ -55,7 +54,7 @@ pub struct Rule {
     pub user: Option<At<User>>,
     /// The effective user's number, once it is known.
     pub user_id: Option<u32>,
-    /// Where the process's threads belong: a placement, not read yet.
+    /// The CPUs for the process's threads: a placement, not parsed yet.
     pub place: Option<At<String>>,
     /// The nice value of its threads.
     pub nice: Option<At<i32>>,
@@ -72,8 +71,8 @@ pub struct Rules {
     pub warnings: Vec<TomlError>,
 }
 
-/// What rules ask of a process; `None` where it is unknown. Each is asked
-/// for only where a rule needs it.
+/// What rules ask about a process; `None` if unknown. Each property is asked for only if a rule
+/// needs it.
 pub trait Process {
     /// The path of its executable.
     fn executable(&mut self) -> Option<&[u8]>;
@@ -110,7 +109,7 @@ impl Rules {
     /// Gives users their numbers; `find` looks a name up.
     ///
     /// # Errors
-    /// The first name that nobody has: such a rule would never match.
+    /// The first name without a user: such a rule would never match.
     pub fn look_users_up(
         &mut self,
         mut find: impl FnMut(&str) -> Option<u32>,
@@ -159,8 +158,8 @@ impl Rule {
     }
 }
 
-/// The last part of a path. What the kernel adds to the path of an executable
-/// that was replaced meanwhile, as updates do, is no part of its name.
+/// The last part of a path. The kernel's suffix for an executable that was replaced meanwhile, as
+/// updates do, is not part of its name.
 fn file_name(path: &[u8]) -> &[u8] {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let slash = path.iter().rposition(|&byte| byte == b'/');

@@ -202,7 +202,7 @@ fn rules_that_anybody_can_match_are_warned_of() {
     for harmless in [
         "executable = \"db\"\nuser = 7\nnice = -1",
         "executable = \"/bin/db\"\nnice = 1",
-        // Nothing is given, or everybody is meant.
+        // Nothing is given, or every process is meant.
         "executable = \"db\"\nplace = \"os-default\"",
         "executable = \"*\"\nplace = \"cpu:1\"",
     ] {

@@ -83,7 +83,7 @@ fn parse_ns(text: &str) -> Result<f64, String> {
 
 /// Reads a number of CPUs.
 fn parse_cpus(text: &str) -> Result<u64, String> {
-    /// Of the largest kernels.
+    /// The limit of the largest kernels.
     const MAX_CPUS: u64 = 1 << 16;
     match text.parse() {
         Ok(cpus) if (1..=MAX_CPUS).contains(&cpus) => Ok(cpus),

@@ -23,7 +23,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         let Some(mut held) = inherited.or(own) else {
             return;
         };
-        // A process that inherited nothing was changed for a program that it no longer runs.
+        // It was changed for a program that it no longer runs.
         if was_asked && !is_heir {
             return self.let_go(&held, None, "it runs another program now", notify);
         }

@@ -43,8 +43,8 @@ const STILL_SHARE: f64 = 0.9;
 /// loops that go on with what earlier turns left there, are work. What goes on in
 /// registers is seen in them: a loop that only retries does so in none of its turns.
 const MAX_WRITING_SHARE: f64 = 0.05;
-/// A loop whose share of samples that continue earlier turns is smaller than this is left before it
-/// matters.
+/// If a smaller share of a loop's samples is in code that continues earlier turns, the loop exits
+/// before it gets there.
 const MIN_CONTINUED_SHARE: f64 = 0.01;
 /// Vector registers are numbered from here on.
 const VECTORS: u8 = 32;
@@ -74,7 +74,7 @@ struct Hiding {
     all: u64,
     /// At instructions that neither write memory nor vectors.
     silent: u64,
-    /// Does it make progress here?
+    /// Samples in code that makes progress.
     going_on: u64,
 }
 
