@@ -17,7 +17,7 @@ use crate::table::Table;
 const COMPARISONS: usize = 100;
 /// Runs per arm.
 const RUN_COUNTS: [usize; 2] = [10, 20];
-/// Of Welch's test.
+/// Level of Welch's test.
 pub(crate) const LEVEL: f64 = 0.05;
 
 #[derive(Default)]
@@ -94,7 +94,7 @@ fn theirs(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) ->
     Ok(())
 }
 
-/// Of the first two commands in a file that hyperfine exported.
+/// The times of the first two commands in a file that hyperfine exported.
 pub(crate) fn read_times(file: &Path) -> Result<[Vec<f64>; 2]> {
     let results = read(file)?;
     Ok([0, 1].map(|index| {

@@ -12,7 +12,7 @@ use crate::process::{Group, copy_programs};
 use crate::table::Table;
 use xtask::programs::step;
 
-/// Of each comparison.
+/// Time budget of each comparison.
 const BUDGET: Duration = Duration::from_secs(20);
 /// Comparisons of a program under each load.
 const TIMES: usize = 3;

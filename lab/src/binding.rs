@@ -1,5 +1,4 @@
-//! What binding costs a thread: `run --place …/bound`, beside likwid-pin and
-//! threads that nobody binds.
+//! What binding costs a thread: `run --place …/bound`, beside likwid-pin and unbound threads.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +14,7 @@ use xtask::programs::output;
 const ROUNDS: usize = 25;
 /// Threads of a run, one after another.
 const MANY: usize = 1000;
-/// Of those that likwid-pin binds: it takes its time.
+/// Runs with likwid-pin, which takes its time.
 const FEW: usize = 20;
 /// Threads that live at once.
 const TOGETHER: usize = 500;

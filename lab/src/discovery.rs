@@ -1,9 +1,9 @@
 //! How long a program that places its own threads waits for the answer, on a
 //! machine of 384 CPUs, beside the whole report and hwloc.
 //!
-//! Nobody lends us such a machine: its files are written to memory, and as those of
-//! sysfs cost more to open, that cost is measured here, on the files of this machine,
-//! and put in its place. hwloc takes part where its library and a C compiler are there.
+//! Such a machine is not at hand: its files are written to memory, and as those of sysfs cost more
+//! to open, that cost is measured here, on the files of this machine, and added instead. hwloc
+//! takes part if its library and a C compiler are installed.
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail by panicking")]
 
 use std::io::Read;

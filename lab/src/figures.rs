@@ -37,8 +37,7 @@ struct Program {
     user: &'static str,
     /// What runs beside it, outside the trace.
     beside: &'static [&'static str],
-    /// Where most of its time queued has a cause by construction: whichever of
-    /// these is named.
+    /// Programs most of whose queueing has a cause by construction: whichever of these is named.
     causes: &'static [&'static str],
 }
 
@@ -191,7 +190,7 @@ const PROGRAMS: [Program; 30] = [
     ),
 ];
 
-/// Debian's packages, where it is not called like the program.
+/// Debian's packages that are not named like the program.
 const PACKAGES: [(&str, &str); 10] = [
     ("mpirun", "openmpi-bin"),
     ("perf", "linux-perf"),
@@ -355,8 +354,8 @@ fn measure_run(
     Ok((figures, causes))
 }
 
-/// The cause of most of the time queued. It is wrong if another was planted, or if what
-/// nobody planted has more than its share of the time.
+/// The cause of most of the time queued. It is wrong if another was planted, or if a cause that was
+/// not planted has more than its share of the time.
 fn cause_cell(causes: &BTreeMap<String, f64>, program: &Program, wrong: &mut usize) -> String {
     let total: f64 = causes.values().sum();
     let longest = causes.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
@@ -382,7 +381,7 @@ fn cell(figure: &Figure, beyond: &mut usize) -> String {
     if !ratio.is_finite() || kernel < figure.least {
         return "–".to_owned();
     }
-    // The truth may lie this far below and above what is printed.
+    // The truth may be this far below and above the printed value.
     let (mark, below, above) = match (figure.is_at_least, figure.is_at_most) {
         (false, false) => ("", ALLOWED, ALLOWED),
         (true, false) => ("≥ ", ALLOWED, f64::INFINITY),

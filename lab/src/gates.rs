@@ -105,7 +105,7 @@ impl Cell {
     }
 }
 
-/// A machine that replays recorded noise, where `planted` is slower in the head.
+/// A machine that replays recorded noise; `planted` is slower in the head.
 pub(crate) fn simulated(setting: &Setting, series: &str, percent: usize) -> Result<String> {
     let series = root().join(format!("tests/data/series/{series}.csv.xz"));
     let machine = format!(
@@ -133,8 +133,7 @@ fn replay(setting: &Setting, series: &str, planted: bool, seed: u64) -> Result<V
 /// Bytes of the files that the live benchmarks read.
 const BYTES: usize = 1 << 20;
 
-/// Six programs on a file of each build; that of gzip is longer where a
-/// slow-down is planted.
+/// Six programs on a file of each build; gzip's is longer if a slow-down is planted.
 fn on_this_machine(setting: &Setting, planted: bool, seed: u64) -> Result<Value> {
     for program in ["gzip", "xz", "sort", "sha256sum", "python3", "awk"] {
         let package = match program {

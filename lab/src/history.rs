@@ -117,8 +117,7 @@ fn fill(setting: &Setting, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts records into a store in place of the one that is there, with their lines of
-/// the history as pinwise writes them.
+/// Replaces the records of a store, with their lines of the history as pinwise writes them.
 const LOAD: &str = "import sqlite3, sys, json
 store = sqlite3.connect(sys.argv[1])
 store.execute('PRAGMA foreign_keys = ON')

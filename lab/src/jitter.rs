@@ -143,7 +143,7 @@ fn publish(rates: &Rates) -> Result<()> {
     table.publish()
 }
 
-/// The binary where a user without rights may read it.
+/// The binary in a place that a user without rights may read.
 fn readable(setting: &Setting) -> Result<std::path::PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let path = std::env::temp_dir().join(format!("pinwise-bench-{}", std::process::id()));

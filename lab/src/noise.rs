@@ -1,5 +1,5 @@
-//! What the noise of a pair of runs is made of, and what two ways round it bring:
-//! CPU time in place of wall time, and both arms of a pair at once.
+//! The parts of the noise of a pair of runs, and the effect of two ways around it: CPU time in
+//! place of wall time, and both arms of a pair at once.
 
 use std::process::Command;
 use std::thread::sleep;

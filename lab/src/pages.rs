@@ -1,4 +1,4 @@
-//! Where pages are: `trace` beside `numastat -p`, and what looking takes.
+//! The location of pages: `trace` beside `numastat -p`, and the cost of looking.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};

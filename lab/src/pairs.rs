@@ -128,7 +128,7 @@ fn measure_peer(peer: &Path, series: &mut Series) -> Result<()> {
     Ok(())
 }
 
-/// Where the peer is, after building it from crates.io if need be.
+/// Path of the peer, built from crates.io if necessary.
 fn peer() -> Result<PathBuf> {
     if let Some(found) = find("core-to-core-latency") {
         return Ok(found);

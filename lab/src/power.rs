@@ -10,7 +10,7 @@ use crate::table::Table;
 
 /// Replayed gates per cell.
 const REPLAYS: u64 = 100;
-/// What is planted where pairs are counted, as a share.
+/// The planted share if pairs are counted.
 const SMALL_PERCENT: usize = 2;
 /// Most pairs of such a gate, replayed and live, and live gates per cell.
 const MAX_PAIRS: usize = 400;
@@ -55,7 +55,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     table.publish()
 }
 
-/// Of each gate the pairs that found its benchmark slower; `None` where it did not.
+/// For each gate the pairs that found its benchmark slower; `None` if it did not.
 struct Power(Vec<Option<usize>>);
 
 impl Power {

@@ -19,7 +19,7 @@ use xtask::programs::find_or_install;
 const ROUNDS: usize = 31;
 /// Half a second of one thread's work, which allocates nothing.
 const WORK: [&str; 6] = ["bench", "kernel", "fibonacci", "--work", "50", "--quiet"];
-/// Samples per second: as asked for, and so many that their cost shows.
+/// Samples per second: the usual number, and enough for their cost to show.
 const USUAL_HZ: u32 = 997;
 const OFTEN_HZ: u32 = 19_997;
 const SEED: u64 = 6;

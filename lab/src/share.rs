@@ -1,6 +1,6 @@
 //! Shares with their intervals.
 
-/// 97.5 % of the standard normal distribution lie below.
+/// 97.5 % of the standard normal distribution are below.
 const Z: f64 = 1.959_964;
 
 /// The 95 % interval of a share, from successes and trials (Wilson 1927).

@@ -1,5 +1,5 @@
-//! What tracing costs the traced: pinwise's tiers beside `perf sched record`
-//! and `perf record --switch-events`, and whether every switch is there.
+//! The cost of tracing for the traced program: pinwise's tiers beside `perf sched record` and `perf
+//! record --switch-events`, and whether every switch is recorded.
 //!
 //! A wrapper (`lab used FILE COMMAND…`) runs the command under whichever
 //! tracer and notes what the kernel says that it used, so that no tracer's own

@@ -1,7 +1,6 @@
-//! The house rules that a compiler does not check: which crates may touch files,
-//! clocks and processes, that the modules of a crate form no circles, and how
-//! large files and functions may be. Which crate uses which stands in their
-//! `Cargo.toml`.
+//! The house rules that a compiler does not check: which crates may touch files, clocks and
+//! processes, that the modules of a crate form no cycles, and how large files and functions may be.
+//! Each crate's `Cargo.toml` says which others it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -18,7 +18,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// `None`, and a line that says so, where this host cannot bind.
+    /// `None`, and a line that says so, if this host cannot bind.
     fn new(test: &str) -> Option<Self> {
         let bench = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -340,15 +340,15 @@ fn a_command_is_stopped_and_goes_on() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Once the settling time is over nobody is traced, and what creators create
-/// may use all CPUs again.
+/// After the settling time no thread is traced, and new threads may use all CPUs again.
 #[test]
 fn threads_are_left_alone_after_the_settling_time() {
     let Some(bench) = Bench::new("threads_are_left_alone_after_the_settling_time") else {
         return;
     };
     let place = bench.place();
-    // Who created nobody before that time is no creator: then more of it is needed.
+    // A thread that created none before then does not count as a creator: then more of it is
+    // needed.
     let script = "true | cat; \
         grep -q 'TracerPid:.0$' /proc/$$/status && exit 9; \
         while ! grep -q 'TracerPid:.0$' /proc/$$/status; do sleep 0.01; done; \
@@ -389,7 +389,7 @@ fn a_program_that_moves_its_threads_is_found_out() {
     ] {
         assert!(err.replace('\n', " ").contains(words), "{words}: {err}");
     }
-    // Nothing is said to be quiet where all stay.
+    // Nothing is reported as quiet if all stay.
     let (_, err) = texts(&bench.run(&[&place, "--", "true"]));
     assert_eq!(err, "");
 }

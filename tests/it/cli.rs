@@ -114,7 +114,7 @@ impl Stage {
         ran
     }
 
-    /// The same of several lines, in one snapshot.
+    /// The same for several lines, in one snapshot.
     #[track_caller]
     fn transcript(&self, name: &str, lines: &[&str]) {
         let run = |line: &&str| {

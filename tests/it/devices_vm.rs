@@ -1,6 +1,6 @@
-//! Devices of a machine with two NUMA nodes, each with network cards and a disk: where
-//! they are, who runs near them, and who takes their interrupts. On an emulated machine
-//! with a real kernel, whose cards have several queues.
+//! Devices of a machine with two NUMA nodes, each with network cards and a disk: their places, what
+//! runs near them, and the CPUs that take their interrupts. On an emulated machine with a real
+//! kernel, whose cards have several queues.
 
 use std::collections::BTreeMap;
 
@@ -69,8 +69,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("?")
 }
 
-/// Devices are where the kernel says, and where hwloc says; and so are who runs near
-/// them.
+/// Devices are at the places that the kernel and hwloc report; so is what runs near them.
 fn check_places(out: &str, has_hwloc: bool) {
     let lines = case(out, "kernel").lines();
     let kernel: BTreeMap<String, String> = lines
@@ -102,8 +101,8 @@ fn check_places(out: &str, has_hwloc: bool) {
     assert!(shown.contains(queues), "{shown}");
 }
 
-/// Interrupts are where each arm wants them, and packets go along; who sends only
-/// where that is asked for.
+/// Interrupts are on the CPUs that each arm wants, and packets follow; the sending CPUs change only
+/// if that is asked for.
 fn check_moves(out: &str) {
     let local = "0 2 1 3 0 2 1 3 0 rx-0:0f rx-1:0f rx-2:00 rx-3:00";
     let (near, sending) = (
@@ -133,7 +132,7 @@ fn check_moves(out: &str) {
     has("applied", "# Cpus_allowed_list:\t4-7\n");
     has("applied", "RPS of eth");
     has("applied", "far:eth");
-    // The program itself stays, where only interrupts are to move.
+    // The program itself stays if only interrupts are to move.
     has("alone", "# Cpus_allowed_list:\t0-3\n");
     has("ended", "0 threads placed");
     has("unguarded", "tx-3: CPUs 6-7 (would be restored)");

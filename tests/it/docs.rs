@@ -14,7 +14,7 @@ use crate::support::{
     copy_program, heed_signals, pinwise, recorded_trace, replays, root, skipped, texts,
 };
 
-/// Where a minimal system has its programs.
+/// The folders of programs on a minimal system.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// An ordinary user, who needs no name.
@@ -29,7 +29,7 @@ const HWLOC_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </object></topology>
 "#;
 
-/// A rule that concerns nobody here.
+/// A rule that matches no process here.
 const RULES: &str =
     "[[rule]]\nname = \"a\"\nexecutable = \"no-such-program\"\nplace = \"compact\"\n";
 
@@ -266,7 +266,7 @@ impl Stage {
         let words = shell_words::split(line).unwrap();
         let output = self.pinwise().args(&words[1..]).output().unwrap();
         let (out, err) = texts(&output);
-        // Who is not root may be refused what needs that, and is told so.
+        // A user who is not root may be refused what needs that, with a message.
         let is_refused = self.user.is_some() && output.status.code() == Some(2);
         let said = err.to_lowercase();
         let needs = ["root", "permi", "cap_"];
@@ -311,7 +311,7 @@ macro_rules! documents {
             }
         )*
 
-        /// The same by one who is not root.
+        /// As a user who is not root.
         mod as_an_ordinary_user {
             use super::*;
 
@@ -365,7 +365,7 @@ fn with_examples() -> Vec<String> {
     WITH_EXAMPLES.iter().map(|path| read(path)).collect()
 }
 
-/// README and what lies beside it and in `docs`.
+/// README and the documents beside it and in `docs`.
 fn all_documents() -> Vec<String> {
     let mut paths = Vec::new();
     for folder in ["", "docs"] {
@@ -396,8 +396,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// A line whose database is somebody else's, with one of the tests' own;
-/// `None` where there is no server, which is said.
+/// A line with a foreign database, with one of the tests' own instead; `None`, with a message, if
+/// there is no server.
 fn on_a_server_here(line: &str) -> Option<String> {
     let mut words = line.split(' ');
     let Some(url) = words.find(|word| word.starts_with("postgres://")) else {
@@ -420,7 +420,7 @@ fn quick(line: &str) -> String {
     let line = line.split("  #").next().unwrap().trim();
     let line = line.split("   #").next().unwrap().trim();
     let line = line.split(" > ").next().unwrap().trim();
-    // Builds that are only named, on a machine where that is enough.
+    // Builds that are only named, on a machine for which that is enough.
     if line.starts_with("pinwise gate ") && !line.contains("--machine") {
         let line = line.replace(" --bisect", "");
         return format!("{line} --machine sim:builds.toml --undecided pass --max-pairs 7");
@@ -436,7 +436,7 @@ fn quick(line: &str) -> String {
     }
     let is_bench = line.starts_with("pinwise bench ") && !line.contains("bench recipes");
     if is_bench && !line.contains("bench kernel") && !line.contains("--machine") {
-        // Of a suite one kernel; the simulated machine has whole ones.
+        // One kernel of a suite; the simulated machine has whole ones.
         let line = line
             .replace("--suite memory", "triad")
             .replace("--suite smt", "whetstone");
@@ -445,7 +445,7 @@ fn quick(line: &str) -> String {
     match line.split(' ').nth(1).unwrap_or_default() {
         "trace" | "top" => return quick_trace(line),
         "spin" | "profile" => return quick_spin(line),
-        // Rules are kept until somebody ends them, and written down in /run.
+        // Rules stay in force until they are ended, and are recorded in /run.
         "apply" if line.contains(" rules run ") => {
             let line = line.replace(" --dry-run", "").replace(" --once", "");
             return format!("{line} --dry-run --once");
@@ -531,7 +531,7 @@ fn quick_spin(line: &str) -> String {
             let delays = if is_short { "" } else { " --delays 8..9ms" };
             format!("{line}{delays} --items 2")
         }
-        // Binaries of the examples are somebody else's.
+        // The examples' binaries do not exist here.
         "scan" => {
             let (options, _) = line.rsplit_once(' ').unwrap();
             format!("{options} /bin/sh")
@@ -560,7 +560,7 @@ fn documents_show_what_comes_out() {
     assert!(seen > 0, "the output has moved");
 }
 
-/// Record ids are made of the time and chance.
+/// Record ids contain the time and random digits.
 fn without_id(text: &str) -> String {
     let id = regex_lite::Regex::new(r"\d{8}-\d{6}-[0-9a-f]{8}").unwrap();
     id.replace_all(text, "ID").into_owned()
@@ -612,13 +612,13 @@ fn try_helps(commands: &[&str]) {
         let help = stage.run(&format!("pinwise {command} --help"));
         let examples = help.split("Examples:\n").nth(1).expect("examples");
         for line in examples.lines().take_while(|line| !line.trim().is_empty()) {
-            // Ids in examples are somebody else's.
+            // The ids in examples do not exist here.
             let line = line.trim().replace("20261121-2132", "last");
             let line = line.replace("20261122", "last");
             // What another program does first was done already.
             let line = line.split("; ").last().unwrap().to_owned();
             let is_elsewhere = line.starts_with("ssh ");
-            // A process of somebody's is placed in a test of its own.
+            // Placing a foreign process is tested elsewhere.
             let is_elsewhere = is_elsewhere || line.contains("--pid 4242");
             if line == "pinwise doctor" || line.contains("search --resume") || is_elsewhere {
                 continue;
@@ -642,8 +642,8 @@ fn the_reference_is_what_the_command_line_says() {
     assert!(fresh == kept, "docs/cli.md is old: run `cargo xtask gen`");
 }
 
-/// The doc tests of the package compile them; rustdoc adds what an example lacks and
-/// hides lines, which nobody does for who pastes it.
+/// The doc tests of the package compile them; rustdoc adds what an example lacks and hides lines,
+/// but a user who pastes an example gets neither.
 #[test]
 fn rust_examples_are_whole_programs() {
     let guide = read("docs/library.md");

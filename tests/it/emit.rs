@@ -1,5 +1,5 @@
-//! `apply --as` and `compare --emit`: what is printed is run where the tool is
-//! installed, and the masks are read back.
+//! `apply --as` and `compare --emit`: what is printed is run if the tool is installed, and the
+//! masks are read back.
 
 use std::process::Command;
 
@@ -147,7 +147,7 @@ fn openmp_threads_run_where_it_was_printed() {
         return skipped("openmp", "no gcc with -fopenmp");
     }
     let cpus = allowed();
-    // Not in ascending order, where there are two.
+    // Not in ascending order, if there are two.
     let place = "spread/bound";
     let order = json(&["apply", "--place", place, "--as", "omp", "--format", "json"]);
     let order: Vec<String> = order["order"]

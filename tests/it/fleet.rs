@@ -1,8 +1,8 @@
 //! Fleets from submission to store, with nodes that are processes of this
 //! host: what is lost, killed, damaged or hostile on the way.
 //!
-//! `PINWISE_TEST_SEED` chooses the moments at which nodes are killed; the seed
-//! is printed where a test fails.
+//! `PINWISE_TEST_SEED` chooses the moments at which nodes are killed; a failing test prints the
+//! seed.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ run = ["compare", "--machine", "sim:core:2 pu:2", "--seed", "1", "--place",
   "os-default", "--place", "spread*2", "--max-runs", "4", "--", "sim-workload"]
 "#;
 
-/// A folder with a store, where fleets are submitted from.
+/// A folder with a store, from which fleets are submitted.
 pub(crate) struct Site {
     folder: tempfile::TempDir,
 }
@@ -237,8 +237,7 @@ fn seed() -> u64 {
     }
 }
 
-/// Nodes are killed outright, again and again, at moments that nobody chose;
-/// what was done is there once.
+/// Nodes are killed outright, again and again, at random moments; everything done is recorded once.
 #[test]
 fn nodes_that_are_killed_lose_and_double_nothing() {
     let seed = seed();
@@ -375,7 +374,7 @@ fn two_fleets_share_neither_folder_nor_id() {
     std::fs::write(&path, other.to_string()).unwrap();
     let err = site.refused(&["fleet", "collect", "moved/f"]);
     assert!(err.contains("the store has another fleet 'f'"), "{err}");
-    // The same, copied.
+    // A copy.
     std::fs::write(&path, text).unwrap();
     let out = site.well(&["fleet", "collect", "moved/f"]);
     assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n");

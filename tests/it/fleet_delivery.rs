@@ -86,7 +86,7 @@ fn nodes_deliver_to_a_server() {
     });
     let out = well(folder.path(), &url, "fleet collect here");
     assert_eq!(out, "Fleet here: 8 records of 2 nodes, 0 new.\n");
-    // The password of a URL would stand there.
+    // It would contain the password of a URL.
     let submission = folder.path().join("pinwise-fleet/here/submission.json");
     let mode = std::os::unix::fs::PermissionsExt::mode(
         &std::fs::metadata(submission).unwrap().permissions(),

@@ -1,8 +1,8 @@
 //! Fleets on a Slurm of four nodes that runs on this host
 //! (`tests/env/slurm/README.md`): what befalls nodes and jobs there.
 //!
-//! `PINWISE_TEST_SEED` chooses the moments at which nodes are killed; the seed
-//! is printed where a test fails.
+//! `PINWISE_TEST_SEED` chooses the moments at which nodes are killed; a failing test prints the
+//! seed.
 
 mod cluster;
 
@@ -123,8 +123,8 @@ fn seed() -> u64 {
     }
 }
 
-/// What can happen to a node; `None`: its job is requeued. Where the task alone
-/// is killed, the job ends and has to be resumed.
+/// What can happen to a node; `None`: its job is requeued. If only the task is killed, the job ends
+/// and has to be resumed.
 const BEFALLS: [Option<Kill>; 6] = [
     Some(Kill::Node),
     Some(Kill::Daemons),
@@ -535,7 +535,7 @@ fn commands_of_the_document_go_from_nothing_to_outliers() {
     let Some(cluster) = eight_machines() else {
         return;
     };
-    // The whole takes minutes, and measures nothing where nodes share CPUs.
+    // The whole takes minutes, and measures nothing if nodes share CPUs.
     let study = blocks(&text, section, "toml").concat();
     let short = "\"--measure\", \"--wiring-only\", \"--budget\", \"200ms\"";
     let study = study.replace("\"--measure\"", short);

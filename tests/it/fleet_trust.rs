@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::fleet::{QUICK, Site};
 use crate::support::{skipped, texts, until};
 
-/// Somebody else.
+/// Another user.
 const OTHER: u32 = 65_533;
 /// A group that has nothing to do with anybody.
 const GROUP: u32 = 65_532;
@@ -380,7 +380,7 @@ fn a_group_reads_results_and_nothing_else() {
     assert!(err.contains("--share-with 'no such group'"), "{err}");
 }
 
-/// A store that several share, with a newer fleet of somebody else's in it.
+/// A store that several users share, with another user's newer fleet in it.
 #[test]
 fn last_means_ones_own_fleets() {
     if !has_other("last_means_ones_own_fleets") {
@@ -558,7 +558,7 @@ fn nodes_follow_no_symbolic_links() {
             texts(&output)
         );
     }
-    // Of a file the name is taken, not what it points to.
+    // A file's name is used, not the target that it points to.
     check("nodes/n1/node.json", "file");
     check("nodes/n1/.quick.1.stdout", "file");
 }

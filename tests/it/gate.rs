@@ -308,7 +308,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
     check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
     check(&run("HEAD~2", "HEAD"), 2, "it fails in HEAD: ");
-    // As in a hook, where variables of git name the user's own tree.
+    // As in a hook, in which variables of git name the user's own tree.
     let mut hook = pinwise(&stage.path().join("store.db"));
     let arguments = words("gate HEAD~1 HEAD~1 --suite suite.toml -r 9");
     hook.current_dir(&folder)
@@ -436,7 +436,7 @@ fn begin_gate(stage: &Stage, store: &str) -> Child {
     command.spawn().unwrap()
 }
 
-/// The folder in which the commit is cloned, once it is there.
+/// The folder of the cloned commit, once it exists.
 fn clones(stage: &Stage) -> Option<std::path::PathBuf> {
     let all = std::fs::read_dir(stage.path().join("cache/pinwise/gate")).ok()?;
     all.flatten().map(|entry| entry.path()).next()

@@ -119,7 +119,7 @@ fn peak_bytes(kernel: &Kernel, size: u64, threads: usize, isa: Isa) -> u64 {
     (PEAK_BYTES.get() - before).try_into().unwrap()
 }
 
-/// Of number kernels, at sizes small enough for any machine.
+/// For number kernels, at sizes small enough for any machine.
 #[test]
 fn footprints_are_what_is_allocated() {
     // Objects and tables that do not grow with the size.

@@ -206,7 +206,7 @@ struct InC {
 }
 
 impl InC {
-    /// None where there is no C compiler.
+    /// `None` if there is no C compiler.
     fn build(test: &str) -> Option<&'static Self> {
         static BUILT: OnceLock<InC> = OnceLock::new();
         if !has_program("cc") {
@@ -214,7 +214,7 @@ impl InC {
             return None;
         }
         Some(BUILT.get_or_init(|| {
-            // Of one package cargo would build what it depends on again, with other features.
+            // With only one package, cargo would rebuild its dependencies with other features.
             cargo(&["build", "--workspace", "--lib", "--examples"]);
             let folder = tempfile::tempdir().unwrap();
             let library = built().0;
@@ -434,8 +434,7 @@ fn an_affinity_mask_from_outside_is_respected() {
 struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Below the mount of a controller of version 1, or of version 2 where it is
-    /// handed down.
+    /// Below the mount of a controller of version 1, or of version 2 if it is delegated.
     fn make(controller: &str, name: &str) -> Result<(Self, bool), String> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         let found = mounts.lines().find_map(|line| {

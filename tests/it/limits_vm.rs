@@ -1,6 +1,6 @@
-//! Limits of version 2 of cgroups, which hosts of containers have: a verdict under a
-//! permanent one, and limits and cpusets of a command's own, of which nothing is left
-//! however pinwise ends. On an emulated machine with a real kernel.
+//! Limits of version 2 of cgroups, which hosts of containers have: a verdict under a permanent one,
+//! and limits and cpusets of a command's own, which are removed however pinwise ends. On an
+//! emulated machine with a real kernel.
 
 use crate::vm;
 

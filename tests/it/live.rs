@@ -378,7 +378,7 @@ fn a_page_in_prometheus_text_is_read() {
     let refused = compared(&other, "prometheus:reqs_total higher");
     assert_eq!(refused.status.code(), Some(2));
     assert!(texts(&refused).1.contains("404 Not Found"));
-    // Nobody listens there.
+    // Nothing listens there.
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

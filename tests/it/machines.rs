@@ -123,8 +123,8 @@ fn own_captures_agree_with_hwloc() {
     }
 }
 
-/// Devices that pinwise places by what their own files say, hwloc by their root
-/// complex or, where its tree has no room for their CPUs, nowhere.
+/// Devices that pinwise places by their own files, but hwloc by their root complex or, if its tree
+/// has no room for their CPUs, nowhere.
 const OWN_PLACE: [(&str, &str, &str); 3] = [
     // All CPUs are listed as local, and node 2 is named.
     (
@@ -242,7 +242,7 @@ fn ways_between_gpus_are_those_of_the_bus_or_their_links() {
     assert!(text.contains("  gpu1: NV6 gpu0 gpu2-15\n"), "{text}");
 }
 
-/// Where pinwise deliberately differs from hwloc's expected output.
+/// Deliberate differences from hwloc's expected output.
 const DEFINITIONS: [(&str, &str, &str); 5] = [
     (
         "16amd64-4n4c-cgroup-distance-merge",

@@ -1,8 +1,8 @@
 //! All integration tests, in one binary.
 //!
-//! `PINWISE_CORPUS` names a folder of captured machines and recorded runs that
-//! does not belong to the project; tests that need it say so where it is not
-//! set. `INSTA_UPDATE=always` (`cargo xtask bless`) accepts new snapshots.
+//! `PINWISE_CORPUS` names a folder of captured machines and recorded runs that does not belong to
+//! the project; tests that need it say so if it is not set. `INSTA_UPDATE=always` (`cargo xtask
+//! bless`) accepts new snapshots.
 
 #![allow(
     clippy::disallowed_methods,

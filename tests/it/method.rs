@@ -1,7 +1,6 @@
-//! The method on known truth: whole comparisons on simulated machines, through
-//! the code path of real ones. Numbers of replays are small here, a fifth of them
-//! where not all are asked for, seeds fixed and limits wide enough for chance;
-//! `cargo lab method` makes the full table.
+//! The method on known truth: whole comparisons on simulated machines, through the code path of
+//! real ones. Numbers of replays are small here, a fifth of them unless all are asked for, seeds
+//! fixed and limits wide enough for chance; `cargo lab method` makes the full table.
 
 use pinwise_record::{ContrastVerdict, SearchAnswer, SearchRecord};
 use pinwise_sim::world::{self, World, WorldNoise};
@@ -178,8 +177,8 @@ fn equal_centres_with_unequal_spread_or_shape_make_no_claim() {
     at_most(0.07, &tally, tally.faster + tally.slower);
 }
 
-/// A clock that ticks every 10 ms, runs of 66 ms: ties are no claims, and what
-/// lies within a step is not called the same.
+/// A clock that ticks every 10 ms, runs of 66 ms: ties are not claims, and differences within a
+/// step are not called the same.
 #[test]
 fn coarse_clocks_make_no_claim() {
     for (noise, max_runs) in [
@@ -259,8 +258,8 @@ fn after_effects_and_warm_up_are_found() {
     at_most(0.06, &even, even.by_time);
 }
 
-/// Two commands in one place, where others make wall-clock time vary: CPU time decides, and
-/// says nothing of equal ones.
+/// Two commands in one place, with others making wall-clock time vary: CPU time decides, and claims
+/// nothing about equal ones.
 #[test]
 fn cpu_time_decides_what_others_hide() {
     for name in ["aa_bg", "aa_cpu1"] {
@@ -277,8 +276,8 @@ fn cpu_time_decides_what_others_hide() {
     }
 }
 
-/// CPU time shows a change in fewer runs, but who compares wall-clock time is told how
-/// much of that there is.
+/// CPU time shows a change in fewer runs, but a comparison of wall-clock time reports how much of
+/// that there is.
 #[test]
 fn cpu_time_does_not_end_a_comparison_before_wall_clock_time_tells_something() {
     let cell = Cell {
@@ -370,7 +369,7 @@ fn a_second_basin_at_the_far_end_is_found() {
     }
 }
 
-/// Runs of `os-default` vary by up to a half where the scheduler is blind.
+/// Runs of `os-default` vary by up to a half if the scheduler is blind.
 #[test]
 fn a_search_decides_where_the_scheduler_is_erratic() {
     let found = searches(3..13, &search_worlds::varied_demands);

@@ -1,8 +1,8 @@
 //! Profiles of real programs, compiled here: what is known of them is held
 //! against what comes out, and bad input is refused in words.
 //!
-//! Nothing depends on speed: shares and ratios of CPU time have generous ends.
-//! Where this user may not sample, or there is no C compiler, that is said.
+//! Nothing depends on speed: shares and ratios of CPU time have generous limits. A message says if
+//! this user may not sample, or if there is no C compiler.
 
 mod attribution;
 mod stacks;
@@ -46,7 +46,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// `None`, and why, where nothing can be compiled or sampled here.
+    /// `None`, and why, if nothing can be compiled or sampled here.
     fn new(test: &str) -> Option<Self> {
         if !has_program("cc") {
             skipped(test, "no C compiler (cc)");

@@ -1,11 +1,10 @@
 //! Whatever ends pinwise, wherever it is: every value of the system comes back.
 //!
-//! A process of this test's own makes changes through the library and is ended
-//! at thirteen moments in seven ways, two of which begin with the loss of the
-//! journal's folder. Masks, niceness and cgroups are real, and memory where there are
-//! two NUMA nodes (else in `memory_vm`); CPUs are switched, interrupts moved and queues
-//! of network cards given to other CPUs in a folder that stands for the host, and for
-//! real in `restore_vm` and `devices_vm`.
+//! A process of this test's own makes changes through the library and is ended at thirteen moments
+//! in seven ways, two of which begin with the loss of the journal's folder. Masks, niceness and
+//! cgroups are real, and memory if there are two NUMA nodes (else in `memory_vm`); CPUs are
+//! switched, interrupts moved and queues of network cards given to other CPUs in a folder that
+//! represents the host, and for real in `restore_vm` and `devices_vm`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,7 +18,7 @@ use pinwise_topology::interrupts::Queue;
 use crate::support::{Running, cpus_of, heed_signals, pinwise, skipped, stat_field, texts};
 
 const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
-/// Interrupts of the folder that stands for the host, and the CPUs that take them.
+/// Interrupts in the folder that represents the host, and the CPUs that take them.
 const INTERRUPTS: [(u32, &str); 2] = [(30, "0"), (31, "2")];
 /// Queues of a network card there, and the masks of their CPUs.
 const QUEUES: [(&str, &str); 2] = [("rx-0", "00000001"), ("tx-3", "00000000")];
@@ -60,7 +59,7 @@ impl Sleeper {
         stat_field(self.id(), 19)
     }
 
-    /// Pages of its own on each node, where there are several.
+    /// Pages of its own on each node, if there are several.
     fn memory(&self) -> String {
         let path = format!("/proc/{}/numa_maps", self.id());
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -82,7 +81,7 @@ impl Sleeper {
     }
 }
 
-/// A cgroup of this test's own, where groups with CPUs can be made.
+/// A cgroup of this test's own, if groups with CPUs can be made.
 struct Group(PathBuf);
 
 impl Group {
@@ -327,8 +326,7 @@ fn check_end(status: std::process::ExitStatus, point: &str, kind: &str) {
     }
 }
 
-/// The N-th time that a moment comes by: not at the first change, where there is
-/// nothing yet to be undone.
+/// The N-th time that a moment occurs: not at the first change, when there is nothing to undo yet.
 fn turn(point: &str) -> u32 {
     match point {
         "before-write" | "after-write" | "after-change" | "between-changes" => 4,

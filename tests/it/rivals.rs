@@ -17,7 +17,7 @@ pub(crate) trait Arms {
     fn run(&mut self, arm: usize) -> f64;
 }
 
-/// What a rival comes to.
+/// A rival's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
     /// The arm that it takes for the best.
@@ -118,9 +118,9 @@ pub(crate) fn exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl 
 /// Rounds before anything is dropped: with fewer, an interval of pairs is wide.
 const MIN_ROUNDS: usize = 3;
 
-/// Rounds of all survivors. After each, arms go whose paired 95 % interval
-/// against the leader (Student's t) lies above 0; it ends when one is left, or
-/// when no interval leaves room for one that is better by more than the goal.
+/// Rounds of all survivors. After each, arms are dropped whose paired 95 % interval against the
+/// leader (Student's t) lies above 0; it ends when one is left, or when no interval leaves room for
+/// one that is better by more than the goal.
 pub(crate) fn racing(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
     let mut open: Vec<usize> = (0..arms.count()).collect();
     let mut seen = Seen::new(arms.count());
@@ -169,9 +169,9 @@ const FIRST_NOISE: (f64, f64) = (2.0, 0.05);
 /// Draws in search of a second arm.
 const MAX_DRAWS: usize = 20;
 
-/// Top-two Thompson sampling (Russo 2016) of independent normal arms with one
-/// noise, which is estimated; stops where the probabilities of the others to
-/// beat the leader by more than the goal sum up to less than its error.
+/// Top-two Thompson sampling (Russo 2016) of independent normal arms with one noise, which is
+/// estimated; stops when the probabilities of the others to beat the leader by more than the goal
+/// sum up to less than its error.
 pub(crate) fn thompson(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) -> Choice {
     let mut seen = Seen::new(arms.count());
     seen.run(arms, 0);

@@ -1,5 +1,5 @@
-//! Rules on real processes: placed when they begin, left where somebody else
-//! placed them, given back however pinwise ends.
+//! Rules on real processes: placed when they begin, left alone if somebody else placed them,
+//! restored however pinwise ends.
 //!
 //! Every test has a program of its own, a copy of `sleep`, that no other rule
 //! concerns.
@@ -33,8 +33,7 @@ impl Drop for Stage {
 }
 
 impl Stage {
-    /// `None` where there is nothing to choose, or where everybody who is
-    /// started here is confined already.
+    /// `None` if there is nothing to choose, or if every process started here is confined already.
     fn new(test: &str) -> Option<Self> {
         let own = i32::try_from(std::process::id()).unwrap();
         let default = LinuxProcesses::open().default_mask(own).unwrap();
@@ -310,7 +309,7 @@ fn a_new_start_of_rules_knows_its_own() {
     let output = stage.command(&["--once"]).output().unwrap();
     assert!(output.status.success(), "{}", texts(&output).1);
     assert_eq!(cpus_of(process), "0");
-    // Without the journal this mask would be somebody else's.
+    // Without the journal this mask would look like another user's.
     let last = all().rsplit([',', '-']).next().unwrap().to_owned();
     stage.rule(&format!("place = \"cpu:{last}\""));
     stage.start(&[]);

@@ -124,7 +124,7 @@ fn light_medium_and_heavy_load_have_an_effect_each() {
     assert!(sentence.contains(&expected), "{sentence}");
 }
 
-/// Two cores, on one of which a run takes so many times as long.
+/// Two cores; on one of them a run takes this many times as long.
 fn on_one_core(base_s: &str, effect: &str, noise: &str) -> String {
     format!(
         "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[effects]\n\"cpu:0\" = {effect}\n[noise]\nsd = 0.005\n{noise}"
@@ -135,7 +135,7 @@ fn has_commands(record: &Value) -> bool {
     !record["verdict"]["commands"].as_array().unwrap().is_empty()
 }
 
-/// Why this placement is best and not recommended; `null` where it is.
+/// Why this placement is best and not recommended; `null` if it is.
 fn recommendation(machine: &str, place: &str) -> Value {
     let record = compared(machine, place);
     assert_eq!(record["best"], place, "{}", record["verdict"]);

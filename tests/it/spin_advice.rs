@@ -69,7 +69,7 @@ fn library(name: &str) -> Option<PathBuf> {
     })
 }
 
-/// A program with a team of threads; `None`, with a message, where it cannot be compiled.
+/// A program with a team of threads; `None`, with a message, if it cannot be compiled.
 fn team(test: &str, folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
         skipped(test, "no C compiler (cc)");
@@ -109,7 +109,7 @@ fn libomp_takes_the_values_for_its_version() {
     };
     assert!(refuses("nonsense"), "{path} does not read KMP_BLOCKTIME");
     let knows_units = !refuses("1ms");
-    // Where the folder names the version, it is the one that the advice names.
+    // If the folder names the version, the advice names the same one.
     let version = path.split("/llvm-").nth(1).and_then(|rest| {
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         digits.parse::<u32>().ok()

@@ -13,11 +13,11 @@ use crate::support::{self, Running, go_settings, has_program, json, root, skippe
 /// that gets half of a CPU.
 const SECONDS: f64 = 0.4;
 
-/// How long at most, where other programs leave little time, s.
+/// Maximum time, if other programs leave little, s.
 const MAX_SECONDS: f64 = 600.0;
 
-/// A program of `tests/data/programs`, compiled by this command line with the
-/// output's path added; `None`, with a message, where the compiler is missing.
+/// A program of `tests/data/programs`, compiled by this command line with the output's path added;
+/// `None`, with a message, if the compiler is missing.
 fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Option<PathBuf> {
     if !has_program(compiler[0]) {
         skipped(test, &format!("{} is not installed", compiler[0]));
@@ -51,8 +51,8 @@ fn spin_lock(test: &str, folder: &Path) -> Option<PathBuf> {
 /// those need pairs of samples at one instruction.
 const ENOUGH: u64 = 300;
 
-/// The same where a turn goes through so many instructions that one in forty samples
-/// falls where the one before did.
+/// The same for a turn of so many instructions that one in forty samples falls where the one before
+/// did.
 const ENOUGH_WITHOUT_OPTIMISATION: u64 = 1500;
 
 /// What is found in a command whose last argument is how many seconds it runs: as
@@ -442,7 +442,7 @@ fn a_process_is_looked_at_and_left_alone() {
     assert!(share(&record) > 0.2, "{record:#}");
     assert_eq!(record["exit"], Value::Null);
     assert!(running.0.try_wait().unwrap().is_none(), "it was ended");
-    // One that ends while it is looked at is no error.
+    // A process that ends while it is watched is not an error.
     let short = start("5");
     let pid = short.id();
     let look = [

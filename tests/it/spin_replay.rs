@@ -11,8 +11,8 @@ fn replay(line: &str) -> Output {
     support::run(&[&start[..], &words(line)].concat())
 }
 
-/// For real: counts are exact whatever the noise, and of two delays the one that
-/// misses a look takes longer by far. Tried a few times where others disturb.
+/// For real: counts are exact whatever the noise, and of two delays the one that misses a look
+/// takes longer by far. Tried a few times in case others disturb it.
 #[test]
 fn a_real_waiter_misses_the_look_that_theory_says_it_misses() {
     for _ in 0..3 {

@@ -98,7 +98,7 @@ fn the_limit_names_loops_and_chips_and_sets_the_status() {
     let scan = |arguments: &[&str]| {
         let output = in_folder(folder.path(), &[arguments, &["waits"]].concat());
         let (text, _) = support::texts(&output);
-        // Where lines are broken does not matter.
+        // Line breaks do not matter.
         let words: Vec<&str> = text.split_whitespace().collect();
         (output.status.code(), words.join(" "))
     };

@@ -25,7 +25,7 @@ use pinwise_workload::Command;
 /// A store of a test's own, not yet made.
 pub(crate) struct Place {
     pub(crate) name: &'static str,
-    /// What stands after `--store`.
+    /// The argument of `--store`.
     pub(crate) url: String,
     folder: tempfile::TempDir,
     message: Arc<Mutex<Vec<String>>>,
@@ -38,7 +38,7 @@ impl Place {
         Self::new("SQLite", format!("sqlite:{}", path.display()), folder)
     }
 
-    /// In a database that is there.
+    /// In an existing database.
     fn database(url: String) -> Self {
         Self::new("PostgreSQL", url, tempfile::tempdir().unwrap())
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is waited for so long does not come, however loaded the machine is.
+/// What takes longer never comes, however loaded the machine is.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The root of the project.
@@ -15,7 +15,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The pinwise command, with a store of its own that nobody shares.
+/// The pinwise command, with a store of its own.
 pub(crate) fn pinwise(store: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pinwise"));
     command

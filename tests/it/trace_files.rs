@@ -110,8 +110,8 @@ fn everything_in_a_trace_is_read() {
     }
 }
 
-/// The same moments, whatever the columns are; of the latency format they are
-/// counted from its first event, in µs.
+/// The same moments, whatever the columns are; the latency format counts them from its first event,
+/// in µs.
 #[test]
 fn layouts_of_ftrace_say_the_same() {
     let [plain, tgid, latency] = ["plain.txt", "tgid.txt", "latency.txt"].map(|name| {
@@ -128,9 +128,9 @@ fn layouts_of_ftrace_say_the_same() {
     }
 }
 
-/// Whoever leaves a CPU came to it before. The kernel that these were made on
-/// left out a few switches from threads of its own; where half of them is
-/// there, as in `wide.data`, they are put together from it.
+/// A thread that leaves a CPU came to it before. The kernel that these were made on left out a few
+/// switches from threads of its own; if half of one is recorded, as in `wide.data`, it is completed
+/// from that.
 #[test]
 fn switches_chain() {
     for (name, left_out) in [
@@ -308,7 +308,7 @@ fn numbers_come_again_and_clocks_go_backwards() {
     assert_eq!(read.count(|what| matches!(what, EventKind::Fork { .. })), 2);
 }
 
-/// Both exports of a real trace: every event is there.
+/// Both exports of a real trace contain every event.
 #[test]
 fn imported_traces_are_exported() {
     let folder = tempfile::tempdir().unwrap();

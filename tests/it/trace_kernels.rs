@@ -1,10 +1,9 @@
 //! The detector of avoidable SMT sharing on what real kernels did on a machine
 //! of another shape: two packages of two cores with two CPUs each, emulated.
 //!
-//! The traces are ftrace's text of spinning threads (`tests/env/vm/traces.sh`).
-//! It has no masks, and says nothing of a CPU that idled all the time; the tests
-//! add what the script asked for, and that nothing else ran in the guest.
-//! `trace_vm.rs` boots such a machine where there is QEMU.
+//! The traces are ftrace's text of spinning threads (`tests/env/vm/traces.sh`). It has no masks,
+//! and says nothing of a CPU that idled all the time; the tests add what the script asked for, and
+//! that nothing else ran in the guest. `trace_vm.rs` boots such a machine if QEMU is installed.
 
 use std::io::Cursor;
 

@@ -25,7 +25,7 @@ const TRACES: [(&str, &str); 8] = [
     ("switch", "siblings"),
 ];
 
-/// Cases: name, where spinners may run, how many they are.
+/// Cases: name, CPUs of the spinners, their number.
 const CASES: [(&str, &str, u32); 3] = [
     ("free", "cpu:0-7", 3),
     ("siblings", "cpu:0,1", 2),
@@ -46,8 +46,8 @@ fn script() -> String {
              \"$0\" bench kernel pi --threads {threads} --seconds 2s || {or}\n"
         ));
     }
-    // Its memory is bound where it may run; then it runs elsewhere. The buffer is
-    // full after the first of its turns, long before the last look.
+    // Its memory is bound to the nodes it may use; then it runs elsewhere. The buffer is full after
+    // the first of its turns, long before the last look.
     text.push_str(
         "echo \"@@ switch memory\"\n\
          \"$0\" -q --format json trace --no-cost --tier switch --place one-numa:1/mem=bind -- \
@@ -140,7 +140,7 @@ fn check_memory(record: &Value) {
     );
 }
 
-/// Spinners take a CPU each, where there are enough.
+/// Spinners take a CPU each, if there are enough.
 #[track_caller]
 fn check_shape(record: &Value, tier: &str, case: &str, threads: u32) {
     let message = || format!("{tier} {case}: {}", record["totals"]);

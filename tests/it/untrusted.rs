@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::support::{PATIENCE, has_program, pinwise, skipped, texts};
 
-/// Makes code at run time, says `ready`, and executes it for half a second, or
-/// for ever. By its first argument it names that code in a list, at once or when it
-/// ends, or in a dump, hides a pipe where its names should be, or says that a pipe is its program.
+/// Makes code at run time, says `ready`, and executes it for half a second, or for ever. Depending
+/// on its first argument it names that code in a list, at once or when it ends, or in a dump, hides
+/// a pipe in place of its names, or says that a pipe is its program.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The program in a folder; `None`, with a message, where there is no compiler.
+/// The program in a folder; `None`, with a message, if there is no compiler.
 fn program(test: &str, folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
         skipped(test, "no C compiler (cc)");
@@ -239,8 +239,8 @@ fn a_second_signal_ends_pinwise_wherever_it_is() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
-        // What was a file's name when it was checked is a pipe's once the command has
-        // run, and nobody reads it: opening it lasts for ever.
+        // The name of a file when it was checked belongs to a pipe once the command has run, which
+        // nobody reads: opening it never returns.
         let mut command = pinwise(&folder.path().join("store"));
         command.args(["spin", "attach", "--store", "none", "--export-json"]);
         command.arg(&pipe).args(["--", "mkfifo"]).arg(&pipe);
@@ -272,7 +272,7 @@ fn a_second_signal_ends_pinwise_wherever_it_is() {
             kill.arg(format!("-{signal}")).arg(pid.to_string());
             kill.status().unwrap();
         };
-        // The first is for where it can end properly.
+        // The first is for a process that can end properly.
         send(signal);
         assert!(child.0.try_wait().unwrap().is_none());
         while child.0.try_wait().unwrap().is_none() {

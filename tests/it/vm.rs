@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{has_program, root, skipped, texts};
 
-/// What `run.sh` needs, and the packages where it is found.
+/// What `run.sh` needs, and the packages that have it.
 const NEEDED: [(&str, &str); 7] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
@@ -16,9 +16,9 @@ const NEEDED: [(&str, &str); 7] = [
     ("zstd", "zstd"),
 ];
 
-/// Boots with this much memory, MiB, runs a script of busybox's shell in which
-/// `$0` is pinwise, and returns its standard output and error; `None`, with the
-/// reason, where no machine can be booted here or the emulation failed.
+/// Boots with this much memory, MiB, runs a script of busybox's shell in which `$0` is pinwise, and
+/// returns its standard output and error; `None`, with the reason, if no machine can be booted here
+/// or the emulation failed.
 pub(crate) fn run(test: &str, memory_mib: u32, script: &str) -> Option<(String, String)> {
     run_with(test, &["--mem", &memory_mib.to_string()], script)
 }

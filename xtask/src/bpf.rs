@@ -31,8 +31,8 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Is the committed object what the source gives? Where another clang is
-/// there, or none, only the note is compared.
+/// Is the committed object what the source gives? With another version of clang, or none, only the
+/// note is compared.
 pub(crate) fn check() -> Result<()> {
     let kept = std::fs::read_to_string(folder().join(NOTE)).unwrap_or_default();
     let made_by = kept.lines().find_map(|line| line.strip_prefix("by "));

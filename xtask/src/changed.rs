@@ -76,9 +76,9 @@ fn packages() -> Result<BTreeMap<String, Package>> {
     Ok(listed.iter().filter_map(package).collect())
 }
 
-/// The packages that files belong to, and all that depend on them. What stands in
-/// no package's folder (documents, recipes, the page) the root's own tests read; the
-/// workspace's manifest and lock file concern everybody.
+/// The packages that files belong to, and all that depend on them. Files outside of any package's
+/// folder (documents, recipes, the page) are read by the root's own tests; the workspace's manifest
+/// and lock file concern every package.
 fn find_affected(
     packages: &BTreeMap<String, Package>,
     files: &BTreeSet<String>,

@@ -1,5 +1,5 @@
-//! The main job on something real: where should a program's threads run on this
-//! machine? With nothing that a minimal system lacks.
+//! The main job on something real: where should a program's threads run on this machine? It needs
+//! nothing that a minimal system lacks.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,8 +13,8 @@ use crate::web;
 /// run takes some tenths of a second.
 const INPUT_BYTES: usize = 24 << 20;
 
-/// Builds pinwise, makes an input of real files, compares placements of
-/// `sort --parallel=2` on it and says where the record is.
+/// Builds pinwise, makes an input from real files, compares placements of `sort --parallel=2` on it
+/// and says where the record is.
 pub(crate) fn run() -> Result<()> {
     web_or_not();
     let (pinwise, used) = used_by(release_binary);

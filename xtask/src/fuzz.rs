@@ -1,5 +1,5 @@
-//! All fuzz targets under libFuzzer, a few seconds each: enough for what lies near
-//! the seeds. `fuzz/README.md` says how to look for longer.
+//! All fuzz targets under libFuzzer, a few seconds each: enough for inputs near the seeds.
+//! `fuzz/README.md` says how to search for longer.
 //!
 //! Without a sanitizer the compiler flags are stable, and no other toolchain is
 //! needed. What a target finds fails the check and stays in `fuzz/libfuzzer/artifacts`.
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::programs::{cargo, find, output, root, step, target};
 
-/// What each target gets where there are processors enough.
+/// Time for each target if there are enough processors.
 const EACH: Duration = Duration::from_secs(10);
 /// What all get together.
 const ALL: Duration = Duration::from_secs(170);
@@ -83,8 +83,7 @@ fn share(targets: usize, lanes: usize) -> Duration {
     EACH.min(ALL / rounds).max(Duration::from_secs(1))
 }
 
-/// The one program of all targets; `None` where it cannot be built here, which is
-/// said.
+/// The one program of all targets; `None`, with a message, if it cannot be built here.
 fn build() -> Result<Option<PathBuf>> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     if find(&compiler).is_none() {
@@ -126,8 +125,7 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// libFuzzer's last line on a target that found nothing. It chooses a seed where that
-/// is 0.
+/// libFuzzer's last line on a target that found nothing. It chooses a seed if that is 0.
 fn run(program: &Path, target: &str, each: Duration, seed: u32) -> Result<String> {
     let fuzz = root().join("fuzz");
     let artifacts = fuzz.join("libfuzzer/artifacts").join(target);

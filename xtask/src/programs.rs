@@ -16,7 +16,7 @@ pub fn root() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-/// Where built files go.
+/// The folder of built files.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -36,7 +36,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Says what is run, runs it, and fails where it fails.
+/// Prints a command, runs it, and fails if it fails.
 pub fn step(command: &mut Command) -> Result<()> {
     let shown = announce(command);
     let child = command
@@ -147,13 +147,13 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Builds the release binary and says where it is.
+/// Builds the release binary and returns its path.
 pub fn release_binary() -> Result<PathBuf> {
     step(&mut cargo(&["build", "--release", "--locked"]))?;
     Ok(target().join("release/pinwise"))
 }
 
-/// Is a program in `PATH`, or a file where its whole path says?
+/// Is a program in `PATH`, or is its whole path a file?
 pub fn find(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders)
@@ -161,8 +161,8 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Finds a program, or installs its Debian packages where that is permitted;
-/// otherwise says what to install.
+/// Finds a program, or installs its Debian packages if that is permitted; otherwise says what to
+/// install.
 pub fn find_or_install(program: &str, package: &str) -> Result<PathBuf> {
     if let Some(path) = find(program) {
         return Ok(path);

@@ -84,7 +84,7 @@ fn version(_: &str, of: &Value) -> String {
     })
 }
 
-/// The forms that a value may have, itself where there is but one.
+/// The forms that a value may have; only the value itself if it has one form.
 fn forms(of: &Value) -> Vec<&Value> {
     let several = of["anyOf"].as_array().or(of["oneOf"].as_array());
     several.map_or_else(|| vec![of], |forms| forms.iter().collect())
@@ -254,7 +254,7 @@ fn typescript(of: &Value) -> String {
     named.join(" | ")
 }
 
-/// A field's name, quoted where TypeScript asks for that.
+/// A field's name, quoted if TypeScript needs that.
 fn property(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if is_plain {

@@ -69,7 +69,7 @@ pub(crate) fn lean(mut command: Command) -> Command {
     command
 }
 
-/// The same, by the compiler that lints.
+/// The same with the compiler that lints.
 fn linted(command: Command) -> Result<Command> {
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
@@ -97,7 +97,7 @@ pub(crate) struct Tests {
 struct Program {
     package: String,
     name: String,
-    /// Of its package: where it is started.
+    /// The package's folder, in which it is started.
     folder: PathBuf,
     path: PathBuf,
 }
@@ -225,15 +225,15 @@ impl Tests {
     }
 }
 
-/// The command that compiles tests and says what it made of which.
+/// The command that compiles tests and lists the resulting programs.
 fn test_build() -> Result<Command> {
     let mut command = linted(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
     command.args(["--quiet", "--message-format", "json-render-diagnostics"]);
     Ok(command)
 }
 
-/// The package that cargo identifies by its folder: `path+file:///x/stats#pinwise-stats@0.1.0`,
-/// or `path+file:///x/xtask#0.0.0` where the folder has its name.
+/// The package that cargo identifies by its folder: `path+file:///x/stats#pinwise-stats@0.1.0`, or
+/// `path+file:///x/xtask#0.0.0` if the folder has its name.
 fn package_name(id: &str) -> &str {
     let (folder, version) = id.rsplit_once('#').unwrap_or((id, ""));
     match version.split_once('@') {

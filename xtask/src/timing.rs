@@ -103,13 +103,13 @@ impl Table {
         self.left_out.push(format!("not run: {name}: {why}"));
     }
 
-    /// Prints the table, and keeps what all tests took; fails where a step failed.
+    /// Prints the table, and keeps the time of all tests; fails if a step failed.
     pub(crate) fn finish_whole(self) -> Result<()> {
         self.write_tests()?;
         self.finish()
     }
 
-    /// Prints the table; fails where a step failed.
+    /// Prints the table; fails if a step failed.
     pub(crate) fn finish(self) -> Result<()> {
         eprintln!("\n{}", self.text());
         let failures: Vec<&str> = self
@@ -183,7 +183,7 @@ fn times_file() -> PathBuf {
     target().join("test-times.tsv")
 }
 
-/// What each test took when all ran last; nothing where they never did.
+/// The time of each test in the last complete run; empty if there was none.
 pub(crate) fn read_tests() -> Seconds {
     let text = std::fs::read_to_string(times_file()).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.split_once('\t'));

@@ -26,7 +26,7 @@ pub(crate) fn build() -> Result<()> {
     let page = folder().join("dist/page.html");
     let before = std::fs::read(&page).ok().zip(modified(&page));
     step(&mut npm(&["run", "--silent", "build"]))?;
-    // The same page with a newer time would have cargo link everything anew.
+    // If the same page had a newer time, cargo would link everything again.
     if let Some((text, time)) = before
         && std::fs::read(&page)? == text
     {
@@ -50,8 +50,8 @@ pub(crate) fn unit() -> Result<()> {
     step(&mut npm(&["run", "--silent", "unit"]))
 }
 
-/// The page in a browser, as a report and as the local site of this binary; in a
-/// second browser where all is tried.
+/// The page in a browser, as a report and as the local site of this binary; in a second browser as
+/// well if everything is tested.
 pub(crate) fn in_browser(pinwise: Option<&Path>, extent: Extent) -> Result<()> {
     let pinwise = pinwise.context("the command was not built")?;
     // The shell draws the same in less than half of the CPU time.
@@ -88,7 +88,7 @@ fn npm(arguments: &[&str]) -> Command {
     command
 }
 
-/// Packages are installed again only where the lock file changed.
+/// Packages are installed again only if the lock file changed.
 fn install() -> Result<()> {
     let lock = folder().join("package-lock.json");
     let stamp = folder().join("node_modules/.installed");

@@ -51,8 +51,7 @@ fn show(pairs: usize) -> String {
     }
 }
 
-/// Blocks after which each comparison found the slow-down; one more than there can be
-/// where it did not.
+/// Blocks after which each comparison found the slow-down; one more than possible if it did not.
 fn pairs_to_find(cell: &Cell, replays: usize) -> Vec<usize> {
     let half = |count: usize, first_seed: u64| {
         let mut pairs = Vec::new();

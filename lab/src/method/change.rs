@@ -1,4 +1,4 @@
-//! What `record diff` and `fleet diff` claim where nothing changed.
+//! What `record diff` and `fleet diff` claim when nothing changed.
 
 use anyhow::Result;
 use pinwise_study::fleet::simulate::{SimulatedFleet, SimulationPlan};

@@ -99,8 +99,7 @@ pub(crate) struct ContestOutcome {
     pub(crate) said: Said,
     /// In the order of the rivals asked for.
     pub(crate) rivals: Vec<Score>,
-    /// Regret of random search at [`MULTIPLES`] of our runs; empty where it
-    /// was not asked for.
+    /// Regret of random search at [`MULTIPLES`] of our runs; empty if it was not asked for.
     pub(crate) random: Vec<f64>,
     /// Highest true cost of a candidate over the lowest, minus 1.
     pub(crate) spread: f64,

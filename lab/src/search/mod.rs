@@ -24,7 +24,7 @@ use crate::table::Table;
 
 /// Seeds of each kind of world and noise.
 const SEEDS: u64 = 125;
-/// Of the machine that has a table of its own.
+/// The machine that has a table of its own.
 const TOPOLOGY: &str = "package:2 l3:8 core:8 pu:2";
 /// Its name in filters.
 const TOPOLOGY_NAME: &str = "2x8x8x2";

@@ -118,8 +118,8 @@ pub(super) fn publish_random(cells: &[Cell]) -> Result<()> {
     table.publish()
 }
 
-/// The value below which this share of all lies (0.95: all but one in twenty);
-/// in case of a tie the lower is not taken.
+/// The value below which this share of all lies (0.95: all but one in twenty); of two tied values
+/// the higher.
 pub(super) fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);

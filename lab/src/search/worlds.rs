@@ -95,8 +95,7 @@ impl Case {
         Ok(case)
     }
 
-    /// Is there anything to choose from? Where all CPUs are needed there is
-    /// not.
+    /// Is there a choice? Not if all CPUs are needed.
     pub(crate) const fn has_choice(&self) -> bool {
         self.candidates.len() > 1
     }
@@ -164,7 +163,7 @@ impl Arms for SimulatedArms<'_> {
     }
 }
 
-/// The number of threads that can lie in most shapes, of the powers of two.
+/// Of the powers of two, the number of threads with most shapes.
 pub(crate) fn most_shapes(topology: &str) -> Result<usize> {
     let text = world::describe_on(World::Fits, 1, topology, 1);
     let mut machine = SimulatedMachine::from_text("shapes", &text, 1)?;

@@ -12,7 +12,7 @@ use crate::table::Table;
 const EDGES: [f64; 7] = [0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0];
 /// Newton steps; five suffice.
 const STEPS: usize = 12;
-/// Ridge that keeps weights finite where a factor was never wrong, per machine.
+/// Ridge that keeps weights finite if a factor was never wrong, per machine.
 const RIDGE: f64 = 3e-4;
 
 /// A level that was found.

@@ -113,8 +113,7 @@ fn row(name: &str, exact: &[[f64; 2]]) -> String {
     format!("{name} | {}", cells.join(" | "))
 }
 
-/// Of every value of a threshold, the others being as before, every machine's
-/// share of exact variations.
+/// For every value of a threshold, the others unchanged, every machine's share of exact variations.
 fn per_value(machines: &[Varied], (_, field, values): &Tried) -> Vec<Vec<f64>> {
     let share = |value: &f64| {
         let mut thresholds = BEFORE;
@@ -124,8 +123,8 @@ fn per_value(machines: &[Varied], (_, field, values): &Tried) -> Vec<Vec<f64>> {
     values.iter().map(share).collect()
 }
 
-/// Of the values that are within a standard error of the best on these machines
-/// (Breiman et al. 1984), the middle one.
+/// The middle one of the values within a standard error of the best on these machines (Breiman et
+/// al. 1984).
 fn chosen(scores: &[Vec<Vec<f64>>], machines: &[usize]) -> Thresholds {
     let mut thresholds = BEFORE;
     for ((_, field, values), scores) in TRIED.iter().zip(scores) {

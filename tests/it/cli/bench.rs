@@ -13,8 +13,8 @@ fn siblings_that_cost() {
     assert!(said.contains("Run one thread per core"), "{said}");
 }
 
-/// The truth lies in the interval as often as it must: 95 % of them, of 60
-/// intervals on 30 machines, with the allowance of three deviations.
+/// The truth lies in the interval as often as it must: in 95 % of 60 intervals on 30 machines, with
+/// an allowance of three deviations.
 #[test]
 fn the_yield_of_a_known_machine_comes_out() {
     let stage = Stage::new();
@@ -52,7 +52,7 @@ fn a_bench_is_stored_shown_and_exported() {
     let csv = stage.succeed("record show last --format csv").out;
     let cells = record["kernels"][0]["cells"].as_array().unwrap().len();
     assert_eq!(csv.lines().count(), 1 + cells, "{csv}");
-    // What it is made of is there under the names that it gives.
+    // Its parts are stored under the names that it gives.
     let part = record["kernels"][0]["comparison"].as_str().unwrap();
     let part = stage.json(&format!("record show {part}"));
     assert_eq!(part["study"], "bench");

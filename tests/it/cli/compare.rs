@@ -296,8 +296,8 @@ fn a_record_that_is_not_stored_is_not_named() {
     assert!(lost.out.contains("Not stored.\n"), "{lost}");
 }
 
-/// Others make wall-clock time vary: two commands in one place are told apart by CPU time, and
-/// where only wall-clock time is asked for, they are not.
+/// Others make wall-clock time vary: two commands in one place are distinguished by CPU time, and
+/// are not if only wall-clock time is asked for.
 #[test]
 fn two_commands_beside_others_are_told_apart_by_cpu_time() {
     let stage = Stage::new();
@@ -349,7 +349,7 @@ fn clearly_worse_arms_stop_using_time() {
     // The time goes to those that may still be the choice.
     assert_eq!(confirmed(0), confirmed(2));
     assert!(confirmed(0) > 2 * confirmed(1), "{}", confirmed(0));
-    // None is dropped where every width was asked for.
+    // None is dropped if every width was asked for.
     let all = stage.run(&format!("{line} --precision 0.1% -- prog"));
     assert!(all.out.contains("blocks of 3 runs"), "{all}");
 }

@@ -3,7 +3,7 @@
 use super::{Stage, WIDTH};
 use crate::support::{has_program, skipped};
 
-// What each command's help says stands in docs/cli.md, which a test compares.
+// Each command's help is in docs/cli.md, which a test compares.
 #[test]
 fn help_shows_the_commands_in_groups() {
     Stage::new().snapshot("help", "--help");
@@ -30,7 +30,7 @@ fn fish_completes_the_value_of_an_option_before_the_command() {
     let test = "cli::help::fish_completes_the_value_of_an_option_before_the_command";
     let stage = Stage::new();
     let script = stage.succeed("completions fish").out;
-    // Where fish is missing, too: what is replaced in its script is there.
+    // Without fish as well: the replaced part of its script is present.
     assert!(script.contains("-- $before 2>/dev/null"));
     if !has_program("fish") {
         return skipped(test, "there is no fish");

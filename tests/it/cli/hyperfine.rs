@@ -1,9 +1,9 @@
 //! What users of hyperfine type means here what it means there, or is refused with
 //! the word to use.
 //!
-//! `tests/data/hyperfine.txt` has a line with `$` for each idiom; below it stands what
-//! is measured, arm by arm, after what is warned of, or else the error.
-//! `INSTA_UPDATE=always` writes down what comes out now.
+//! `tests/data/hyperfine.txt` has a line with `$` for each idiom; the lines below it are what is
+//! measured, arm by arm, after the warnings, or else the error. `INSTA_UPDATE=always` writes down
+//! the present results.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ fn words_of_hyperfine_keep_their_meaning_or_are_refused() {
     }
 }
 
-/// What is measured, with what belongs to it; the error, where nothing is.
+/// What is measured, with its settings; the error if nothing is.
 #[track_caller]
 fn meaning(stage: &Stage, line: &str) -> String {
     let own = "compare --machine sim:same.toml --store none --quiet --seed 1 --format json";

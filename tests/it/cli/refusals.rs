@@ -1,11 +1,10 @@
 //! Bad input: one line that names what is wrong and what would be right, exit
 //! status 2, nothing on standard output, nothing stored, no file made or changed.
 //!
-//! `tests/data/refusals` has a table for each subject. Lines with `!` prepare
-//! the folder: for a shell, or with `pinwise` in front. A line with `$` has the
-//! arguments, where `$PID` is a process that sleeps; below it stands all that is
-//! said, where `[..]` is what differs from machine to machine.
-//! `INSTA_UPDATE=always` writes down what is said now.
+//! `tests/data/refusals` has a table for each subject. Lines with `!` prepare the folder: for a
+//! shell, or with `pinwise` in front. A line with `$` has the arguments, in which `$PID` is a
+//! sleeping process; the whole output is below it, with `[..]` for what differs from machine to
+//! machine. `INSTA_UPDATE=always` writes down the present output.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -195,7 +195,7 @@ fn two_comparisons_are_held_against_each_other() {
     assert_eq!(record["machine_changes"][0]["what"], "host");
     let back = stage.json(&format!("record diff {b} {a}"));
     assert_eq!(back["figures"][0]["verdict"], "lower");
-    // A file of exported JSON stands for its record.
+    // A file of exported JSON can replace its record.
     stage.succeed(&format!("record show {a} --format json -o a.json"));
     let of_file = stage.json(&format!("record diff a.json {b}"));
     assert_eq!(of_file["figures"], record["figures"]);

@@ -84,8 +84,7 @@ fn the_doctor_tells_evidence_weight_and_fix() {
     assert!(text.out.contains("Checked, fine: ") || text.out.contains("Findings"));
 }
 
-/// What these arguments print on a terminal; `None` where none can be made, which
-/// is said.
+/// What these arguments print on a terminal; `None`, with a message, if no terminal can be made.
 fn shown_on_terminal(test: &str, stage: &Stage, columns: usize, arguments: &str) -> Option<String> {
     if !has_program("script") || !has_program("stty") {
         skipped(
@@ -189,7 +188,7 @@ fn what_is_done_is_logged_on_demand() {
     );
 }
 
-/// Libraries ask `tput` where no terminal says how wide it is.
+/// Libraries ask `tput` if no terminal says how wide it is.
 #[test]
 fn no_program_is_started_for_the_width() {
     use std::os::unix::fs::PermissionsExt;

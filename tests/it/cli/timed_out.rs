@@ -1,4 +1,4 @@
-//! An arm that does not end within the time-out is slower by at least so much.
+//! An arm that does not end within the time-out is slower by at least the ratio that this proves.
 
 use super::Stage;
 

@@ -1,4 +1,4 @@
-//! `topology`: machines of many shapes as text, and what placements stand for.
+//! `topology`: machines of many shapes as text, and the CPUs of placements.
 
 use super::{Ran, Stage};
 
@@ -68,7 +68,7 @@ fn check_one_error(ran: &Ran) {
     assert_eq!(ran.err.lines().count(), 1, "{ran}");
 }
 
-/// Every name that is listed stands for the CPUs that stand beside it.
+/// Every listed name means the CPUs beside it.
 #[test]
 fn listed_placements_can_be_asked_for() {
     let stage = Stage::new();

@@ -114,7 +114,7 @@ lines! {
     spin_advise: "--machine sim:long-pause.toml spin advise --chip skylake-sp --seed 3",
 }
 
-/// Every name, on a machine where each means something else.
+/// Every name, on a machine on which each means something else.
 const NAMES: &str = "os-default compact compact*3 one-per-core one-per-llc one-per-numa spread \
     spread*4 balanced balanced*3 p-cores e-cores one-core one-core:5 \
     one-llc one-llc:3 one-numa/mem=bind one-numa:1/mem=interleave one-package one-core/mem=local spread*4/mem=weighted \

@@ -13,7 +13,7 @@ use crate::support::{self, PATIENCE, has_program, root, skipped, texts};
 pub(super) enum Kill {
     /// All of them: the node is gone.
     Node,
-    /// Slurm's: what they started goes on, and nobody knows it.
+    /// Slurm's: what they started goes on, unobserved.
     Daemons,
     /// pinwise's: the node stays.
     Task,
@@ -238,7 +238,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Debian's daemons stand where only root's path leads.
+/// Debian's daemons are in folders of root's path only.
 fn path() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{path}:/usr/sbin:/sbin")

@@ -82,8 +82,7 @@ fn run_is_replaced_by_the_command() {
     trial.leaves_no_process();
 }
 
-/// Whoever started pinwise may have left it children: they belong to nobody's
-/// run, and live on.
+/// The program that started pinwise may have left it children: they belong to no run, and live on.
 #[test]
 fn children_from_before_are_left_alone() {
     let trial = Trial::new();

@@ -37,8 +37,8 @@ fn programs_that_cannot_be_started() {
     let line = "ls -l";
     let ended = trial.compare(&["--", line]);
     ended.is_refused(&["ls -l: no such program", "space"]);
-    // A folder of PATH that may not be searched is passed over; a file that is
-    // not marked executable is reported only where no other is found.
+    // A folder of PATH that may not be searched is skipped; a file that is not executable is
+    // reported only if no other is found.
     trial.shell("mkdir -p folder/plain other; echo > other/tool; chmod 644 other/tool");
     let search = |program: &str| {
         let mut command = trial.pinwise(&["run", "--", program]);
@@ -68,7 +68,7 @@ fn a_command_that_always_fails() {
     trial
         .compare(&["--ignore-failure", "--", "false"])
         .succeeded();
-    // Of what measured nothing no record is kept.
+    // If nothing was measured, no record is kept.
     let history = trial.run(&["record", "history"]).out;
     assert!(!history.contains("No arm could be measured"), "{history}");
     assert_eq!(history.matches("false").count(), 1, "{history}");
@@ -196,8 +196,8 @@ fn assert_peaks_below(trial: &Trial, mebibytes: u64) {
     }
 }
 
-/// A command that changes its own mask runs where it likes: the record says
-/// what was granted, which is what was asked for.
+/// A command that changes its own mask runs on any CPU it likes: the record says what was granted,
+/// which is what was asked for.
 #[test]
 fn a_command_that_moves_itself() {
     let Some([first, second]) = two_cpus("a_command_that_moves_itself") else {

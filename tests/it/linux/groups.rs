@@ -114,7 +114,7 @@ fn limits_within_each_other_are_counted_once() {
         .iter()
         .map(|run| run["throttled"].as_u64().unwrap())
         .sum();
-    // Periods of 100 ms, one more where a run begins within one.
+    // Periods of 100 ms, one more if a run begins within one.
     let periods = wall_s / 0.1 + runs.len() as f64;
     assert!(
         times > 0 && times as f64 <= periods,

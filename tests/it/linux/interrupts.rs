@@ -8,7 +8,7 @@ use crate::support::{skipped, until};
 
 const TEST: &str = "linux::interrupts";
 
-/// A device's name, and an interrupt of it, where all of them can be moved.
+/// A device's name, and an interrupt of it, if all of them can be moved.
 fn movable() -> Option<(String, u32)> {
     let (mut topology, _) = discover().unwrap();
     read_interrupts(&mut topology);

@@ -1,5 +1,5 @@
-//! Gaps in the time of the real CPUs. Nothing is asserted of how many there are but
-//! where a program of the test makes them.
+//! Gaps in the time of the real CPUs. Their number is asserted only if a program of the test makes
+//! them.
 
 use std::path::Path;
 
@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::trial::{Trial, finish, signal};
 use crate::support::{has_program, run, skipped, texts};
 
-/// The record of a run; `None`, with the reason, where another pinwise measures the
-/// machine all the while.
+/// The record of a run; `None`, with the reason, if another pinwise keeps measuring on the machine.
 fn measured(test: &str, arguments: &[&str]) -> Option<Value> {
     let output = run(&[&["--format", "json", "bench", "jitter"], arguments].concat());
     let (out, err) = texts(&output);
@@ -81,8 +80,8 @@ fn causes_add_up_to_the_gaps_of_every_cpu() {
     }
 }
 
-/// A program that wants the CPU all the time, bound to it, is named, with the CPU
-/// that it took and no other.
+/// A program that wants the CPU all the time, bound to it, is named, with only the CPU that it
+/// took.
 #[test]
 fn a_program_that_takes_a_cpu_is_named() {
     let test = "a_program_that_takes_a_cpu_is_named";
@@ -103,7 +102,7 @@ fn a_program_that_takes_a_cpu_is_named() {
     let Some(record) = record else { return };
     let only = &list(&record["cpus"])[0];
     if let Some(reason) = refusal(&record) {
-        // Who had the CPU is unknown, but not that somebody had it.
+        // It is unknown what had the CPU, but not that something had it.
         assert!(
             only["queued_ms"].as_f64().is_none_or(|ms| ms > 0.0),
             "{only}"
@@ -162,7 +161,7 @@ fn without_the_right_to_trace_gaps_have_figures() {
         return skipped(test, "no setpriv");
     }
     let trial = Trial::new();
-    // Where whoever has no rights may read and execute it.
+    // A folder that a user without rights may read and execute from.
     let folder = trial.shell("mktemp -d /tmp/pinwise-jitter-XXXXXX");
     let folder = folder.trim();
     let binary = env!("CARGO_BIN_EXE_pinwise");

@@ -69,7 +69,7 @@ fn a_full_disk_is_reported_and_cleaned_up() {
         assert!(err.contains("No space left"), "{err}");
         assert_eq!(out.trim(), "left", "{files} files");
     }
-    // And where there is room, it goes well.
+    // With enough space it succeeds.
     let (output, err) = on_small_disk(2000).unwrap();
     assert!(output.status.success(), "{err}");
 }

@@ -81,7 +81,7 @@ fn killed_at(seed: u64) -> usize {
         assert_eq!(run["exit"], 0, "seed {seed}");
         assert!(run["metric"]["cost"].as_f64().unwrap() > 0.0, "seed {seed}");
     }
-    // Reading leaves the journal where it is; the next to write takes it in.
+    // Reading leaves the journal in place; the next writer takes it in.
     trial
         .run(&["record", "tag", "last", "--add", "kept"])
         .succeeded();
@@ -96,7 +96,7 @@ fn killed_at(seed: u64) -> usize {
     recorded
 }
 
-/// What was cut off does not stand in the way of what comes next.
+/// An aborted run does not hinder the next one.
 #[test]
 fn the_next_experiment_uses_the_same_store() {
     let trial = Trial::new();

@@ -16,7 +16,7 @@ use crate::support::{PATIENCE, skipped};
 pub(super) struct Group(pub(super) PathBuf);
 
 impl Group {
-    /// `None` where this process may make none.
+    /// `None` if this process may make none.
     pub(super) fn limited_to(cpus: f64, name: &str) -> Option<Self> {
         let name = format!("pinwise-{name}-{}", std::process::id());
         let quota = format!("{:.0}", 100_000.0 * cpus);

@@ -44,8 +44,8 @@ fn figures_are_there_or_null_and_never_made_up() {
     }
 }
 
-/// Two loops on one CPU look like a program that waits half of the time, when only CPU
-/// time is known. The sleep after it is time in which nothing wants a CPU.
+/// Two loops on one CPU look like a program that waits half of the time if only CPU time is known.
+/// During the sleep after it nothing wants a CPU.
 #[test]
 fn ready_but_queued_is_not_blocked() {
     let trial = Trial::new();

@@ -1,5 +1,4 @@
-//! PAUSE on the real host. Nothing is asserted of its absolute cost but that a
-//! CPU could have it.
+//! PAUSE on the real host. Of its absolute cost only plausibility is asserted.
 
 use crate::support::{run, skipped, texts};
 

@@ -1,5 +1,5 @@
-//! Stores that cannot be used: reported before anything is run where that is
-//! possible, and otherwise nothing that was measured is lost.
+//! Stores that cannot be used: reported before anything is run if possible, and otherwise nothing
+//! that was measured is lost.
 
 use std::path::Path;
 use std::process::Command;

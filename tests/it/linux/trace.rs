@@ -1,8 +1,7 @@
 //! Traces on the real host: what each tier reports is compared with what the
 //! kernel itself counts, and bad subjects are refused in words.
 //!
-//! Nothing here depends on speed; where a kernel or this user's rights lack a
-//! tier, that is said.
+//! Nothing here depends on speed; a message says if a kernel or this user's rights lack a tier.
 
 mod blocked;
 mod figures;
@@ -94,9 +93,9 @@ fn switches_are_those_that_the_kernel_counts() {
         assert_close(number(&seen, "leavings"), truth, truth, tier);
         let involuntary = number(&seen, "kernel_involuntary");
         assert_close(number(&seen, "preemptions"), involuntary, truth, tier);
-        // The kernel leaves out a switch of other threads now and then, more
-        // often where many begin and end. On one guest (6.18) perf and ftrace
-        // lack nearly every switch from idle of the second CPU, which BPF has.
+        // The kernel leaves out a switch of other threads now and then, more often if many begin
+        // and end. On one guest (6.18) perf and ftrace lack nearly every switch from idle of the
+        // second CPU, which BPF has.
         if tier != "tracepoint" {
             assert!(number(&seen, "contradictions") <= truth / 100, "{seen}");
         }
@@ -283,7 +282,7 @@ fn nobody_may_trace_own_commands() {
     check_sound(&polled);
 }
 
-/// A command that starts another one as nobody.
+/// A command that starts another one as `nobody`.
 fn as_nobody(test: &str) -> Option<Vec<String>> {
     let can = std::process::Command::new("setpriv")
         .args(["--reuid", "65534", "--clear-groups", "true"])

@@ -9,7 +9,7 @@ use aya::programs::{loaded_links, loaded_programs};
 use super::trial::{Trial, signal};
 use crate::support::skipped;
 
-/// Is the tier there? What stands in the way is said.
+/// Is the tier available? If not, the reason is printed.
 fn is_there(trial: &Trial, test: &str) -> bool {
     let output = trial
         .pinwise(&["trace", "--tier", "bpf", "--", "true"])

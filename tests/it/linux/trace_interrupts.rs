@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::trial::Trial;
 use crate::support::{has_program, skipped};
 
-/// Where the traced program writes what the kernel counted meanwhile.
+/// The file for the kernel's own counts, which the traced program writes.
 const ANSWER: &str = "PINWISE_TEST_COUNTED";
 /// Packets over loopback: each is a softirq `NET_RX` of its own, unless many pile up.
 const PACKETS: usize = 20_000;
@@ -91,12 +91,12 @@ impl Traced {
 
     fn has_all(&self, cause: &Value, within: u64) -> bool {
         let count = cause["count"].as_u64().unwrap();
-        // A lower bound begins where one in 33 and 20 are missing.
+        // The lower bound allows for one in 33, plus 20, missing.
         count + count / 33 + 20 + self.cpus() >= within
     }
 }
 
-/// `None`, with the reason, where interrupts cannot be read here.
+/// `None`, with the reason, if interrupts cannot be read here.
 fn traced(test: &str, trial: &Trial) -> Option<Traced> {
     let own = std::env::current_exe().unwrap();
     let name = concat!(module_path!(), "::packets_and_ticks");
@@ -201,7 +201,7 @@ fn interrupts_that_may_not_be_read_are_refused() {
         return skipped(test, "no setpriv");
     }
     let trial = Trial::new();
-    // Where whoever has no rights may read and execute it.
+    // A folder that a user without rights may read and execute from.
     let folder = trial.shell("mktemp -d /tmp/pinwise-interrupts-XXXXXX");
     let folder = folder.trim();
     let binary = env!("CARGO_BIN_EXE_pinwise");

@@ -52,7 +52,7 @@ impl Trial {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Lines of a file so far; none where it does not exist yet.
+    /// Lines of a file so far; empty if it does not exist yet.
     pub(super) fn lines(&self, name: &str) -> usize {
         let text = std::fs::read_to_string(self.path(name)).unwrap_or_default();
         text.lines().count()
@@ -155,7 +155,7 @@ impl Trial {
         living
     }
 
-    /// Some process is there that carries the mark: the test can see them.
+    /// A process with the mark exists: the test can see them.
     #[track_caller]
     pub(super) fn is_seen(&self) {
         assert!(!self.living().is_empty(), "the mark is not seen");
@@ -235,7 +235,7 @@ fn reader(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
-        // Nobody listens where the test has failed.
+        // Nobody listens if the test has failed.
         let _ = sender.send(bytes);
     });
     receiver
@@ -255,7 +255,7 @@ impl Ended {
         assert_eq!(self.err.lines().count(), 1, "{}", self.err);
     }
 
-    /// The same, where the command's own standard error may follow the line.
+    /// The same, but the command's own standard error may follow the line.
     #[track_caller]
     pub(super) fn fails_with(&self, words: &[&str]) {
         self.ends_with(2, words);

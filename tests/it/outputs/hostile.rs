@@ -265,7 +265,7 @@ fn check_markup(text: &str) -> Result<(), TestCaseError> {
     };
     let parsed = Document::parse_with_options(text, options);
     prop_assert!(parsed.is_ok(), "{:?}: {text}", parsed.err());
-    // Neither a coordinate nor a latency is no number.
+    // Coordinates and latencies are all finite numbers.
     prop_assert!(!text.contains("\"NaN") && !text.contains("\"inf"), "{text}");
     Ok(())
 }

@@ -109,8 +109,8 @@ fn machines_with_kinds_and_cpus_out_of_reach_are_read_again() {
     check_round_trip(&topology, "out of reach");
 }
 
-/// DRAM and HBM beside the same CPUs, memory behind CXL near all of them, and one that
-/// nobody places.
+/// DRAM and HBM beside the same CPUs, memory behind CXL near all of them, and one without a known
+/// place.
 const MEMORIES: &str = r#"<topology version="2.0"><object type="Machine" cpuset="0x3">
  <object type="NUMANode" os_index="4" cpuset="0x3" gp_index="9" subtype="CXL" local_memory="8589934592"/>
  <object type="NUMANode" os_index="5" cpuset="0x0" gp_index="10" subtype="a &lt; b" local_memory="1000"/>

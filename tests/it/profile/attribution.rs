@@ -1,4 +1,4 @@
-//! Two profiles: which part of the difference stands in spin-waits and in memory.
+//! Two profiles: which part of the difference comes from spin-waits and from memory.
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,4 @@
-//! Whole searches, most of them on simulated machines, where the truth is
-//! known.
+//! Whole searches, most of them on simulated machines, whose truth is known.
 
 use std::io::Read;
 use std::process::Stdio;

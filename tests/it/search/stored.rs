@@ -1,4 +1,4 @@
-//! Searches that stand in a store: listed, shown, drawn, exported, refused.
+//! Stored searches: listed, shown, drawn, exported, refused.
 
 use pinwise_record::SearchRecord;
 use pinwise_store::Store;

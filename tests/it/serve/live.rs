@@ -82,7 +82,7 @@ fn begin(place: &Place, runs: &str) -> Child {
         .unwrap()
 }
 
-/// The id of the record that is there by now.
+/// The id of the new record, once it exists.
 fn begun(site: &Serving) -> String {
     wait_for(|| {
         let listing = site.json("api/records");
@@ -222,7 +222,7 @@ fn silent_connections_take_no_place() {
     let silent: Vec<TcpStream> = (0..200)
         .map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, site.port)).unwrap())
         .collect();
-    // They were taken in before this one.
+    // They were accepted before this one.
     assert_eq!(site.get("").status, 200);
     place.compare(&[]);
     assert_eq!(page.next().unwrap().0, "list", "a page keeps its place");

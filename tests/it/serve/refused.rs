@@ -1,4 +1,4 @@
-//! Who gets nothing, and what is reported where something is wrong.
+//! Requests that are refused, and what is reported if something is wrong.
 
 use std::net::TcpListener;
 

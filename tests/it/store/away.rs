@@ -123,7 +123,7 @@ fn runs_are_sent_again_when_the_server_is_back() {
     ));
     drop(store);
     let store = place.open_delivered();
-    // No run is lost and none is there twice, in the order in which they came.
+    // No run is lost or doubled, and their order is kept.
     let runs = store.load("grows").unwrap().runs;
     assert_eq!(runs.len(), sent);
     assert!(

@@ -68,7 +68,7 @@ impl Stage {
     }
 }
 
-/// A command in a mount namespace where this folder is read-only.
+/// A command in a mount namespace in which this folder is read-only.
 fn with_folder_read_only(folder: &std::path::Path, command: &Command) -> Output {
     let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" || exit 69; shift; exec \"$@\"";
     let mut outer = Command::new("unshare");
@@ -114,7 +114,7 @@ fn a_store_on_read_only_media_is_read() {
         err.contains("cannot be opened") && err.lines().count() == 1,
         "{err}"
     );
-    // A log that was not taken in can be read where nothing can be made, too.
+    // A log that was not taken in can be read as well if nothing can be created.
     let writer = rusqlite::Connection::open(&store).unwrap();
     writer
         .execute_batch("UPDATE record SET verdict = verdict; UPDATE line SET title = 'changed'")
@@ -331,7 +331,7 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
     assert_eq!(runs(&stage), 7);
     assert_eq!(runs(&other), 7);
     assert_eq!(stage.waiting(), 0);
-    // Nobody writes it any more, which other hosts see, too.
+    // Nothing writes it any more, which other hosts notice as well.
     until("the record may be changed", || {
         let tagged = other.run(&["record", "tag", "last", "--add", "x"]);
         tagged.status.success()

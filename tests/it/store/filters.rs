@@ -47,7 +47,7 @@ fn filled(place: &Place) -> Store {
     store
 }
 
-/// The same by a look at each line.
+/// The same by looking at each line.
 fn plainly(all: &[Listed], filter: &Filter) -> Vec<Listed> {
     let fits = |line: &&Listed| {
         let entry = &line.entry;

@@ -157,7 +157,7 @@ fn whoever_makes_the_tables_first_cannot_run_code_as_later_users() {
     );
 }
 
-/// What somebody may leave in the schema, how it is removed, and what a refusal names.
+/// What another user may leave in the schema, how it is removed, and what a refusal names.
 const PLANTS: [(&str, &str, &str); 13] = [
     (
         "ALTER SCHEMA pinwise OWNER TO mallory",

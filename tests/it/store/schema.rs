@@ -41,7 +41,7 @@ fn tables_that_cannot_all_be_made_leave_nothing() {
     let Some(url) = database("store::tables_that_cannot_all_be_made_leave_nothing") else {
         return;
     };
-    // Something of the user's that stands where a table would go.
+    // An object of the user's with the name of a table.
     execute(
         &url,
         "CREATE SCHEMA pinwise; CREATE TABLE pinwise.tag (mine int)",
@@ -105,7 +105,7 @@ fn a_server_that_is_not_there_is_reported_without_its_password() {
     let folder = tempfile::tempdir().unwrap();
     let urls = [
         format!("postgres://me:secret@/db?host={}", folder.path().display()),
-        // A port that nobody has: it was free and is given back.
+        // A port that nothing listens on: it was free and is released.
         format!("postgres://me:secret@127.0.0.1:{}/db", free_port()),
     ];
     for url in urls {

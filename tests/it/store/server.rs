@@ -30,13 +30,12 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Of a test's own, to be stopped and started; `None` where there is none,
-    /// which is said.
+    /// A test's own server, to be stopped and started; `None`, with a message, if there is none.
     pub(crate) fn own(test: &str) -> Option<Self> {
         Self::prepared(test, |_| Vec::new())
     }
 
-    /// The same with what is put into its folder, and with settings.
+    /// The same with files in its folder, and with settings.
     pub(crate) fn prepared(test: &str, prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap().keep();
         let settings = prepare(&folder);
@@ -69,8 +68,8 @@ impl Server {
     }
 }
 
-/// The URL of a new database on the server that tests share; `None` where there
-/// is no server, which is said.
+/// The URL of a new database on the server that tests share; `None`, with a message, if there is no
+/// server.
 pub(crate) fn database(test: &str) -> Option<String> {
     match SHARED.get_or_init(start_shared) {
         Ok(shared) => Some(create(&shared.server)),
@@ -113,7 +112,7 @@ fn up(folder: &Path, settings: &[String]) -> Result<(), String> {
         return Ok(());
     }
     let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    // 69: nothing is installed. Anything else is a fault of the tests.
+    // 69: nothing is installed. Any other status is a fault of the tests.
     assert_eq!(output.status.code(), Some(69), "{message}");
     Err(message)
 }
@@ -134,7 +133,7 @@ pub(crate) fn execute(url: &str, sql: &str) {
     try_execute(url, sql).unwrap();
 }
 
-/// The same of what may fail.
+/// The same for SQL that may fail.
 pub(crate) fn try_execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -65,9 +65,8 @@ fn no_record_of_64_writers_is_lost() {
     }
 }
 
-/// Between the look whether an id is there and the entry of it in an index, the
-/// server waits for a lock: an index that comes before the others computes
-/// something that takes it.
+/// Between the check whether an id exists and its entry in an index, the server waits for a lock:
+/// an index that precedes the others computes something that takes it.
 const LATE: &str = r"
     ALTER TABLE pinwise.record DROP CONSTRAINT record_pkey CASCADE,
         DROP CONSTRAINT record_id_owner_key CASCADE;
@@ -84,8 +83,8 @@ const LATE: &str = r"
 const LOCKS: &str = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
-/// Writes a record while `late` writes the same: both have seen that there is
-/// none, and this one is faster.
+/// Writes a record while `late` writes the same: both have seen that there is none, and this one is
+/// faster.
 fn overtake<T>(url: &str, id: &str, late: impl FnOnce() -> T) -> T {
     let faster = format!(
         "DO $$
@@ -138,7 +137,7 @@ fn two_writers_of_one_record_both_succeed() {
     let body = "SELECT body FROM pinwise.record WHERE id = 'left'";
     assert_eq!(select(&place.url, body), ["faster"]);
     assert_eq!(place.message(), Vec::<String>::new());
-    // The same of one that brings runs, in a transaction.
+    // The same for a writer that adds runs, in a transaction.
     let file = Place::file();
     cut_off(file.open(), "cut", 3);
     let cut = file.open().load("cut").unwrap();

@@ -203,7 +203,7 @@ fn a_terminal_that_is_closed_ends_it() {
         let mut shown = Shown::start(&format!("--tier {tier} --pid {}", std::process::id()));
         shown.wait_for("quit");
         let pid = shown.pid();
-        // What made the terminal is killed outright: nobody sends a key.
+        // The program that made the terminal is killed outright: no key is pressed.
         shown.script.kill().unwrap();
         shown.script.wait().unwrap();
         let end = Instant::now() + PATIENCE;

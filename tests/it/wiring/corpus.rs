@@ -154,8 +154,8 @@ impl Known {
         }
     }
 
-    /// The same with a contention column: siblings 1.6 ± 0.12, others
-    /// 1.02 ± 0.04, one pair in two hundred disturbed.
+    /// The same with a contention column: siblings 1.6 ± 0.12, others 1.02 ± 0.04, one pair in two
+    /// hundred disturbed.
     pub(crate) fn with_contention(&self, seed: u64) -> Evidence {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let n = self.latency.len();
@@ -252,7 +252,7 @@ pub(crate) struct Score {
     pub(crate) spurious: usize,
     /// Machines with every level exact under its kind and nothing spurious.
     pub(crate) perfect: usize,
-    /// The same under any kind.
+    /// The same with any kind.
     pub(crate) exact: usize,
     pub(crate) machines: usize,
     /// What went wrong, a line each.

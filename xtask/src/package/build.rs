@@ -80,7 +80,7 @@ impl Target {
         None
     }
 
-    /// Where cargo puts what it builds.
+    /// The folder of cargo's build products.
     pub(super) fn folder(&self) -> PathBuf {
         target().join(self.triple).join("release")
     }
@@ -118,7 +118,7 @@ impl Target {
     }
 }
 
-/// Where cargo keeps the sources of others.
+/// The folder of cargo's downloaded sources.
 fn cargo_home() -> Result<PathBuf> {
     if let Some(home) = std::env::var_os("CARGO_HOME") {
         return Ok(home.into());

@@ -27,7 +27,7 @@ const DESCRIPTION: &str =
 ";
 
 impl Package<'_> {
-    /// Packs a staged tree; `None` where there is no `dpkg-deb`.
+    /// Packs a staged tree; `None` if there is no `dpkg-deb`.
     pub(super) fn build(&self, staged: &Path, into: &Path) -> Result<Option<PathBuf>> {
         let file = format!("{}_{}_{}.deb", self.name, self.version, self.architecture);
         if find("dpkg-deb").is_none() {

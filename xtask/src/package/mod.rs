@@ -167,8 +167,8 @@ fn command(
     Ok(())
 }
 
-/// The C library for one target: an archive that stands anywhere, and two
-/// Debian packages, as that distribution parts them.
+/// The C library for one target: a relocatable archive, and two Debian packages, split as in that
+/// distribution.
 fn library(target: &Target, folder: &Path, made: &mut Made) -> Result<()> {
     let built = target.build("pinwise-capi")?;
     let shared = built.join("libpinwise.so");

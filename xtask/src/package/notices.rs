@@ -1,9 +1,9 @@
 //! Notices of third parties: which packages of others a binary holds, under
 //! which licences, and what their authors want repeated.
 //!
-//! Names and terms come from Cargo's metadata and the page's lock file, texts
-//! from the files that the packages bring. A package that brings none, under
-//! terms that are not known here, is an error: somebody has to look.
+//! Names and terms come from Cargo's metadata and the page's lock file, texts from the files in the
+//! packages. A package without one, under terms that are not known here, is an error: a person has
+//! to look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -117,8 +117,8 @@ impl Notices {
     }
 }
 
-/// Follows what is linked: neither tools of the build nor macros, of which
-/// nothing is in the binary but what they wrote, nor what only tests use.
+/// Follows what is linked: neither build tools nor macros, of which the binary has only the output,
+/// nor what only tests use.
 fn linked(metadata: &Value, package: &str) -> Result<Vec<Party>> {
     let by_id = |list: &Value| -> BTreeMap<String, Value> {
         let list = list.as_array().map(Vec::as_slice).unwrap_or_default();

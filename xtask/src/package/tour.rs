@@ -14,8 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{Made, write};
 use crate::programs::{find, root, step, target};
 
-/// Enters a root whose mounts nobody else sees, as `nobody`, with the host's
-/// `/sys` and `/dev`.
+/// Enters a root with private mounts, as `nobody`, with the host's `/sys` and `/dev`.
 const ENTER: &str = r#"
 root=$1
 shift
@@ -198,7 +197,7 @@ fn succeeded(output: &Output, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The command of another architecture, where QEMU can run it.
+/// The command of another architecture, if QEMU can run it.
 fn foreign(made: &Made) -> Result<()> {
     for (target, binary) in &made.foreign {
         let architecture = target.triple.split('-').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which file goes where in an installed tree.
+//! The place of each file in an installed tree.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

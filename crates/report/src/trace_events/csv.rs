@@ -49,7 +49,7 @@ impl<W: Write> TraceCsv<W> {
         for event in events {
             self.names.take(event);
             let first_ns = *self.first_ns.get_or_insert(event.time_ns);
-            // An event that is late by more counts as the first one.
+            // A late event cannot be earlier than the first one.
             let time_ns = event.time_ns.saturating_sub(first_ns);
             let line = Line::from_event(event);
             let thread = line.thread.map(|thread| thread.to_string());

@@ -245,8 +245,8 @@ fn a_quota_of_an_attached_process_is_reported() {
             let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
             let whom = ["--pid", &number, "--for", "1500ms"];
             let until = Instant::now() + PATIENCE;
-            // A machine that stands still meanwhile has no periods to count,
-            // and where records were lost no sums hold.
+            // A machine that is stopped meanwhile has no periods to count, and if records were lost
+            // no sums hold.
             loop {
                 let record = record_of(&[&arguments[..], &whom].concat());
                 let is_held_back = record["throttled"]["times"].as_u64() >= Some(5);
@@ -266,8 +266,8 @@ fn a_quota_of_an_attached_process_is_reported() {
     busy.kill().unwrap();
     busy.wait().unwrap();
     for (tier, record) in records {
-        // Some kernels hand perf no events of an idle task, for how long nobody
-        // knows; the trace must say so.
+        // Some kernels give perf no events of an idle task, for an unknown time; the trace must say
+        // so.
         if !record["lost"]["idle_task_unseen"].is_null() {
             let reason = finding(&record, "idle_task_unseen").unwrap();
             skipped(test, &format!("{tier}: {}", reason["sentence"]));
@@ -331,8 +331,8 @@ fn a_quota_that_a_command_or_its_child_enters_is_reported() {
         let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
         let whom = ["--for", "2s", "--", "sh", "-c", script];
         let until = Instant::now() + PATIENCE;
-        // A machine that stands still meanwhile has no periods to count; beside others,
-        // a process may end before its cgroup is known, and then nothing is said.
+        // A machine that is stopped meanwhile has no periods to count; beside others, a process may
+        // end before its cgroup is known, and then nothing is reported.
         loop {
             let (times_before, before_s) = held_back(&group);
             let record = record_of(&[&arguments[..], &whom].concat());
@@ -383,7 +383,7 @@ fn limits_of_a_class_are_blamed_on_nobody_else() {
         let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
         let whom = [&["--for", "1s", "--"][..], &deadline].concat();
         let until = Instant::now() + PATIENCE;
-        // Where events were lost beside others, no cause is claimed.
+        // If events were lost because of other programs, no cause is claimed.
         let record = loop {
             let record = record_of(&[&arguments[..], &whom].concat());
             if record["waits"]["because"]["scheduling_class_s"].is_number() {

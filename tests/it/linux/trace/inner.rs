@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 /// Names the trace to be made, as JSON.
 const ORDER: &str = "PINWISE_TEST_TRACE";
-/// Where what was seen is written.
+/// The file for the results.
 const ANSWER: &str = "PINWISE_TEST_ANSWER";
 
 /// A trace to be made: `{"command": […]}`, `{"pid": n}` or `{"all": true}`,
@@ -129,7 +129,7 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
     Ok(seen.to_json(&traced))
 }
 
-/// What a listener made of events.
+/// A listener's summary of events.
 #[derive(Default)]
 struct Seen {
     rounds_left: u64,
@@ -155,7 +155,7 @@ struct Seen {
     waits: BTreeMap<i32, u64>,
     runs: BTreeMap<i32, u64>,
     on_cpu: BTreeMap<u32, i32>,
-    /// Threads that left a CPU on which somebody else was.
+    /// Threads that left a CPU on which another one was.
     contradictions: u64,
 }
 

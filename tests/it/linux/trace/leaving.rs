@@ -36,8 +36,8 @@ fn wait_for(path: &Path, lines: usize) -> String {
 /// runs; what pinwise printed, after each of them went on.
 fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> Option<String> {
     let (number, gate, note) = (folder.join("pid"), folder.join("gate"), folder.join("note"));
-    // They go on when asked to, and not before pinwise has ended; what they
-    // then say on standard error must not end them.
+    // They go on when asked to, and not before pinwise has ended; a later message on standard error
+    // must not end them.
     let line = format!(
         "(until [ -e {} ]; do sleep 0.05; done; echo words >&2; echo on >> {}; exec sleep 1000) & echo $! >> {}; exit {status}",
         gate.display(),
@@ -58,7 +58,7 @@ fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> O
         .collect();
     std::fs::write(&gate, "").unwrap();
     assert_eq!(wait_for(&note, runs), "on\n".repeat(runs), "{out}{err}");
-    // What empties the pipe of those that are left is no part of the command.
+    // The process that empties the pipe of those that are left is not part of the command.
     assert!(!out.contains("pinwise-drain"), "{out}");
     assert_eq!(out.matches("The command left ").count(), runs, "{out}{err}");
     Some(out)
