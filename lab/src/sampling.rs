@@ -49,7 +49,7 @@ const SAMPLERS: [Sampler; 10] = [
     Sampler::PerfTables(OFTEN_HZ),
 ];
 
-/// CPU time of the command, and of pinwise where it reports it, s.
+/// CPU time of the command, and of pinwise if it reports it, s.
 #[derive(Debug, Clone, Copy)]
 struct Used {
     cpu_s: f64,

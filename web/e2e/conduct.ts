@@ -190,7 +190,7 @@ export async function harmless(file: string, hash: string): Promise<void> {
   await opened.close();
 }
 
-/** The view stands, whatever is missing. */
+/** The view is drawn, whatever is missing. */
 export async function drawn(file: string): Promise<void> {
   const opened = await open(file);
   await settled(opened.page);

@@ -1,4 +1,4 @@
-// One record, one meaning: the first figures of the page stand in the text, too.
+// One record, one meaning: the first figures of the page are in the text as well.
 
 import { expect, test } from 'vitest';
 

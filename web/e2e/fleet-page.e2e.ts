@@ -174,7 +174,7 @@ describe('a fleet', () => {
         }),
       ]),
     );
-    // The map stands for the tables, which would make a page of many screens.
+    // The map replaces the tables, which would make a page of many screens.
     const height = await page.evaluate(
       () => document.documentElement.scrollHeight,
     );

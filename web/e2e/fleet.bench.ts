@@ -17,7 +17,7 @@ useBrowser();
 const NODES = 10_000;
 const REPEATS = 9;
 
-/** Milliseconds from the address until the view stands. */
+/** Milliseconds from the address until the view is drawn. */
 async function views(address: string, selector: string): Promise<number[]> {
   const found: number[] = [];
   for (let repeat = 0; repeat < REPEATS; repeat += 1) {

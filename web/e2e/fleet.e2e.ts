@@ -76,7 +76,7 @@ interface FleetReport {
   outliers: { node: string; figure: string; sentence: string }[];
 }
 
-/** The same store with the fleet's report, which stands in a file, too. */
+/** The same store with the fleet's report, which is also in a file. */
 function reported(): { bench: Bench; file: string; report: FleetReport } {
   const bench = simulated();
   const file = path.join(bench.folder, 'fleet.html');

@@ -1,4 +1,4 @@
-// A gate: the verdict in a word, and what stands behind a benchmark.
+// A gate: the verdict in a word, and the runs behind a benchmark.
 
 import { expect, test } from 'vitest';
 
@@ -58,7 +58,7 @@ test('gates of following commits are a history with its changes', async () => {
     name: `${at}`.repeat(8),
     commit: `${at}`.repeat(40),
   });
-  // The ratio that a history chains stands beside that of the verdict.
+  // The ratio that a history chains, next to that of the verdict.
   const link = (ratio: number): object => ({ ratio, error: 0.004, pairs: 20 });
   const measured = gate['benchmarks'] as { ratio: number | null }[];
   const benchmarks = measured.map((one) => ({

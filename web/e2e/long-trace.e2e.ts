@@ -1,4 +1,4 @@
-// Traces of so many slices that the rest of the page comes before them.
+// Traces with so many slices that the rest of the page is shown before them.
 
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -1,5 +1,5 @@
-// The machine: its drawing and its latency matrix as linked views, from both
-// sides where the measurement contradicts the report.
+// The machine: its drawing and its latency matrix as linked views, from both sides if the
+// measurement contradicts the report.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -100,7 +100,7 @@ test('a contradicted machine is drawn as reported and as measured, with what dif
     'As reported',
     'As measured',
   ]);
-  // Eight cores and one cache are reported, four cores and two caches are there.
+  // Eight cores and one cache are reported, four cores and two caches exist.
   const kinds = (side: number, kind: string): Promise<number> =>
     sides.nth(side).locator(`.unit.${kind}`).count();
   expect([await kinds(0, 'core'), await kinds(0, 'llc')]).toEqual([8, 1]);

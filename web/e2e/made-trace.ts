@@ -40,7 +40,7 @@ export class Bytes {
 /** Thread, CPU, beginning and length in ns, and how it ended: `blocked` unless it says so. */
 export type MadeSlice = [number, number, number, number, string?];
 
-/** Slices packed as pinwise packs them; those of a CPU stand in the order of time. */
+/** Slices packed as pinwise packs them; those of a CPU are in the order of time. */
 export function packedSlices(slices: readonly MadeSlice[]): PackedSlicesRecord {
   const threads = [...new Set(slices.map(([thread]) => thread))];
   const cpus = [...new Set(slices.map(([, cpu]) => cpu))].map((cpu) => {

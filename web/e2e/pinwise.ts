@@ -13,7 +13,7 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 export const PINWISE =
   process.env['PINWISE'] ?? path.join(here, '../../target/debug/pinwise');
 
-/** Where pictures and reports go; never in the repository. */
+/** The folder for pictures and reports; never in the repository. */
 export const OUTPUT = path.join(here, 'output');
 mkdirSync(OUTPUT, { recursive: true });
 

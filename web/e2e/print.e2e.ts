@@ -43,7 +43,7 @@ async function onPaper(page: Page): Promise<void> {
   await page.emulateMedia({ media: 'print' });
 }
 
-/** What lies outside of the paper, or of the drawing that it is in. */
+/** Whatever lies outside of the paper, or of its drawing. */
 const outside = (page: Page): Promise<string[]> =>
   page.evaluate((width) => {
     const found: string[] = [];

@@ -1,6 +1,5 @@
-// A record of each kind, as the program writes it: on simulated machines where
-// they can make it, else on the machine at hand where that permits it. Those of
-// fleets are made up.
+// A record of each kind, as the program writes it: on simulated machines if they can make it, else
+// on the machine at hand if that permits it. Those of fleets are made up.
 
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -60,7 +59,8 @@ run = "broken"
 const MACHINE = ['--machine', 'sim:package:1 l3:2 core:2 pu:2'];
 const LOOP = 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done';
 
-/** How the program makes a record; `needsHost` where the machine at hand may refuse, `status` where it ends with another than 0. */
+/** How the program makes a record; `needsHost` if the machine at hand may refuse, `status` if it
+ * ends with another than 0. */
 interface Made {
   words: readonly string[];
   needsHost?: boolean;
@@ -171,7 +171,8 @@ export function recordBench(): Bench {
   return bench;
 }
 
-/** A record of a kind; null where the machine at hand cannot make it. Files of tests run side by side, and share what one of them has made. */
+/** A record of a kind; null if the machine at hand cannot make it. Files of tests run side by
+ * side, and share what one of them has made. */
 export function recordOf(kind: string): Fields | null {
   const maker = MAKERS[kind]!;
   if ('made' in maker) return maker.made();
@@ -185,7 +186,7 @@ export function recordOf(kind: string): Fields | null {
   return JSON.parse(readFileSync(known, 'utf8')) as Fields | null;
 }
 
-/** Makes a record; null where the machine at hand refuses. */
+/** Makes a record; null if the machine at hand refuses. */
 function make(kind: string, maker: Made): Fields | null {
   if (kind === 'profile-diff') {
     const profile = recordOf('profile');
@@ -207,7 +208,7 @@ function make(kind: string, maker: Made): Fields | null {
   }
 }
 
-/** What the program prints as JSON, where it ends with that status. */
+/** What the program prints as JSON, if it ends with that status. */
 function printed(words: readonly string[], status = 0): string {
   try {
     return recordBench().run('-q', '--format', 'json', ...words);
@@ -218,7 +219,8 @@ function printed(words: readonly string[], status = 0): string {
   }
 }
 
-/** Two levels of the first CPU's cost, which a machine shows by chance only; 86.5 % lies between two whole figures. */
+/** Two levels of the first CPU's cost, which a machine shows by chance only; 86.5 % is halfway
+ * between two whole figures. */
 function addLevels(record: Fields): void {
   const [first] = record.cpus as {
     pause_ns: number;
@@ -255,7 +257,7 @@ const PAGE = path.join(
 const PLACE =
   /<script type="application\/json" id="pinwise-data">.*?<\/script>/s;
 
-/** A page with whatever stands for its data, such as the program would not write. */
+/** A page with any text in place of its data, such as the program would not write. */
 export function pageWith(data: string): string {
   files += 1;
   const text = data.replaceAll('<', '\\u003c');

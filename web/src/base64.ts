@@ -1,11 +1,11 @@
-// Bytes that stand in text.
+// Bytes in text.
 
 /** What browsers of 2025 and later have. */
 interface Native {
   fromBase64?(text: string): Uint8Array<ArrayBuffer>;
 }
 
-/** The bytes of a base64 text; throws where it is damaged. */
+/** The bytes of a base64 text; throws if it is damaged. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const native = Uint8Array as Native;
   if (native.fromBase64) return native.fromBase64(text);

@@ -18,7 +18,7 @@ export interface ChartPlan {
   name: string;
   /** What it shows, as a sentence; what a sighted reader sees at a glance. */
   summary: string;
-  /** What stands beside the name instead, where the drawing says the rest at a glance. */
+  /** A caption in place of the name, if the drawing says the rest at a glance. */
   caption?: string;
   /** What is drawn below each other in that many pixels. */
   panels: (width: number) => readonly Panel[];
@@ -317,7 +317,7 @@ function place(element: HTMLElement, x: number, y: number): void {
   element.style.top = `${y}px`;
 }
 
-/** Where a key leads among so many stops; undefined where it leads nowhere. */
+/** The stop that a key leads to; undefined if there is none. */
 function stepped(
   key: string,
   at: number | null,

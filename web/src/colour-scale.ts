@@ -39,14 +39,15 @@ export function inkOn(colour: string): string {
     : '#ffffff';
 }
 
-/** Where a value lies between the ends of a scale of equal ratios; 0.5 where they are the same. */
+/** Position of a value between the ends of a scale of equal ratios; 0.5 if the ends are the
+ * same. */
 export function shareOf(value: number, low: number, high: number): number {
   if (low > 0 && high / low > 1.000001)
     return Math.log(value / low) / Math.log(high / low);
   return high > low ? (value - low) / (high - low) : 0.5;
 }
 
-/** Where a value lies between the ends of the scale, 0 to 1. */
+/** Position of a value between the ends of the scale, 0 to 1. */
 export function shareIn(
   value: number,
   { low, high }: { low: number; high: number },

@@ -1,10 +1,10 @@
 // JSON by columns, as reports hold much of it, back to its text: see
 // crates/report/src/columns.rs, which writes it.
 
-/** Values that can be pointed at: the last so many. */
+/** Values that can be referenced: the most recent ones. */
 const RECENT = 24;
 
-/** Where values stand in the text, whichever object or list they are of. */
+/** The position of values in the text, whichever object or list they belong to. */
 interface Place {
   column: readonly string[];
   /** Entries that were read. */
@@ -13,7 +13,7 @@ interface Place {
   fields: Map<string, Place>;
 }
 
-/** The JSON that stands in columns. */
+/** The JSON that the columns contain. */
 export function fromColumns(text: string): string {
   const [shapes, ...columns] = text
     .split('\n\n')

@@ -71,9 +71,9 @@ export function fill(parent: Element, ...children: Child[]): void {
 }
 
 /**
- * Text with what cannot be seen made visible, as terminals get it from
- * pinwise: control characters, and those that have no width, turn the direction
- * of writing or show only where a line breaks. Line feeds and tabs stay.
+ * Text with invisible characters made visible, as pinwise prints it on terminals: control
+ * characters, and those that have no width, change the direction of writing or only show at a line
+ * break. Line feeds and tabs stay.
  */
 export function visible(text: string): string {
   return text.replace(

@@ -29,7 +29,7 @@ import {
   valuesOf,
 } from './plot';
 
-/** A point that a tooltip can stand at, in pixels of the drawing. */
+/** A point at which a tooltip can appear, in pixels of the drawing. */
 export interface Stop {
   x: number;
   y: number;
@@ -42,7 +42,7 @@ export interface Stop {
 export interface Drawing {
   svgs: SVGElement[];
   stops: Stop[];
-  /** Where the x axis of the first panel is, pixels, and what stands at a place of it. */
+  /** Ends of the first panel's x axis, pixels, and the label of a position on it. */
   axis: { left: number; right: number; at(x: number): number } | null;
 }
 
@@ -56,7 +56,7 @@ const SIDE = 30;
 const ASIDE = 0.3;
 /** Letters of titles are bold, and wider than those that are measured. */
 const BOLD = 0.85;
-/** A text that is cut where it is wider; tooltips and the table have it whole. */
+/** A text, cut if it is too wide; tooltips and the table have it in full. */
 function cut(text: string, width: number, measure: Measure): string {
   if (measure(text) <= width) return text;
   const letters = [...text];
@@ -170,7 +170,7 @@ function backMarks(
   const { x: xAxis, y: yAxis, band } = panel;
   const isTime = xAxis.type === 'utc';
   const inner = room.width - room.left - room.right;
-  // The title stands at the middle of the axis, and may go beyond it.
+  // The title is centred on the axis, and may extend beyond it.
   const around = inner + 2 * Math.min(room.left, room.right);
   const xTicks = isTime ? null : ticksThatFit(xAxis, x, inner, measure);
   const grid = { stroke: 'var(--line)', strokeOpacity: 0.7 };

@@ -1,5 +1,5 @@
-// Fields of records, whatever stands in them: what is missing, or of another
-// type than the schema says, is null or empty.
+// Fields of records, whatever they contain: what is missing, or of another type than the schema
+// says, is null or empty.
 
 export const fields = <T extends object>(
   value: T | null | undefined,

@@ -31,11 +31,12 @@ const TIMES: readonly [number, string][] = [
   [1e9, 'ns'],
 ];
 
-/** A value with that many decimals; a tie goes to the even digit as in Rust, where `toFixed` takes the larger. */
+/** A value with that many decimals; a tie goes to the even digit as in Rust, while `toFixed`
+ * takes the larger. */
 export function fixed(value: Maybe, places: number): string {
   if (!isNumber(value)) return NONE;
   const rounded = value.toFixed(places);
-  // Only fractions of a power of two lie exactly between two decimals.
+  // Only fractions of a power of two are exactly halfway between two decimals.
   const isTie = Math.abs(value * 2 ** (places + 1)) % 2 === 1;
   if (!isTie || Number(rounded.at(-1)) % 2 === 0) return rounded;
   return value.toFixed(places + 1).slice(0, places === 0 ? -2 : -1);
@@ -124,7 +125,7 @@ function hundredths(share: number): string {
   return fixed(value, size >= 99.95 ? 0 : size < 0.095 ? 2 : 1);
 }
 
-/** RFC 3339 as it stands, to the minute, in UTC: "2026-11-22 19:17". */
+/** RFC 3339 without conversion, to the minute, in UTC: "2026-11-22 19:17". */
 export function minute(time: string): string {
   const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)/.exec(time);
   return match ? `${match[1]} ${match[2]}` : time;
@@ -135,7 +136,7 @@ export function wholeNumber(number: number | null | undefined): string {
   return number?.toLocaleString('en-US') ?? '–';
 }
 
-/** "1 run", "2 runs"; "– runs" where the number is missing. */
+/** "1 run", "2 runs"; "– runs" if the number is missing. */
 export function count(
   number: number | null | undefined,
   one: string,

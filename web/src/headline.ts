@@ -47,7 +47,7 @@ export function recordCommands(
 export const tabName = (what: string): string =>
   what.replace(/^(Run it (with )?|Do the )/, '') || 'run';
 
-/** One block to copy from, a tab for each command; on paper they stand below each other. */
+/** One block to copy from, a tab for each command; on paper they are printed below each other. */
 export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
   if (all.length === 0) return null;
   let chosen = 0;

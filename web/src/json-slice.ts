@@ -1,7 +1,7 @@
 // A member of a JSON text as it is written there: numbers that a script cannot
 // hold, such as seeds of 64 bits, stay whole.
 
-/** The text of the value that a path leads to; null where it leads nowhere. */
+/** The text of the value that a path leads to; null if it leads nowhere. */
 export function sliceOf(
   json: string,
   path: readonly (string | number)[],
@@ -15,7 +15,7 @@ export function sliceOf(
   return json.slice(at, end(json, at));
 }
 
-/** Where the value of a member begins; the text is well-formed. */
+/** Start of a member's value; the text is well-formed. */
 function member(
   json: string,
   start: number,
@@ -49,7 +49,7 @@ function blank(json: string, start: number): number {
   return at;
 }
 
-/** Where a value ends. */
+/** End of a value. */
 function end(json: string, start: number): number {
   let depth = 0;
   for (let at = start; at < json.length; at += 1) {

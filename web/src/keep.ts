@@ -1,6 +1,5 @@
-// Pieces of a view that grows: built anew only where what they show changed,
-// and then without taking focus, open details or a box's scrolling from the
-// reader.
+// Pieces of a view that grows: rebuilt only if what they show changed, and then without taking
+// focus, open details or a box's scrolling from the reader.
 
 import type { ChartPlan } from './chart';
 import { chart } from './chart';

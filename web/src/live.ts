@@ -1,5 +1,5 @@
-// What `pinwise serve` reports as it happens. A browser opens six connections to
-// a site and no more, for all its tabs: a tab that nobody sees gives its own back.
+// What `pinwise serve` reports as it happens. A browser opens no more than six connections to a
+// site, for all its tabs: a hidden tab closes its own.
 
 import type { AnyRecord, Change } from './source';
 
@@ -14,7 +14,7 @@ export type Events = Pick<
   'addEventListener' | 'close' | 'readyState'
 >;
 
-/** Where a listener stands: the browser, or a test in its place. */
+/** What a listener runs in: the browser, or a test in its place. */
 export interface World {
   open(address: string): Events;
   isHidden(): boolean;
@@ -39,7 +39,7 @@ const browser: World = {
 const text = (event: Event): string =>
   String((event as MessageEvent<string>).data);
 
-/** What a page says while nobody answers it. */
+/** The page's message while the server does not answer. */
 export const NO_ANSWER =
   'pinwise serve does not answer. This page tries again, and shows what it has.';
 
@@ -100,7 +100,7 @@ export function watchRecord(
   return stop;
 }
 
-/** How a record that is watched stands. */
+/** The state of a watched record. */
 export function stateOf(change: Change): string {
   if (change.kind === 'lost') return change.reason;
   if (change.kind === 'record') return 'Running: this page grows with it.';
@@ -138,7 +138,7 @@ function listen(
     opened.addEventListener('error', () => {
       if (events !== opened) return;
       onLost();
-      // The browser itself tries again where the connection broke, not where it was refused.
+      // The browser itself tries again if the connection broke, not if it was refused.
       if (opened.readyState !== CLOSED) return;
       close();
       cancel = world.after(PAUSE, look);

@@ -244,7 +244,7 @@ function placeOf(id: string, params: URLSearchParams): Place {
   };
   let now = params;
   return {
-    // A view that is drawn anew, of a record that grew, begins where the last one was.
+    // A view that is redrawn because its record grew begins where the last one was.
     get params() {
       return now;
     },
@@ -265,7 +265,7 @@ async function recordPage(
   const place = placeOf(id, params);
   const page = { ...site, place };
   const record = await page.source.load(id);
-  // Narrowed by its schema: a fleet's id stands in those of all its nodes.
+  // Narrowed by its schema: the ids of all its nodes contain a fleet's id.
   const known = await page.source.list({
     text: id,
     ...(typeof record.schema === 'string' ? { schema: record.schema } : {}),
@@ -293,7 +293,7 @@ async function recordPage(
     view.grows?.(change.kind === 'record');
     if (change.kind === 'record') show(change.record);
     const reported = stateOf(change);
-    // The same words again would be read out again.
+    // The same words would be read out again.
     if (state.textContent !== reported) state.textContent = reported;
   };
   let stop = (): void => undefined;
@@ -322,7 +322,7 @@ async function recordPage(
   };
 }
 
-/** Choices that have a name stand in the address, and are as it says. */
+/** Named choices are kept in the address, and follow it. */
 function keepChoices(body: HTMLElement, place: Place): void {
   choose(body, place);
   body.addEventListener('change', ({ target }) => {
@@ -398,7 +398,7 @@ function tools(
   );
 }
 
-/** How a terminal shows the record, where it has an id that a store can know. */
+/** How to show the record in a terminal, if it has an id that a store can know. */
 function asText(record: AnyRecord, id: string): HTMLElement | null {
   const own = parseSchema(record.schema)?.name.startsWith('fleet')
     ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/

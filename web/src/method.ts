@@ -6,7 +6,7 @@ import { seconds } from './format';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
 import { findingList, hostFacts, section } from './words';
 
-/** What was found; before the end of an experiment nothing is. */
+/** The findings; before the end of an experiment there are none. */
 export const findingsPart = (
   findings: Maybe<readonly Finding[]>,
   isEnded = true,
@@ -40,7 +40,7 @@ export const endFact = (
   text(record?.ended) || text(record?.stopped) || 'not yet, or cut off',
 ];
 
-/** How long an experiment may go on: so many of something, so much time. */
+/** The limits of an experiment: a number of something, and a time. */
 export const limitFact = (
   most: Maybe<number>,
   what: string,
@@ -55,7 +55,7 @@ export const limitFact = (
     .join(', '),
 ];
 
-/** Its seed, how long it took, where, and by which pinwise. */
+/** Its seed, its duration, its machine, and the version of pinwise. */
 export function runFacts(record: {
   seed?: Maybe<number>;
   stopped?: Maybe<Stopped>;

@@ -30,7 +30,7 @@ function importsOf(): Imports {
   );
 }
 
-/** Modules that import each other, in a row; null where there are none. */
+/** Modules that import each other, in a row; null if there are none. */
 function circleOf(imports: Imports): string[] | null {
   const done = new Set<string>();
   const follow = (way: readonly string[]): string[] | null => {

@@ -8,7 +8,7 @@ export const finite = (value: unknown): value is number =>
 export const positive = (value: unknown): value is number =>
   finite(value) && value > 0;
 
-/** The value below which that share of sorted values lies, between neighbours linearly. */
+/** The value below which that share of sorted values lies, interpolated linearly. */
 export function quantile(
   sorted: readonly number[],
   share: number,
@@ -23,6 +23,6 @@ export function quantile(
 export const ascending = (values: readonly number[]): number[] =>
   [...values].sort((a, b) => a - b);
 
-/** The middle of some values; null of none. */
+/** The median of some values; null if there are none. */
 export const median = (values: readonly number[]): number | null =>
   quantile(ascending(values), 0.5);

@@ -24,7 +24,8 @@ interface Inlined {
   histories?: GateHistory[];
 }
 
-/** The source that the page was given, as JSON or, where it is long, as base64 of deflated columns of it. */
+/** The source that the page was given, as JSON or, if it is long, as base64 of deflated columns
+ * of it. */
 export async function openSource(text: string, base: string): Promise<Source> {
   const json = /^[^{]/.test(text) ? await unpacked(text) : text;
   const data = parsed(json);
@@ -37,7 +38,7 @@ export async function openSource(text: string, base: string): Promise<Source> {
   );
 }
 
-/** The text that was packed; nothing where it is damaged. */
+/** The text that was packed; empty if it is damaged. */
 async function unpacked(text: string): Promise<string> {
   try {
     const packed = new Blob([fromBase64(text)]).stream();
@@ -73,7 +74,7 @@ export function passes(entry: Entry, filter: Filter): boolean {
   );
 }
 
-/** A file's data as they should be, whatever stands in them. */
+/** A file's data in the expected form, whatever the file contains. */
 function fileSource(data: Inlined, json: string): Source {
   if (
     !Array.isArray(data.records) ||

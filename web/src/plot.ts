@@ -1,6 +1,6 @@
-// What a chart is made of, before it is drawn: axes with titles, named rows,
-// series of points with intervals, rules. Colours are CSS variables, so that
-// dark mode, paper and forced colours need no redrawing.
+// The parts of a chart before it is drawn: axes with titles, named rows, series of points with
+// intervals, rules. Colours are CSS variables, so that dark mode, paper and forced colours need no
+// redrawing.
 
 import { visible } from './dom';
 import { finite } from './numbers';
@@ -38,7 +38,7 @@ export interface Point extends Look {
   y: number | null;
   low?: number | null;
   high?: number | null;
-  /** What its colour stands for. */
+  /** The value that its colour shows. */
   value?: number;
   /** What a tooltip says; points without it are not stops for the keyboard. */
   tooltip?: string;
@@ -68,7 +68,7 @@ export interface Series extends Look {
 }
 
 export interface Axis {
-  /** What it measures, with its unit where labels have none. */
+  /** What it measures, with its unit if labels have none. */
   title: string;
   type?: 'linear' | 'log' | 'utc';
   /** Its ends; else what the points need. */
@@ -91,7 +91,7 @@ export interface Rows {
   /** What a row is. */
   title: string;
   names: readonly string[];
-  /** Words at the right of each row; short ones where there is little room. */
+  /** Words at the right of each row; short ones if there is little room. */
   words?: readonly (readonly [long: string, short: string])[];
 }
 
@@ -180,7 +180,7 @@ export function ticksOf(
   return ticks(ends[0], ends[1], most);
 }
 
-/** As many labels as stand beside each other. */
+/** As many labels as fit next to each other. */
 export function ticksThatFit(
   axis: Axis,
   ends: [number, number],

@@ -11,7 +11,7 @@ export interface Saved {
   name: string;
   summary: string;
   panels: readonly Panel[];
-  /** The drawings as they stand in the page, below each other. */
+  /** The drawings as the page has them, below each other. */
   svgs: readonly SVGElement[];
   measure: Measure;
 }

@@ -8,7 +8,7 @@ import { wholeNumber } from './format';
 
 export interface Cell {
   text: string;
-  /** What it is sorted by; the text where absent, and last where `null`. */
+  /** Its sort key; the text if absent, and last if `null`. */
   sort?: number | string | null;
   /** An address of this page. */
   href?: string | undefined;

@@ -1,5 +1,5 @@
-// Where records come from: inlined in a report file, or fetched from the local
-// site. Nothing else in the page knows the difference.
+// The source of records: inlined in a report file, or fetched from the local site. Nothing else in
+// the page knows the difference.
 
 import type { EffectRecord } from './records';
 
@@ -20,7 +20,7 @@ export interface Entry {
   machine: string | null;
   /** Hashes of the programs' files: changes of them are marked, too. */
   program: string | null;
-  /** What its verdict comes to, in the verdict's own word. */
+  /** Its verdict, in the verdict's own word. */
   outcome: string | null;
   /** Headline figures, for plots over time. */
   figures: Figure[];

@@ -9,7 +9,7 @@ const PER_ROW = 32;
 /** Beyond this only the list is shown. */
 const MAX_CPUS = 256;
 
-/** The CPUs of `cpus` among `allowed`, drawn by number; null where there are too many to draw. */
+/** The CPUs of `cpus` among `allowed`, drawn by number; null if there are too many to draw. */
 export function cpuStrip(cpus: string, allowed: string): SVGElement | null {
   const used = new Set(parseCpus(cpus));
   const all = parseCpus(allowed);

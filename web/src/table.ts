@@ -3,7 +3,7 @@
 import type { Child } from './dom';
 import { h, visible } from './dom';
 
-/** What is missing stands as a dash. */
+/** A missing value is shown as a dash. */
 export type TableCell = string | number | Node | null | undefined;
 
 export interface Table {
@@ -18,7 +18,7 @@ export const numberColumns = (
 ): { name: string; isNumber: true }[] =>
   names.map((name) => ({ name, isNumber: true }));
 
-/** A figure and its interval in brackets, which stands below it where both are too wide. */
+/** A figure and its interval in brackets, which moves below it if both are too wide. */
 function foldable(text: string): Child[] {
   const at = text.indexOf(' (');
   return at < 0
@@ -35,7 +35,7 @@ export function withoutEmpty(table: Table): Table {
   return { ...table, columns: only(table.columns), rows: table.rows.map(only) };
 }
 
-/** A table that scrolls sideways where it is wider than the page. */
+/** A table that scrolls sideways if it is wider than the page. */
 export function tableElement(table: Table): HTMLElement {
   const align = (at: number): string =>
     table.columns[at]?.isNumber ? 'number' : '';

@@ -102,7 +102,7 @@ export function chooseTheme(next: ThemeChoice): void {
 
 function notify(): void {
   const now = theme();
-  // Of the style, dark is the exception; on paper it does not hold.
+  // Dark is the style sheet's exception; it does not apply on paper.
   document.documentElement.dataset['theme'] = isDark() ? 'dark' : 'light';
   for (const listener of listeners) listener(now);
 }

@@ -32,7 +32,7 @@ export interface Page {
   go(hash: string): void;
   /** Says something to screen readers. */
   announce(sentence: string): void;
-  /** Where the view stands; views that are no record's page have none. */
+  /** The view's place; views that are not a record's page have none. */
   readonly place?: Place;
 }
 

@@ -34,7 +34,7 @@ export function copyButton(
   return h('span', { class: 'copier' }, button, status);
 }
 
-/** Puts text on the clipboard; false where that is not allowed. */
+/** Puts text on the clipboard; false if that is not allowed. */
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -47,7 +47,7 @@ export async function copy(text: string): Promise<boolean> {
     });
     document.body.append(area);
     area.select();
-    // The only way where a page has no clipboard, as from a file in some browsers.
+    // The only way if a page has no clipboard, as from a file in some browsers.
     const done = document.execCommand('copy');
     area.remove();
     return done;
@@ -151,7 +151,7 @@ export function shellWords(words: readonly string[]): string {
 
 function shellWord(word: string): string {
   if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) return word;
-  // Of a word with a line feed in it a terminal could run the first line when it is pasted.
+  // When a word with a line feed is pasted, a terminal could run its first line.
   if (HIDDEN.test(word))
     return `$'${word.replace(/['\\]/g, '\\$&').replace(HIDDEN_ALL, escaped)}'`;
   return `'${word.replaceAll("'", `'\\''`)}'`;
@@ -172,7 +172,7 @@ const UNITS: Readonly<Record<string, readonly [string, string]>> = {
   packages: ['package', 'packages'],
 };
 
-/** Where a record was made, as pairs for `facts`. */
+/** The machine of a record, as pairs for `facts`. */
 export function hostFacts(
   host: HostRecord | null | undefined,
 ): [string, string][] {

@@ -18,7 +18,7 @@ export interface Course {
   points: Speed[];
 }
 
-/** Of a kernel that was asked how it scales, one course for each placement. */
+/** For a kernel that was asked how it scales, one series for each placement. */
 export function courses(kernel: BenchKernel): Course[] {
   const found = new Map<string, Speed[]>();
   for (const cell of kernel.cells ?? []) {

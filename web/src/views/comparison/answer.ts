@@ -1,5 +1,5 @@
-// The first screen of a comparison beside its drawing: what to use and what to
-// avoid, and where the winner runs.
+// The first screen of a comparison beside its drawing: what to use and what to avoid, and the
+// winner's CPUs.
 
 import './answer.css';
 
@@ -22,7 +22,7 @@ const MAX_NAMED = 8;
 /** Width of the small machine, pixels. */
 const WIDTH = 288;
 
-/** Arms by what to do with them; choosing one shows where it runs. */
+/** Arms by what to do with them; choosing one shows its CPUs. */
 export function adviceList(
   record: Comparison,
   lines: readonly ArmLine[],
@@ -39,9 +39,7 @@ export function adviceList(
         'dd',
         {},
         ...arms.slice(0, MAX_NAMED).map((line) => armButton(line, choose)),
-        arms.length > MAX_NAMED
-          ? `and ${arms.length - MAX_NAMED} more`
-          : null,
+        arms.length > MAX_NAMED ? `and ${arms.length - MAX_NAMED} more` : null,
       ),
     ]),
   );
@@ -69,7 +67,7 @@ function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
   );
 }
 
-/** Where an arm runs, drawn on the machine where its topology is at hand, else by the CPUs' numbers. */
+/** An arm's CPUs, drawn on the machine if its topology is at hand, else by number. */
 export function placePart(page: Page): {
   element: HTMLElement;
   show(record: Comparison, lines: readonly ArmLine[]): void;
@@ -124,7 +122,7 @@ export function placePart(page: Page): {
   };
 }
 
-/** The arm that is shown stands in the address. */
+/** The shown arm is kept in the address. */
 function keep({ place }: Page, arm: string): void {
   const params = new URLSearchParams(place?.params);
   params.set('arm', arm);

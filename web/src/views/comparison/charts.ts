@@ -149,7 +149,7 @@ function ratioSeries(rows: readonly RatioLine[], isUp: boolean): Series {
   };
 }
 
-/** Where values stand along x: linear, or logarithmic where they span more than 20 times. */
+/** The scale of values along x: linear, or logarithmic if they span more than a factor of 20. */
 export function along(
   values: readonly number[],
   title: string,
@@ -181,7 +181,7 @@ export function dotsPlan(
   if (lines.length === 0) return null;
   const unit = record.metric?.unit ?? '';
   const lane = lines.length <= 4 ? 64 : lines.length <= 12 ? 48 : 26;
-  // Arms that were left out may lie so far off that no difference of the others shows.
+  // Arms that were left out may lie so far off that the differences of the others vanish.
   const kept = lines.filter((line) => !isLeftOut(line.standing));
   const x = along(
     (kept.length > 0 ? kept : lines).flatMap((line) => [
@@ -249,7 +249,7 @@ const ABOVE = (1 - BELOW) / 2 - 0.05;
 /** The share of a chart's width that its rows' names leave, about. */
 const ROOM = 0.8;
 
-/** The runs of an arm, above and below each other where they would cover each other. */
+/** The runs of an arm, spread vertically if they would cover each other. */
 function cloud(
   line: ArmLine,
   row: number,

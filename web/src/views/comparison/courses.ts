@@ -119,7 +119,7 @@ function timePanels(
   ];
 }
 
-/** How the runs of an arm look: in front where highlighted. */
+/** How the runs of an arm look: in front if highlighted. */
 function cloudLook(
   line: ArmLine,
   arm: number,

@@ -25,7 +25,7 @@ const JUDGES: Readonly<Record<string, string>> = {
   typical: 'the typical run',
 };
 
-/** What an effect is as ratios; nulls where it lacks an end, or has none above 0. */
+/** An effect as ratios; nulls if it lacks an end, or has none above 0. */
 export function ratiosOf(
   effect: Maybe<EffectRecord>,
 ): { ratio: number; low: number | null; high: number | null } | null {

@@ -21,7 +21,7 @@ export interface Running {
   runs: number;
   elapsed: number;
   budget: number | null;
-  /** Seconds left at most; null where nothing limits it. */
+  /** Seconds left at most; null if nothing limits it. */
   left: number | null;
 }
 
@@ -151,7 +151,7 @@ export function narrowing(ratios: readonly number[]): Narrowing[] {
 /** Values below the 95 % interval of a median (order statistics); null of too few. */
 function medianRank(many: number): number | null {
   if (many < MIN_BLOCKS) return null;
-  // Beyond this a half to that power is no number; the normal approximation is close.
+  // For larger numbers 0.5 to that power underflows; the normal approximation is close.
   if (many > 500) return Math.floor((many - 1.96 * Math.sqrt(many)) / 2);
   let term = 0.5 ** many;
   let below = 0;

@@ -12,7 +12,7 @@ import type {
 } from '../../records';
 import { disagreeing, ratiosOf, wordsOf } from './disagreement';
 
-/** How an arm stands, for its place and colour; the record has the word for it. */
+/** An arm's standing, for its place and colour; the record has the word for it. */
 export type Standing =
   | 'baseline'
   | 'faster'
@@ -102,7 +102,7 @@ export function armLines(record: Comparison): ArmLine[] {
     const dots = dotsOf(arm);
     const contrast = contrasts.get(name);
     const standing = standingOf(arm, record, contrast);
-    // Of the record's order, which a growing record keeps.
+    // In the record's order, which a growing record keeps.
     const place =
       standing === 'baseline' || isLeftOut(standing) ? null : places++;
     return [
@@ -204,7 +204,7 @@ export function advised(
   return [...groups.values()].sort((a, b) => place(a.word) - place(b.word));
 }
 
-/** The arm that the verdict is for: the best, or the baseline where nothing beats it. */
+/** The arm that the verdict is for: the best, or the baseline if nothing beats it. */
 const usedArm = (record: Comparison): string | null =>
   record.best ??
   (record.verdict?.kind === 'leave_alone' ? (record.baseline ?? null) : null);
@@ -274,9 +274,9 @@ export function ratioSummary(rows: readonly RatioLine[], what: string): string {
 }
 
 /**
- * Where dots stand across their lane so that neighbours do not hide each
- * other: −1 to 1, the same for the same values. Places along are in 0 to 1,
- * dots are `width` wide, and at most `most` stand beside each other.
+ * Positions of dots across their lane so that neighbours do not hide each other: −1 to 1, the same
+ * for the same values. Positions along are in 0 to 1, dots are `width` wide, and at most `most` are
+ * next to each other.
  */
 export function swarm(
   places: readonly number[],
@@ -344,7 +344,7 @@ export function moments(lines: readonly ArmLine[]): Moment[] {
   return all.sort((a, b) => a.at - b.at);
 }
 
-/** The median over so many neighbours in time: what wanders. */
+/** The median over this many neighbours in time, which shows drift. */
 export function wander(all: readonly Moment[]): [number, number][] {
   const reach = Math.max(3, Math.round(all.length / 40));
   if (all.length < 4 * reach) return [];
@@ -411,7 +411,7 @@ const words = (effect: EffectRecord | null | undefined): string | null =>
     ? effect.text + (effect.interval ? ` (${effect.interval})` : '')
     : null;
 
-/** A contrast as another judge sees it; null where it was not asked. */
+/** A contrast by another judge; null if that was not asked for. */
 const judged = (contrast: ContrastRecord, judge: string): string | null =>
   words(contrast.others?.find((other) => other.judge === judge)?.effect);
 
@@ -427,7 +427,7 @@ function dependences(contrast: ContrastRecord): string {
   return named.length > 0 ? named.join(', ') : '–';
 }
 
-/** The change under light, medium and heavy load; null where load was the same or is not known. */
+/** The change under light, medium and heavy load; null if load was constant or is unknown. */
 function byLoad({ load_levels: levels }: ContrastRecord): string | null {
   if (!levels) return null;
   const all = [levels.light, levels.medium, levels.heavy];
@@ -464,7 +464,7 @@ const times = (ratio: number): string => `×${fixed(ratio, 2)}`;
 const p = (value: number): string =>
   value < 0.0001 ? '< 0.0001' : value.toPrecision(2);
 
-/** Rows of the arms: where each ran, and how it came out. */
+/** Rows of the arms: the CPUs of each, and its result. */
 export function armRows(
   lines: readonly ArmLine[],
   unit: string,

@@ -141,7 +141,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   };
 }
 
-/** A choice of the arm whose runs stand out over time. */
+/** A choice of the arm whose runs are highlighted over time. */
 function armChoice(changed: () => void): {
   element: HTMLElement;
   show(names: readonly string[]): void;
@@ -193,7 +193,7 @@ function topPart(
 function copyPart(record: Comparison): (Node | null)[] {
   const { verdict } = record;
   const commands = verdict?.commands ?? [];
-  // The one that decides it stands in place of the one that did not.
+  // The command that decides it replaces the one that did not.
   const isReplaced = verdict?.kind === 'undecided' && commands.length > 0;
   return [
     copyBlock(recordCommands(commands, isReplaced ? null : record.again)),

@@ -10,7 +10,7 @@ export function largestFirst(figures: readonly FigureChange[]): FigureChange[] {
 const size = (ratio: number | null): number =>
   ratio === null || !(ratio > 0) ? -1 : Math.abs(Math.log(ratio));
 
-/** Does the interval leave 1 out? `null` where there is none. */
+/** Does the interval exclude 1? `null` if there is none. */
 export function differs(figure: FigureChange): boolean | null {
   if (figure.low === null || figure.high === null) return null;
   return figure.low > 1 || figure.high < 1;

@@ -18,7 +18,7 @@ import type { FigureChange, FleetDiff, Side } from './record';
 import { readFleetDiff } from './record';
 import { differs, largestFirst } from './shape';
 
-/** Figures that are drawn; all stand in the table. */
+/** Maximum number of drawn figures; the table has all. */
 const MAX_DRAWN_FIGURES = 30;
 
 /** Draws a `pinwise.fleet-diff/1`. */

@@ -16,7 +16,7 @@ export function readNode(any: AnyRecord) {
     started: text(record.started),
     ended: text(record.ended),
     attempts: number(record.attempts),
-    /** `null` where the machine is unknown. */
+    /** `null` if the machine is unknown. */
     host: record.host ? fields(record.host) : null,
     settings: pairs(record.settings),
     steps: each(record.steps, (raw) => ({

@@ -102,7 +102,7 @@ export function figureRows(
   });
 }
 
-/** "3.2 s ahead"; empty where clocks agree, or are unknown. */
+/** "3.2 s ahead"; empty if clocks agree, or are unknown. */
 export function clockWords(ahead: number | null): string {
   if (ahead === null || Math.abs(ahead) < 1) return '';
   return `${quantity(Math.abs(ahead), 's')} ${ahead > 0 ? 'ahead' : 'behind'}`;

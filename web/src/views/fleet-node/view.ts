@@ -1,5 +1,5 @@
-// A node of a fleet: what ran on it and how that ended, its settings, and its
-// figures beside those of its peers where a report is at hand.
+// A node of a fleet: what ran on it and how that ended, its settings, and its figures beside those
+// of its peers if a report is at hand.
 
 import { fill, h, visible } from '../../dom';
 import { minute, seconds } from '../../format';
@@ -21,7 +21,7 @@ import {
   stepWords,
 } from './shape';
 
-/** Draws a `pinwise.fleet-node/1`; what a report says of it comes when it is there. */
+/** Draws a `pinwise.fleet-node/1`; a report's findings on it are added once it has loaded. */
 export function fleetNodeView(record: AnyRecord, page: Page): View {
   const node = readNode(record);
   const element = h('article');

@@ -1,4 +1,4 @@
-// The report of a fleet, where there is one.
+// The report of a fleet, if there is one.
 
 import { h } from '../../dom';
 import type { AnyRecord, Entry, Source } from '../../source';
@@ -20,7 +20,7 @@ export async function reportLine(
   return found.records[0] ?? null;
 }
 
-/** A fleet's newest report; null where there is none, or it cannot be read. */
+/** A fleet's newest report; null if there is none, or it cannot be read. */
 export async function reportOf(
   fleet: string,
   source: Source,

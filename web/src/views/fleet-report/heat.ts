@@ -12,7 +12,7 @@ export const FULL = 12;
 export interface HeatRow {
   node: string;
   group: number | null;
-  /** By column; null where the node is not named for it. */
+  /** By column; null if the node is not named for it. */
   cells: (Outlier | null)[];
 }
 
@@ -72,7 +72,7 @@ export function heatOf(
 const firstCell = (row: HeatRow): number =>
   row.cells.findIndex((cell) => cell !== null);
 
-/** How strong a cell's colour is, −1 to 1; null where no distance is known. */
+/** How strong a cell's colour is, −1 to 1; null if no distance is known. */
 export const strengthOf = ({ z }: Outlier): number | null =>
   z === null ? null : Math.max(-1, Math.min(1, z / FULL));
 

@@ -1,5 +1,5 @@
-// Names of nodes as schedulers take them. A name comes from a node and goes
-// into somebody's shell: only plain ones are passed on.
+// Names of nodes as schedulers take them. A name comes from a node and is pasted into a user's
+// shell: only plain ones are passed on.
 
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 

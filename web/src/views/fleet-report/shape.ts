@@ -1,12 +1,12 @@
-// What is shown of a fleet's report: what is missing, nodes with their anomalies
-// in them, rows of tables, and where figures stand on a strip.
+// What is shown of a fleet's report: what is missing, nodes with their anomalies, rows of tables,
+// and positions of figures on a strip.
 
 import { digits, percent, quantity } from '../../format';
 import type { Cell } from '../../sortable';
 import { timesMark } from '../fleet/shape';
 import type { Group, GroupFigure, Outlier, Report } from './record';
 
-/** "12 of 4,000 nodes have no record; 3 lack steps."; empty where nothing is missing. */
+/** "12 of 4,000 nodes have no record; 3 lack steps."; empty if nothing is missing. */
 export function missingWords(report: Report): string {
   const { asked, nodes, complete } = report;
   const parts: string[] = [];
@@ -27,7 +27,7 @@ const many = (number: number): string => number.toLocaleString('en-US');
 export interface Narrowing {
   group: number | null;
   figure: string | null;
-  /** Nodes; of none, all. */
+  /** Nodes; empty means all. */
   nodes?: ReadonlySet<string>;
 }
 
@@ -95,7 +95,7 @@ export const groupName = (
     ? '–'
     : `Group ${group + 1}${groups[group]?.name ? `: ${groups[group].name}` : ''}`;
 
-/** Addresses that names in rows lead to; `null` where there is nothing to open. */
+/** Addresses that names in rows lead to; `undefined` if there is nothing to open. */
 export type Link = (id: string) => string | undefined;
 
 /** One row for each figure and setting that differs. */
@@ -148,7 +148,7 @@ export function nodeRow(node: OutlierNode, report: Report, link: Link): Cell[] {
 export const nodeId = (report: { fleet: string }, node: string): string =>
   `${report.fleet}.${node}`;
 
-/** Ratios to the median that strips reach at most: beyond, an arrow stands at the edge. */
+/** The largest ratio to the median on a strip: beyond it, an arrow at the edge. */
 const FARTHEST = 4;
 const NEAREST = 1.1;
 
@@ -184,7 +184,7 @@ export function groupRange(group: Group, outliers: readonly Outlier[]): Range {
   return rangeOf([...ends, ...outliers.map((outlier) => outlier.ratio)]);
 }
 
-/** Where a ratio stands, per cent of the strip's width, and whether it lies beyond it. */
+/** Position of a ratio, per cent of the strip's width, and whether it lies beyond it. */
 export function place(
   ratio: number,
   [low, high]: Range,
@@ -217,13 +217,13 @@ export function ticks(range: Range): number[] {
   return taken.sort((a, b) => a - b);
 }
 
-/** Where ordinary nodes lie on a figure's strip; a part that is not known is `null`. */
+/** Range of ordinary nodes on a figure's strip; `null` for an end that is not known. */
 export interface StripEnds {
   box: readonly [p5: number, p95: number] | null;
   reach: readonly [least: number, greatest: number] | null;
 }
 
-/** A figure's strip; `null` where ratios to its median mean nothing. */
+/** A figure's strip; `null` if ratios to its median mean nothing. */
 export function stripOf(figure: GroupFigure): StripEnds | null {
   if (figure.median === null || !(figure.median > 0)) return null;
   const both = (

@@ -1,5 +1,5 @@
-// Figures of a group as strips: where ordinary nodes lie, and the outliers, as
-// ratios to each figure's median on one scale.
+// Figures of a group as strips: the range of ordinary nodes, and the outliers, as ratios to each
+// figure's median on one scale.
 
 import type { Child } from '../../dom';
 import { fill, h, svg, visible } from '../../dom';
@@ -24,7 +24,7 @@ interface Dot {
   at: number;
 }
 
-/** What happens where a dot is chosen; absent where it leads nowhere. */
+/** Called if a dot is chosen; absent if it leads nowhere. */
 type Choose = (outlier: Outlier) => void;
 
 /** Strips below one axis; the dots are one stop for the keyboard, and arrows go from one to the next. */
@@ -90,7 +90,7 @@ export function stripChart(
   return drawing;
 }
 
-/** Where keys lead; dots stand row by row, from the left. */
+/** Targets of keys; dots are ordered row by row, from the left. */
 const GOALS: Readonly<
   Record<string, (dots: readonly Dot[], from: Dot) => Dot | undefined>
 > = {
@@ -217,7 +217,7 @@ function frame(
   ];
 }
 
-/** One for each node; an arrow where it lies beyond the strip. */
+/** One for each node; an arrow if it lies beyond the strip. */
 function dotsOf(
   outliers: readonly Outlier[],
   row: number,

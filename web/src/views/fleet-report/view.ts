@@ -176,7 +176,7 @@ function outliers(report: Report, link: Link): HTMLElement {
   );
 }
 
-/** A table that the map stands for, where that is large. */
+/** A table that the map replaces, if that is large. */
 const folded = (
   name: string,
   isOpen: boolean,
@@ -189,7 +189,7 @@ const folded = (
     table,
   );
 
-/** Adds names, or takes them out where all are in. */
+/** Adds names, or removes them if all are included. */
 function toggle(set: Set<string>, names: readonly string[]): void {
   const areIn = names.every((name) => set.has(name));
   for (const name of names) {
@@ -198,7 +198,7 @@ function toggle(set: Set<string>, names: readonly string[]): void {
   }
 }
 
-/** What can be narrowed to, where there is more than one. */
+/** What can be narrowed to, if there is more than one. */
 function choices(
   report: Report,
   narrowing: Narrowing & { nodes: Set<string> },

@@ -57,7 +57,7 @@ export async function fleetsOf(source: Source): Promise<Fleets> {
 const address = (entry: Entry): string =>
   `#/record/${encodeURIComponent(entry.id)}`;
 
-/** The newest fleet's answer, and all fleets as a list; nothing where there is none. */
+/** The newest fleet's answer, and all fleets as a list; nothing if there are none. */
 export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   const newest = fleets.known[0];
   if (!newest) return null;

@@ -1,5 +1,5 @@
-// Nodes beside their peers: each figure over the median of the machines of
-// the same CPU model and shape, and those that stand out.
+// Nodes beside their peers: each figure divided by the median of the machines of the same CPU model
+// and shape, and the outliers.
 //
 // Outliers by the modified z-score of Iglewicz and Hoaglin (1993, "How to
 // Detect and Handle Outliers"): 0.6745 · (x − median) / MAD beyond 3.5.
@@ -113,7 +113,7 @@ function readings(entries: readonly Entry[]): Reading[] {
   });
 }
 
-/** Nodes, figures and what stands out. Figures that only one node has are left out. */
+/** Nodes, figures and outliers. Figures that only one node has are left out. */
 export function fleetOf(entries: readonly Entry[]): Fleet {
   const all = readings(entries);
   const columns = new Map<string, Column>();
@@ -201,9 +201,9 @@ function groupsOf(nodes: ReadonlyMap<string, Node>): Fleet['groups'] {
 }
 
 /**
- * Modified z-scores. Where more than half of the values are the same, the MAD
- * is 0 and the mean absolute deviation takes its place, as the authors' later
- * users do; where all are the same, nothing stands out.
+ * Modified z-scores. If more than half of the values are the same, the MAD is 0 and the mean
+ * absolute deviation takes its place, as the authors' later users do; if all are the same, there
+ * are no outliers.
  */
 export function modifiedZ(values: readonly number[]): number[] {
   const middle = median(values)!;

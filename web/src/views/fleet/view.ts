@@ -1,5 +1,5 @@
-// The fleet: nodes by figures, coloured by their ratio to the median of their
-// equals, and what stands out as sentences.
+// The fleet: nodes by figures, coloured by their ratio to the median of their equals, and the
+// outliers as sentences.
 
 import { h, visible } from '../../dom';
 import { count, quantity } from '../../format';
@@ -10,13 +10,7 @@ import type { Page, Part } from '../../view';
 import { commandLine, section } from '../../words';
 import type { Cell, Column, Fleet, Node } from './shape';
 import { fleetsOf, fleetsPart } from './fleets';
-import {
-  chancePercent,
-  fleetOf,
-  MIN_GROUP,
-  timesMark,
-  Z_LIMIT,
-} from './shape';
+import { chancePercent, fleetOf, MIN_GROUP, timesMark, Z_LIMIT } from './shape';
 
 /** Newest records of each kind that are looked through; hosts beyond are asked for one by one. */
 const MAX_RECORDS_PER_KIND = 1000;
@@ -205,9 +199,7 @@ function findings(fleet: Fleet): HTMLElement {
 }
 
 const explanation = (fleet: Fleet): HTMLElement => {
-  const small = fleet.groups.filter(
-    (group) => group.nodes < MIN_GROUP,
-  ).length;
+  const small = fleet.groups.filter((group) => group.nodes < MIN_GROUP).length;
   const said =
     small > 0
       ? ` ${count(small, 'group has', 'groups have')} fewer than ${MIN_GROUP} nodes: only their ratio is shown.`
@@ -299,7 +291,7 @@ function figureTable(
   );
 }
 
-/** Rows so many at a time: nodes that stand out come first. */
+/** Rows, a page at a time: outliers come first. */
 function rowsOf(
   nodes: readonly Node[],
   columns: readonly Column[],

@@ -1,4 +1,4 @@
-// What a gate's drawings and tables are made of.
+// The data of a gate's drawings and tables.
 
 import { expect, test } from 'vitest';
 

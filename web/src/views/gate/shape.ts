@@ -58,7 +58,7 @@ export function buildName(build: Maybe<BuildRecord>, role: string): string {
   );
 }
 
-/** A build's name, with its commit where that says more. */
+/** A build's name, with its commit if that says more. */
 export function buildWords(build: Maybe<BuildRecord>): string {
   const name = buildName(build, '');
   const commit = text(build?.commit).slice(0, COMMIT);
@@ -78,7 +78,7 @@ export interface GateLine {
   /** Ends of what is drawn; of a limit, from the estimate to it. */
   low: number | null;
   high: number | null;
-  /** The cost ratio from which a benchmark is slower; null where it is unknown. */
+  /** The cost ratio from which a benchmark is slower; null if unknown. */
   limit: number | null;
   change: string;
   interval: string;
@@ -145,7 +145,7 @@ function markOf(
   return outcome === 'passed' ? 'passed' : 'open';
 }
 
-/** The lines to show at once, and those that merely passed, to be folded where others are shown. */
+/** The lines to show at once, and those that merely passed, to be folded if others are shown. */
 export function splitPassed(
   lines: readonly GateLine[],
 ): [shown: GateLine[], folded: GateLine[]] {
@@ -176,7 +176,7 @@ export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
       { text: change || '–', sort: line.ratio },
       { text: interval || '–', sort: line.high },
       { text: wholeNumber(pairs), sort: pairs },
-      // The lines stand in the order of their verdicts.
+      // The lines are in the order of their verdicts.
       { text: word, sort: at },
     ];
   });

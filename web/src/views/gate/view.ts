@@ -39,7 +39,7 @@ import {
   summary,
 } from './shape';
 
-/** Rows get lower where there are more of them. */
+/** From this many rows on, they get lower. */
 const MANY = 30;
 /** Pairs in the table of a chart. */
 const MAX_PAIRS = 500;

@@ -14,7 +14,7 @@ import { changesOfSteps } from './shape';
 
 /** Digits of a commit that are shown. */
 const DIGITS = 10;
-/** Changes written beside their lines; all stand in the list. */
+/** Maximum number of changes written beside their lines; the list has all. */
 const MAX_LABELS = 6;
 
 const CAPTION =

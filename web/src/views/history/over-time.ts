@@ -16,7 +16,7 @@ import { overTime, signOf, verdictWords, within } from './shape';
 
 /** Records asked for at most: the newest of them. */
 export const MAX_POINTS = 2000;
-/** Changes written beside their lines; all stand in the list. */
+/** Maximum number of changes written beside their lines; the list has all. */
 const MAX_LABELS = 6;
 /** Points that have room for the signs of their verdicts. */
 const MAX_VERDICT_SIGNS = 60;
@@ -160,7 +160,7 @@ function commitsSlot(
   };
 }
 
-/** Hosts of a site are often changed together: their lines lie side by side. */
+/** Hosts of a site are often changed together: then their lines are side by side. */
 const SAME_DAY = 86_400_000;
 
 const isRepeated = (change: Change, { changes }: OverTime): boolean =>
@@ -224,9 +224,7 @@ function summaryOf(data: OverTime, total: number): string {
   const unit = points[0]!.figure.unit;
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const cut =
-    total > MAX_POINTS
-      ? ` The newest ${MAX_POINTS} of ${total} records.`
-      : '';
+    total > MAX_POINTS ? ` The newest ${MAX_POINTS} of ${total} records.` : '';
   return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, from ${quantity(low, unit)} to ${quantity(high, unit)}; ${count(data.changes.length, 'change')} of machine or program.${cut}`;
 }
 

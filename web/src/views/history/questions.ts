@@ -14,7 +14,7 @@ const MARGIN = 4;
 /** Rows shown at first. */
 const FEW = 8;
 
-/** The questions of these records as a table; null where none was asked twice. */
+/** The questions of these records as a table; null if none was asked twice. */
 export function questionTable(entries: readonly Entry[]): HTMLElement | null {
   const all = questionsOf(entries);
   if (all.length === 0) return null;
@@ -81,7 +81,7 @@ function rowOf(question: Question): HTMLElement {
     (typeof points)[0],
   ];
   const { unit, value } = newest.figure;
-  // Of a change, how much larger it is than the one before says nothing.
+  // For a change, the ratio to the previous change means nothing.
   const isChange = unit === '%';
   const shown = (figure: number): string =>
     isChange ? change(1 + figure / 100) : quantity(figure, unit);

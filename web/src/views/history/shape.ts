@@ -91,7 +91,7 @@ export interface Folded {
   tag: string | undefined;
 }
 
-/** A list without the parts of benches and fleets; with them where their tag was asked for. */
+/** A list without the parts of benches and fleets; with them if their tag was asked for. */
 export function foldParts(
   entries: readonly Entry[],
   asked: string | undefined,
@@ -138,7 +138,7 @@ export interface OverTime {
 
 const timeOf = (entry: Entry): number => Date.parse(entry.time);
 
-/** A figure's values per host, oldest first, and where the machine changed. */
+/** A figure's values per host, oldest first, and the times when the machine changed. */
 export function overTime(
   entries: readonly Entry[],
   wanted: string | null,
@@ -170,7 +170,8 @@ export function overTime(
   };
 }
 
-/** Where a host's machine, or the program of a question, differs from the record before; what is unknown is no change. */
+/** The times when a host's machine, or the program of a question, differs from the record
+ * before; unknown values are not changes. */
 export function changesOf(oldestFirst: readonly Entry[]): Change[] {
   const last = new Map<string, string>();
   const changes: Change[] = [];
@@ -198,7 +199,7 @@ export function changesOf(oldestFirst: readonly Entry[]): Change[] {
   return changes;
 }
 
-/** Hashes with so many digits that they differ. */
+/** Hashes with enough digits to differ. */
 const shortened = (program: string): string =>
   program.replace(/\w{8}\w+/g, (hash) => hash.slice(0, 8));
 
@@ -220,7 +221,7 @@ export function stretchOf(query: URLSearchParams): Stretch | null {
   return from < to ? [from, to] : null;
 }
 
-/** What of a plot over time lies in a stretch; each host's figures and changes. */
+/** The part of a plot over time within a stretch; each host's figures and changes. */
 export function within(data: OverTime, stretch: Stretch | null): OverTime {
   if (stretch === null) return data;
   const isIn = ({ time }: { time: number }): boolean =>
@@ -263,7 +264,7 @@ export function questionsOf(entries: readonly Entry[]): Question[] {
     .sort((a, b) => b.points.length - a.points.length);
 }
 
-/** Why two records cannot be compared; empty where they can. */
+/** Why two records cannot be compared; empty if they can. */
 export function whyNot(a: Entry, b: Entry): string {
   const [kind, other] = [kindWords(a.schema), kindWords(b.schema)];
   if (kind !== other) return `is a ${other}, the chosen one a ${kind}`;

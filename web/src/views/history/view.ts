@@ -1,5 +1,5 @@
-// All records: narrowed by filters that stand in the address, a hundred at a
-// time, two of them to compare, a question's figures over time.
+// All records: narrowed by filters that are kept in the address, a hundred at a time, two of them
+// to compare, a question's figures over time.
 
 import { fill, h, visible } from '../../dom';
 import { count, minute } from '../../format';
@@ -208,7 +208,7 @@ async function narrow(held: Held): Promise<void> {
 const keepAddress = (held: Held): void =>
   history.replaceState(null, '', addressOf(held.filter, held.stretch));
 
-/** Asks again; false where a later question has overtaken this one. */
+/** Asks again; false if a later question has overtaken this one. */
 async function reload(held: Held, limit: number): Promise<boolean> {
   const own = (held.turn += 1);
   try {
@@ -345,7 +345,7 @@ function tableOf(held: Held): HTMLElement {
   );
 }
 
-/** Where the other parts of a bench or a fleet are listed. */
+/** A link to the other parts of a bench or a fleet. */
 const othersRow = (others: number, tag: string, columns: number): HTMLElement =>
   h(
     'tr',

@@ -1,4 +1,4 @@
-// A topology of the machine that another record was made on, where one is at hand.
+// A topology of the machine that another record was made on, if one is at hand.
 
 import type { HostRecord, TopologyRecord } from '../../records';
 import type { Source } from '../../source';
@@ -6,7 +6,7 @@ import type { Source } from '../../source';
 /** Topologies that are looked through for the machine. */
 const MAX_TOPOLOGIES = 20;
 
-/** The newest stored topology of a machine of this shape; null where none is. */
+/** The newest stored topology of a machine of this shape; null if there is none. */
 export async function topologyOf(
   host: HostRecord | null | undefined,
   source: Source,

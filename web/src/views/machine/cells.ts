@@ -23,7 +23,7 @@ export interface Cells {
   cpus: readonly number[];
   /** Nanoseconds between those of a row and a column; null is unknown. */
   time(row: number, column: number): number | null;
-  /** Where a time lies on the scale, 0 to 1. */
+  /** Position of a time on the scale, 0 to 1. */
   share(ns: number): number;
   groups: readonly Group[];
   /** Side of the picture and of a cell, pixels. */

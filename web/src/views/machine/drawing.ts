@@ -1,6 +1,6 @@
-// The machine drawn: units as boxes within each other, CPUs coloured by a
-// figure, from both sides where report and measurement differ. One CPU takes
-// the keyboard's focus, arrow keys go to its neighbours.
+// The machine drawn: units as boxes within each other, CPUs coloured by a figure, from both sides
+// if report and measurement differ. One CPU takes the keyboard's focus, arrow keys go to its
+// neighbours.
 
 import { fill, h, svg, visible } from '../../dom';
 import { count, quantity } from '../../format';

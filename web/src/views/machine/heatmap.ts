@@ -51,7 +51,7 @@ export interface Heatmap extends Part {
   mark(cpu: number | null): void;
 }
 
-/** The heat map; null where there is no latency. `onPoint` hears which pair is pointed at. */
+/** The heat map; null if there is no latency. `onPoint` gets the pair below the pointer. */
 export function heatmap(
   machine: Machine,
   onPoint: (cpus: readonly number[]) => void,

@@ -1,5 +1,5 @@
-// Where the boxes of the drawing stand: units within each other, in as many
-// columns as fit the page and make boxes of a pleasing shape.
+// The layout of the drawing's boxes: units within each other, in as many columns as fit the page
+// and make boxes of a pleasing shape.
 
 import type { Unit } from './shape';
 
@@ -9,7 +9,7 @@ export interface Box {
   y: number;
   width: number;
   height: number;
-  /** The longest name that fits; "" where none does. */
+  /** The longest name that fits; "" if none does. */
   label: string;
   children: Box[];
 }

@@ -36,7 +36,7 @@ export function plotCells(cells: Cells): SVGElement {
     color: COLOURS.muted,
     label: null,
   };
-  // Each number stands at the middle of its row or column.
+  // Each number is in the middle of its row or column.
   const half = cells.cell / 2;
   return bare(
     plot({

@@ -1,5 +1,5 @@
-// The latency matrix: cells by Plot, on a canvas where they are too many, and
-// above either what is pointed at.
+// The latency matrix: cells by Plot, on a canvas if there are too many, and above either what is
+// pointed at.
 
 import { svg } from '../../dom';
 import type { Theme } from '../../theme';

@@ -1,5 +1,5 @@
-// The fields of "pinwise.topology/1" that are drawn, read with care: what a
-// record lacks is null or empty here, whatever stands in its place.
+// The fields of "pinwise.topology/1" that are drawn, read with care: what a record lacks, or has in
+// another form, is null or empty here.
 
 import { parseCpus } from '../../cpus';
 import {

@@ -94,7 +94,7 @@ function rings(machine: Machine): Ring[] {
       },
     },
   ];
-  // Nodes may hold packages or caches or lie within them: the fewer enclose the more.
+  // Nodes may hold packages or caches or lie within them: the fewer units enclose the more.
   const units = (ring: Ring): number => new Set(machine.cpus.map(ring.of)).size;
   const nested = outer
     .filter((ring) => machine.cpus.some((cpu) => ring.of(cpu) !== null))
@@ -181,7 +181,8 @@ export function cacheWords(machine: Machine): string[] {
   );
 }
 
-/** NUMA nodes of which more is known than their CPUs and size, or that have no CPUs; none where all are plain. */
+/** NUMA nodes of which more is known than their CPUs and size, or that have no CPUs; empty if
+ * all are plain. */
 export function memoryRows(machine: Machine): (string | number | null)[][] {
   const isPlain = (node: Machine['nodes'][number]): boolean =>
     node.cpus.length > 0 &&
@@ -307,7 +308,7 @@ function reportedKeys(machine: Machine): (cpu: number) => number[] {
   return (cpu) => listed.get(cpu) ?? [1e9, 1e9, 1e9, 1e9];
 }
 
-/** Outermost level first; a CPU of no group stands where its number puts it. */
+/** Outermost level first; a CPU without a group is placed by its number. */
 function measuredKeys(levels: readonly Level[]): (cpu: number) => number[] {
   const outward = [...levels].reverse().map((level) => {
     const first = new Map<number, number>();

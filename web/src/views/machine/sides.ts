@@ -119,7 +119,7 @@ export function differsOn(
 const cpusOf = (unit: Unit): number[] =>
   unit.cpu ? [unit.cpu.cpu] : unit.children.flatMap(cpusOf);
 
-/** What differs, as a sentence; "" where nothing does. */
+/** What differs, as a sentence; "" if nothing does. */
 export function differenceWords(machine: Machine): string {
   const levels = contradictedLevels(machine);
   const units = LEVELS.filter(({ level }) => levels.includes(level)).map(

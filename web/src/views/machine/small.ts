@@ -22,7 +22,7 @@ const sizesOf = (cpus: number): Sizes => {
   return { width, height, hasFigure: false };
 };
 
-/** The CPUs of `used` in the machine, at most so wide; null where there are too many to draw. */
+/** The CPUs of `used` in the machine, up to this width; null if there are too many to draw. */
 export function smallMachine(
   machine: Machine,
   used: readonly number[],

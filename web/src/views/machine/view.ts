@@ -1,5 +1,4 @@
-// A machine: drawn, and where measured, what the measurement says of the
-// system's report.
+// A machine: drawn, and if measured, what the measurement says of the system's report.
 
 import './machine.css';
 
@@ -68,7 +67,7 @@ function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {
   return [stack('div', matrix ? 'linked-views' : '', [drawn, matrix])];
 }
 
-/** A section of parts; null where it has none. */
+/** A section of parts; null if it has none. */
 function titled(
   title: string,
   ...parts: (Part | HTMLElement | null)[]
@@ -114,7 +113,7 @@ const VERDICTS: Readonly<Record<string, string>> = {
   cannot_tell: '? inconclusive',
 };
 
-/** Reported against measured groups, and what stands behind each verdict. */
+/** Reported and measured groups, and the evidence for each verdict. */
 function compared(machine: Machine): HTMLElement | null {
   const levels = comparedLevels(machine);
   const measured = machine.measured!;

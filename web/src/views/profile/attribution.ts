@@ -1,4 +1,4 @@
-// A difference taken apart: which part of it stands where.
+// A difference taken apart: which part of it comes from what.
 
 import { h, visible } from '../../dom';
 import { items, list, number, text } from '../../fields';

@@ -1,6 +1,5 @@
-// A flame graph on a canvas: callers above, what they called below, as wide as
-// their time. A click or Enter goes into a call. Inverted, functions stand above
-// and their callers below.
+// A flame graph on a canvas: callers above, what they called below, as wide as their time. A click
+// or Enter goes into a call. Inverted, functions are above and their callers below.
 
 import { h, svg, visible } from '../../dom';
 import { count, percent } from '../../format';
@@ -65,7 +64,7 @@ function colourOf(kind: string, colours: Theme): string {
   );
 }
 
-/** A sign before the name where colours say more and less. */
+/** A sign before the name if colours mean more and less. */
 const SIGNS: Readonly<Record<string, string>> = {
   up: '+ ',
   down: '− ',
@@ -78,9 +77,9 @@ const PART = 'calls';
 
 /** What a graph is made with beside its calls. */
 interface Options {
-  /** Turns the tree around, callers below, where that makes sense. */
+  /** Turns the tree around, callers below, if that makes sense. */
   invert?: Invert;
-  /** Where zoom, search and inversion stand in the address. */
+  /** The place in the address for zoom, search and inversion. */
   place?: Place | undefined;
 }
 

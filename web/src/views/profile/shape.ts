@@ -125,9 +125,8 @@ export function flameOf(record: ProfileRecord): Flame | null {
 }
 
 /**
- * The same calls from the other end: below `all` each function, as wide as the
- * time in its own code wherever it was called; below it its callers. The
- * longest stands first.
+ * The same calls from the other end: below `all` each function, as wide as the time in its own code
+ * wherever it was called; below it its callers. The longest is first.
  */
 export function callersFirst(tree: Flame): Flame {
   const whole = Math.max(tree.frames[0]!.time, 1e-18);
@@ -221,7 +220,7 @@ export function changeWords(
   return `${signed(change.delta_s)} per ${unit} (${signed(change.low_s)} to ${signed(change.high_s)})${chance}; ${seconds(change.before_s)} before, ${seconds(change.after_s)} after`;
 }
 
-/** Where a frame is drawn: shares of the width, seen from the frame that fills it. */
+/** The box of a frame: shares of the width, seen from the frame that fills it. */
 export interface Box {
   frame: number;
   left: number;
@@ -361,7 +360,7 @@ export function stackWords(record: ProfileRecord): string | null {
   return `${least}${percent((stacks.broken?.samples ?? 0) / total.samples)}; by ${METHODS[stacks.by ?? ''] ?? stacks.by}, ${fixed(stacks.mean_frames, 1)} frames on average`;
 }
 
-/** Where an instruction is, in words. */
+/** The place of an instruction, in words. */
 export function spotName(spot: SpotRecord): string {
   const offset =
     spot.offset === null || spot.offset === undefined
@@ -408,7 +407,7 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
   };
 }
 
-/** More PAUSEs, or longer ones, as a sentence; null where that is not known. */
+/** More PAUSEs, or longer ones, as a sentence; null if that is not known. */
 export function pausingWords(diff: ProfileDiff): string | null {
   const listed = diff.pausing;
   if (!listed) return null;

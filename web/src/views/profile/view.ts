@@ -199,7 +199,7 @@ function spotElement(
   );
 }
 
-/** A bar for the eye; the figure stands beside it. */
+/** A bar for the eye, next to the figure. */
 function bar(share: number): SVGElement {
   return svg(
     'svg',

@@ -68,7 +68,7 @@ export function candidatePlan(record: SearchRecord): ChartPlan | null {
   };
 }
 
-/** Predictions against what came; null where nothing can be held against them. */
+/** Predictions against results; null if there are none to compare. */
 export function againstPlan(record: SearchRecord): ChartPlan | null {
   const found = checks(record);
   const all = [...found.first, ...found.unseen];
@@ -146,7 +146,7 @@ const costAxis = (
   label: (cost) => quantity(cost, unit),
 });
 
-/** Predictions with their intervals, over what came; without a name where there are none. */
+/** Predictions with their intervals, over the results; without a name if there are none. */
 const cloud = (
   name: string,
   points: readonly Against[],

@@ -6,7 +6,7 @@ import type { Having, PredictedArm, SearchRecord } from '../../records';
 import type { Cell } from '../../sortable';
 import { numberColumns } from '../../table';
 
-/** What stands against what: a prediction with its 90 % interval, and what came. */
+/** A prediction with its 90 % interval, and the result. */
 export interface Against {
   arm: string;
   predicted: number;
@@ -52,7 +52,7 @@ export function checks(record: SearchRecord): Checks {
   return found;
 }
 
-/** How many of these lie in their intervals; null where none has one. */
+/** How many of these lie in their intervals; null if none has one. */
 export function covered(
   points: readonly Against[],
 ): { inside: number; of: number } | null {
@@ -100,7 +100,7 @@ export const CANDIDATE_COLUMNS = [
   { name: 'As --place takes it' },
 ];
 
-/** The cost's unit: the metric's, or none where costs are its inverse. */
+/** The cost's unit: the metric's, or none if costs are its inverse. */
 export const costUnit = (record: SearchRecord): string =>
   record.metric?.better === 'higher' ? '' : (record.metric?.unit ?? '');
 
@@ -233,7 +233,7 @@ export function progressSummary(steps: readonly Step[], unit: string): string {
 export interface Effect {
   name: string;
   meaning: string;
-  /** The metric where candidates have most of it, over where they have least. */
+  /** The metric of candidates with most of it, divided by that of those with least. */
   ratio: number;
   low: number;
   high: number;

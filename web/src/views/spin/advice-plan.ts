@@ -7,7 +7,7 @@ import type { Panel, Series } from '../../plot';
 import { seriesColour } from '../../plot';
 import type { AdviceRecord, SpinAdviceRecord } from '../../records';
 
-/** How long each setting spins as it is, beside what fits; null where no time is known. */
+/** How long each setting spins at present, beside what fits; null if no time is known. */
 export function advicePlan(record: SpinAdviceRecord): ChartPlan | null {
   const rows = (record.advice ?? []).filter(
     (row) => positive(row.usual_ns) || positive(row.suggested_ns),

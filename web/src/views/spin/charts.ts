@@ -22,7 +22,7 @@ export interface Chips {
 
 const BOTH: Chips = { from: true, to: true };
 
-/** A figure of the chosen algorithms over the number of CPUs; null where there is nothing to draw. */
+/** A figure of the chosen algorithms over the number of CPUs; null if there is nothing to draw. */
 export function curvePlan(
   record: Predicted,
   chosen: readonly string[],
@@ -94,7 +94,7 @@ export function curvePlan(
   };
 }
 
-/** Of many counts, powers of two and the last. */
+/** If there are many counts, powers of two and the last. */
 const isShown =
   (counts: readonly number[]) =>
   (n: number): boolean =>

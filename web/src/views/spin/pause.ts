@@ -85,7 +85,7 @@ export function costSentence(record: SpinPauseRecord): string {
   return `${record.instruction ?? 'The hint'} takes ${time}${counted} on ${count(cpus.length, 'CPU')}.`;
 }
 
-/** "27.5 ns to 27.7 ns"; one figure where both are the same. */
+/** "27.5 ns to 27.7 ns"; one figure if both are the same. */
 function range(
   low: Maybe,
   high: Maybe,

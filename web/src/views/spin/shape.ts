@@ -59,7 +59,7 @@ export function cpuCounts(record: Predicted): number[] {
   );
 }
 
-/** The algorithms, in the order of the longest spin they come to; endless ones first, unknown ones last. */
+/** The algorithms, ordered by their longest spin; endless ones first, unknown ones last. */
 export function algorithms(record: Predicted): string[] {
   const longest = new Map<string, number>();
   for (const p of record.predictions) {
@@ -115,10 +115,10 @@ export function curves(
   });
 }
 
-/** A jump by so much counts as a cliff; what grows CPU by CPU does not. */
+/** A jump by this factor counts as a cliff; growth with each CPU does not. */
 export const CLIFF = 1.25;
 
-/** Where an algorithm spins longer at once. */
+/** A number of CPUs at which an algorithm's spin jumps. */
 export interface Cliff {
   /** The number of CPUs from which it does. */
   cpus: number;
@@ -128,7 +128,7 @@ export interface Cliff {
   ratio: number;
 }
 
-/** The cliffs of each algorithm; they may lie between two numbers that were predicted. */
+/** The cliffs of each algorithm; they may be between two numbers that were predicted. */
 export function cliffMarks(record: Predicted): Map<string, Cliff[]> {
   const totals = new Map(
     record.predictions.map((p) => [`${p.algorithm} ${p.cpus}`, p.total_ms]),

@@ -1,5 +1,5 @@
-// The timeline's state as it stands in the address: a link shows what its
-// sender saw. What is missing, or makes no sense for this trace, is as at first.
+// The timeline's state in the address: a link shows what its sender saw. What is missing, or makes
+// no sense for this trace, has its initial value.
 
 import type { ColourBy } from './colours';
 import { COLOURINGS } from './colours';

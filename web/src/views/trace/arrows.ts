@@ -1,6 +1,6 @@
-// Where a thread went: arrows between CPUs for its migrations, and for its
-// wake-ups from the CPU on which it was queued. Records do not keep who woke
-// it, nor wake-ups after which it waited less than the shortest wait kept.
+// The way of a thread: arrows between CPUs for its migrations, and for its wake-ups from the CPU on
+// which it was queued. Records do not keep who woke it, nor wake-ups after which it waited less
+// than the shortest wait kept.
 
 import type { Lanes } from './lanes';
 import { firstAfter } from './lanes';
@@ -17,7 +17,7 @@ const ROUNDING_NS = 2;
 /** More would be a carpet: the window is too wide to distinguish them. */
 export const MAX_ARROWS = 1_500;
 
-/** Arrows of a thread that have a part in a window; null where there are too many. */
+/** Arrows of a thread that have a part in a window; null if there are too many. */
 export function arrowsOf(
   scene: Scene,
   thread: number,

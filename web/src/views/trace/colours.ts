@@ -11,7 +11,7 @@ import type { Scene } from './scene';
 export const COLOURINGS = ['thread', 'cpu', 'llc', 'cause'] as const;
 export type ColourBy = (typeof COLOURINGS)[number];
 
-/** The golden ratio's fraction: hues of numbers that follow each other lie far apart. */
+/** The golden ratio's fraction: hues of consecutive numbers are far apart. */
 const GOLDEN = 0.618_033_988_75;
 /** OKLCH lightness of three neighbouring numbers; ink on each can be read, each is seen on the background. */
 const LIGHTNESS = {
@@ -79,14 +79,14 @@ export class Palette {
     private readonly rows: Rows,
     private readonly by: ColourBy,
     private readonly theme: Theme,
-    /** Places of threads that stand out; null: all do. */
+    /** Places of highlighted threads; null: all are. */
     private readonly marked: ReadonlySet<number> | null,
   ) {
     this.byRow =
       by === 'thread' ? rows === 'threads' : by !== 'cause' && rows === 'cpus';
   }
 
-  /** Does the slice's thread stand out? */
+  /** Is the slice's thread highlighted? */
   isMarked(row: number, key: number): boolean {
     if (!this.marked) return true;
     return this.marked.has(this.threadOf(row, key));

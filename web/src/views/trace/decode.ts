@@ -84,14 +84,14 @@ function room(count: number, threads: number[], ends: string[]): Slices {
   };
 }
 
-/** The slices of a timeline; null where it has spans only. */
+/** The slices of a timeline; null if it has spans only. */
 export function* slicesOf({ packed }: TimelineRecord): Steps<Slices | null> {
   if (!packed) return null;
   const { cpus, threads, ends } = packed;
   if (packed.form !== FORM || !cpus || !threads || !ends)
     throw damaged('slices');
   const shown = cpus.reduce((sum, cpu) => sum + (cpu.count ?? 0), 0);
-  // Each slice has three bytes and more: a count that lies is refused before memory is taken.
+  // Each slice has at least three bytes: a false count is refused before memory is taken.
   const bytes = cpus.reduce((sum, cpu) => sum + (cpu.bytes?.length ?? 0), 0);
   if (shown !== packed.count || shown > bytes) throw damaged('slices');
   const slices = room(shown, threads, ends);

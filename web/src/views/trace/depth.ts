@@ -1,5 +1,5 @@
-// How many spans of time lie over each other, pixel column by pixel column:
-// threads that wait for a CPU, or the share of it that some threads have.
+// How many spans of time overlap, pixel column by pixel column: threads that wait for a CPU, or the
+// share of it that some threads have.
 
 import type { Scene, Window } from './scene';
 
@@ -12,7 +12,7 @@ export class Depth {
 
   /** Begins anew, with columns between two times. */
   begin(rows: number, width: number, { from, to }: Window): void {
-    // One column more: where what goes beyond the last one ends.
+    // One more column, for what ends beyond the last one.
     this.stride = width + 1;
     this.from = from;
     this.scale = width / (to - from);

@@ -90,7 +90,7 @@ function emptyWords(
   return `not on a CPU; next from ${moment(lanes.start[next]!)}`;
 }
 
-/** A stretch of a row in words: busy, queued and migrations, where several slices share a pixel. */
+/** A stretch of a row in words: busy, queued and migrations, if several slices share a pixel. */
 export function stretchWords(
   scene: Scene,
   rows: Rows,

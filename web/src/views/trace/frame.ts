@@ -25,7 +25,7 @@ export interface Frame {
   cursor: { row: number; time: number } | null;
   selection: Window | null;
   colourBy: ColourBy;
-  /** Places of threads that stand out; null: all do. */
+  /** Places of highlighted threads; null: all are. */
   marked: ReadonlySet<number> | null;
   /** Place of the thread whose way is drawn. */
   thread: number | null;

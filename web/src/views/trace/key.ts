@@ -26,10 +26,10 @@ const swatch = (colour: string, name: string): HTMLElement =>
     ` ${visible(name)}`,
   );
 
-/** A colour and what it stands for. */
+/** A colour and its meaning. */
 type Entry = readonly [colour: string, name: string];
 
-/** What colours stand for; nothing where rows or their names say it already. */
+/** The meaning of colours; nothing if rows or their names say it already. */
 export function legendEntries(
   scene: Scene,
   state: Pick<State, 'rows' | 'colourBy'>,

@@ -13,7 +13,7 @@ const MAX_NAMED = 400;
 /** Lower rows have no room for letters that can be read, pixels. */
 const MIN_NAMED_HEIGHT = 15;
 
-/** Names in slices that have room for them; ticks where a thread came from another CPU. */
+/** Names in slices that have room for them; ticks if a thread came from another CPU. */
 export function names(
   context: CanvasRenderingContext2D,
   frame: Frame,
@@ -76,7 +76,7 @@ function tick(
   context.fillRect(x - 2.5, y, 5, 2);
 }
 
-/** Text cut to a width; nothing where not even three letters fit. */
+/** Text cut to a width; nothing if not even three letters fit. */
 export function fitted(
   context: CanvasRenderingContext2D,
   text: string,

@@ -5,14 +5,14 @@ import type { Slices } from './decode';
 import { inParts } from './order';
 import type { Steps } from './steps';
 
-/** What rows stand for. */
+/** What rows show. */
 export type Rows = 'cpus' | 'threads';
 
 /** Rows one after the other; the slices of a row do not overlap. */
 export interface Lanes {
   /** CPU or place among the threads, of each row. */
   keys: number[];
-  /** Where each row's slices begin; one more at the end. */
+  /** Index of each row's first slice, and one more for the end. */
   first: Uint32Array;
   start: Float64Array;
   length: Float64Array;
@@ -20,20 +20,21 @@ export interface Lanes {
   colour: Uint32Array;
   /** Number of each slice in the order of `Slices`. */
   origin: Uint32Array;
-  /** 1 where the slice's thread was on another CPU before. */
+  /** 1 if the slice's thread was on another CPU before. */
   moved: Uint8Array;
   /** Largest `colour` + 1. */
   colours: number;
 }
 
-/** What lanes are made of: slices, their order in time, and the CPU that each one's thread came from. */
+/** The input of lanes: slices, their order in time, and the CPU that each one's thread came
+ * from. */
 export interface Ordered {
   slices: Slices;
   order: Uint32Array;
   previous: Int32Array;
 }
 
-/** Room for so many slices. */
+/** Room for this many slices. */
 function room(keys: readonly number[], first: Uint32Array): Lanes {
   const many = first[keys.length]!;
   return {
@@ -48,7 +49,7 @@ function room(keys: readonly number[], first: Uint32Array): Lanes {
   };
 }
 
-/** Where rows begin that have so many slices. */
+/** Start of each row, from the rows' numbers of slices. */
 function starts(counts: readonly number[]): Uint32Array {
   const first = new Uint32Array(counts.length + 1);
   counts.forEach((many, row) => (first[row + 1] = first[row]! + many));
@@ -60,7 +61,7 @@ export function byCpu(
   { slices, previous }: Ordered,
   cpus: readonly number[],
 ): Lanes {
-  // Slices stand CPU by CPU in the order of time: rows are copied as they are.
+  // Slices are ordered by CPU, then by time: rows are copied unchanged.
   const runs = new Map<number, [from: number, to: number]>();
   for (let at = 0; at < slices.count;) {
     const cpu = slices.cpu[at]!;
@@ -146,7 +147,7 @@ export function firstFrom(lanes: Lanes, row: number, time: number): number {
   return low;
 }
 
-/** The slice of a row at a time; null where there is none. */
+/** The slice of a row at a time; null if there is none. */
 export function sliceAt(
   lanes: Lanes,
   row: number,

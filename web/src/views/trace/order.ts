@@ -1,5 +1,5 @@
-// Slices in the order of time, and what follows from it: where each slice's
-// thread came from, and which wait it ended.
+// Slices in the order of time, and what follows from it: which CPU each slice's thread came from,
+// and which wait it ended.
 
 import type { Slices, Spans } from './decode';
 import type { Steps } from './steps';
@@ -90,7 +90,7 @@ export function* previousCpus(
 /** Times that are kept as seconds come back within this, ns. */
 const ROUNDING_NS = 2;
 
-/** For each slice the place of its wait's cause + 1; 0 where no kept wait ended with it. */
+/** For each slice the place of its wait's cause + 1; 0 if no kept wait ended with it. */
 export function* causesBefore(
   slices: Slices,
   order: Uint32Array,

@@ -9,7 +9,7 @@ export interface SpanShares {
   others: number;
 }
 
-/** The shares of the span at a time; null where what others had is unknown. */
+/** The shares of the span at a time; null if the others' share is unknown. */
 export function sharesAt(
   { spans }: Pick<Scene, 'spans'>,
   cpu: CpuSpans | undefined,

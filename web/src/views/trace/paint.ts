@@ -161,7 +161,7 @@ function marks(context: CanvasRenderingContext2D, frame: Frame): void {
   }
 }
 
-/** Where the chosen thread went: migrations in full lines, wake-ups dashed from a dot. */
+/** The way of the chosen thread: migrations in full lines, wake-ups dashed from a dot. */
 function arrows(context: CanvasRenderingContext2D, frame: Frame): void {
   const { scene, window, theme, thread } = frame;
   if (thread === null || frame.rows !== 'cpus') return;

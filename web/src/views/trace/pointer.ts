@@ -83,7 +83,7 @@ export function timeOf({ from, to }: Window, share: number): number {
   return from + Math.min(1, Math.max(0, share)) * (to - from);
 }
 
-/** The row at a height below the axis, scrolled by so much; the nearest where none is there. */
+/** The row at a height below the axis, scrolled by this much; the nearest if there is none. */
 export function rowAt(
   y: number,
   scrolled: number,

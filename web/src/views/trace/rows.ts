@@ -1,5 +1,5 @@
-// The rows of a frame, as pixels: how busy, who queues, who migrates, and
-// single slices with borders where there is room for them.
+// The rows of a frame, as pixels: how busy, who queues, who migrates, and single slices with
+// borders if there is room for them.
 
 import type { Frame } from './frame';
 import { rowsSeen } from './frame';
@@ -12,16 +12,16 @@ import { shareOfRest, sharesAt, spansOfRow } from './others';
 import type { Raster } from './raster';
 import { pixel } from './raster';
 
-/** A row has single slices where it has at most one for so many pixels. */
+/** A row shows single slices if it has at most one for this many pixels. */
 const PIXELS_PER_SLICE = 3;
-/** Columns of the whole trace serve where at least this many fall on a pixel. */
+/** Columns of the whole trace are used if at least this many fall on a pixel. */
 const BINS_PER_PIXEL = 2;
 /** Narrower slices have no border. */
 const MIN_BORDERED_WIDTH = 4;
 /** Slices of marked threads that are summed by themselves at most; of more, what had most of a pixel says enough. */
 const MAX_MARKED_SLICES = 150_000;
 
-/** Where the parts of a row lie, in device pixels from its upper edge. */
+/** Position of the parts of a row, in device pixels from its upper edge. */
 interface Band {
   queue: number;
   top: number;
@@ -105,7 +105,7 @@ export class RowPainter {
   }
 }
 
-/** A line where another core begins, or between rows. */
+/** A line between cores, or between rows. */
 function separate(
   raster: Raster,
   frame: Frame,
@@ -131,7 +131,7 @@ function separate(
     );
 }
 
-/** Are there more slices than eyes can tell apart? */
+/** Are there more slices than eyes can distinguish? */
 function isDense(
   lanes: Lanes,
   row: number,
@@ -142,7 +142,8 @@ function isDense(
   return many > width / PIXELS_PER_SLICE;
 }
 
-/** Hues of threads that nobody can see singly would be noise: the row is then a share of time, in one hue. */
+/** Hues of threads that are too narrow to see would be noise: the row is then a share of time,
+ * in one hue. */
 const hasOneHue = (
   { rows, colourBy, marked, window }: Frame,
   lanes: Lanes,
@@ -333,7 +334,7 @@ function queued(
   }
 }
 
-/** Of a trace that has no slices: traced threads solid, others hatched above. */
+/** For a trace without slices: traced threads solid, others hatched above. */
 function spansOf(
   raster: Raster,
   frame: Frame,
@@ -396,7 +397,7 @@ function sharingOf(
   }
 }
 
-/** Waits: hatched at half height, by their cause where causes colour. */
+/** Waits: hatched at half height, by their cause if colours show causes. */
 function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
   const { scene, window, theme } = frame;
   const { waits } = scene;

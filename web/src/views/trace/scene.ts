@@ -33,15 +33,17 @@ export interface Scene {
   /** Place of a thread by its number. */
   placeOf: Map<number, number>;
   lanes(rows: Rows): Lanes | null;
-  /** What lanes are summed by: threads in CPU rows, CPUs in thread rows; causes besides where they colour. */
+  /** What lanes are summed by: threads in CPU rows, CPUs in thread rows; also causes if colours
+   * show them. */
   keys(rows: Rows, byCause: boolean): Keys | null;
-  /** A row in columns over the whole trace, fine ones and coarser ones; none where it has few slices. */
+  /** A row in columns over the whole trace, fine ones and coarser ones; none if it has few
+   * slices. */
   bins(rows: Rows, row: number, byCause: boolean): readonly Columns[];
   /** Works out what a frame of these rows needs. */
   ahead(rows: Rows): Steps<void>;
   /** Works out what other rows and colours need. */
   aheadOfChoice(): Steps<void>;
-  /** Of each slice the place of its wait's cause + 1; 0 where no wait is kept. */
+  /** For each slice the place of its wait's cause + 1; 0 if no wait is kept. */
   causes(): Uint8Array | null;
   /** Places of a thread's waits, by its number, in the order of time. */
   waitsOf(thread: number): readonly number[];

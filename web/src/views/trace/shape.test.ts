@@ -62,7 +62,7 @@ group('packed slices', () => {
   });
 
   test('are read as the program writes them', () => {
-    // The bytes stand in the tests of src/record/timeline.rs, too.
+    // The tests of src/record/timeline.rs have the same bytes.
     const packed = {
       form: 'varint/1',
       count: 3,

@@ -1,4 +1,4 @@
-// A trace in figures: what stands above and below the timeline.
+// A trace in figures: what is shown above and below the timeline.
 
 import { bytes, count, percent, seconds, wholeNumber } from '../../format';
 import type {
@@ -130,7 +130,7 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
   ];
 }
 
-/** Moves by the boundary that was crossed; null where there were none. */
+/** Moves by the boundary that was crossed; null if there were none. */
 export function migrationTable(record: TraceRecord): Table | null {
   const moves = record.totals?.migrations;
   const all = allMigrations(moves);
@@ -149,7 +149,7 @@ export function migrationTable(record: TraceRecord): Table | null {
   };
 }
 
-/** Parts of a whole with their words; null where nothing is known. */
+/** Parts of a whole with their words; null if nothing is known. */
 function parts(
   caption: string,
   what: string,
@@ -199,7 +199,7 @@ const BLOCKED_WORDS: Readonly<Record<string, string>> = {
   unknown: 'unknown: the kernel did not permit to look',
 };
 
-/** What threads were blocked in; null where nobody looked. */
+/** What threads were blocked in; null if that was not watched. */
 export function blockedTable({ blocked }: TraceRecord): Table | null {
   if (!blocked?.length) return null;
   const rows = blocked.flatMap((process) =>
@@ -230,7 +230,7 @@ export function sharingTable(record: TraceRecord): Table | null {
   );
 }
 
-/** Where pages were; null where nobody looked. */
+/** On which nodes pages were; null if that was not observed. */
 export function memoryTable({ memory }: TraceRecord): Table | null {
   if (!memory) return null;
   const nodes = memory.nodes ?? [];
@@ -253,7 +253,7 @@ export function memoryTable({ memory }: TraceRecord): Table | null {
   };
 }
 
-/** What interrupts and softirqs took; null where nobody asked. */
+/** Time taken by interrupts and softirqs; null if that was not asked for. */
 export function interruptTable({ interrupts }: TraceRecord): Table | null {
   if (!interrupts) return null;
   const share = interrupts.stolen_percent;
@@ -380,7 +380,7 @@ export function longestWaits(waits: Spans, most: number): number[] {
   return long.sort((a, b) => length[b]! - length[a]! || a - b).slice(0, most);
 }
 
-/** Use of each CPU within the trace; null where the record has none. */
+/** Use of each CPU within the trace; null if the record has none. */
 export function cpuTable(record: TraceRecord): Table | null {
   const cpus = record.cpus ?? [];
   if (cpus.length === 0) return null;

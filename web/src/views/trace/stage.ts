@@ -11,7 +11,7 @@ import type { Scene } from './scene';
 import type { Handle, State } from './state';
 import { colourOf, markedOf } from './state';
 
-/** Share of the window's height that rows take where there are so many. */
+/** Maximum share of the window's height for rows. */
 const SHARE = 0.7;
 const MIN_HEIGHT = 140;
 /** Step of the height by keyboard. */
@@ -19,9 +19,9 @@ const STEP = 40;
 
 /** The canvas of rows: its size, and when it is drawn. */
 export class Stage {
-  /** Of a row. */
+  /** Height of a row. */
   height = 18;
-  /** Of all that is seen; what the reader chose, else a share of the window. */
+  /** Height of the visible part; chosen by the reader, else a share of the window. */
   chosen: number | null = null;
   private frame = 0;
   private readonly painter = new Painter();
@@ -40,9 +40,7 @@ export class Stage {
 
   /** Height of what is seen. */
   get room(): number {
-    return (
-      this.chosen ?? Math.max(MIN_HEIGHT, Math.round(innerHeight * SHARE))
-    );
+    return this.chosen ?? Math.max(MIN_HEIGHT, Math.round(innerHeight * SHARE));
   }
 
   layout(summary: string): void {

@@ -9,7 +9,7 @@ import { panned, threadsNamed, within, zoomed } from './scene';
 
 export interface State extends Shown {
   cursor: { row: number; time: number };
-  /** Where a selection by keyboard began. */
+  /** The start of a selection by keyboard. */
   anchor: number | null;
 }
 
@@ -33,7 +33,7 @@ export interface Handle {
   sync(): void;
 }
 
-/** What colours stand for: what was chosen, else what rows do not show already. */
+/** What colours show: the choice, else what rows do not show already. */
 export const colourOf = (state: Pick<State, 'rows' | 'colourBy'>): ColourBy =>
   state.colourBy ?? (state.rows === 'cpus' ? 'thread' : 'cpu');
 
@@ -122,12 +122,12 @@ export function zoomToSelection({ scene, state }: Handle): void {
     state.window = zoomed(selection, 1, selection.from, scene.span);
 }
 
-/** A selection from one time to another, in either order; none where they are the same. */
+/** A selection from one time to another, in either order; none if they are the same. */
 export function selectionOf(a: number, b: number): Window | null {
   return a === b ? null : { from: Math.min(a, b), to: Math.max(a, b) };
 }
 
-/** What a key does; false where it does nothing. */
+/** Handles a key; false if it does nothing. */
 export function press(handle: Handle, key: string, isShift: boolean): boolean {
   const { scene, state } = handle;
   const { window, cursor } = state;

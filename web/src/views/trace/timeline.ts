@@ -33,7 +33,7 @@ const PREPARE_DELAY = 150;
 export interface Timeline extends Part {
   /** Goes to a part of the trace, in the row of this thread or CPU. */
   show(rows: Rows, key: number, start: number, length: number): void;
-  /** Last-level caches of the CPUs, where they come to be known. */
+  /** Last-level caches of the CPUs, once they are known. */
   setCaches(llcOf: ReadonlyMap<number, number>): void;
 }
 
@@ -254,7 +254,7 @@ function restoreCursor(handle: Handle): void {
   }
 }
 
-/** Says where the arrows are that are too many to be drawn. */
+/** What to do if there are too many arrows to draw. */
 function arrowWords(scene: Scene, state: State): string {
   const { thread, rows, window } = state;
   const place = thread === null ? undefined : scene.placeOf.get(thread);
@@ -264,7 +264,7 @@ function arrowWords(scene: Scene, state: State): string {
     : '';
 }
 
-/** The totals of the selection, with what can be done with it; nothing where none is. */
+/** The totals of the selection, with what can be done with it; nothing if there is none. */
 function selectionOf(handle: Handle): HTMLElement | null {
   const { scene, state } = handle;
   if (!state.selection) return null;

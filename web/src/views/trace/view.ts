@@ -1,4 +1,4 @@
-// A trace: what it means, its figures, who ran where and when.
+// A trace: what it means, its figures, which thread ran where and when.
 
 import './trace.css';
 
@@ -28,7 +28,7 @@ import { timeline } from './timeline';
 const MAX_WAITS = 50;
 /** Threads listed before one asks for more. */
 const FEW_THREADS = 30;
-/** From so many slices on the reader gets the rest of the page before they are read. */
+/** From this many slices on, the rest of the page is shown before they are read. */
 const MANY_SLICES = 50_000;
 
 export function traceView(any: AnyRecord, page: Page): View {
@@ -130,7 +130,8 @@ function* sceneAndFrame(
   return scene;
 }
 
-/** Last-level caches of the CPUs, from a topology of the same machine that is at hand; empty where none is. */
+/** Last-level caches of the CPUs, from a topology of the same machine that is at hand; empty if
+ * there is none. */
 async function cachesOf(
   record: TraceRecord,
   { source }: Page,
