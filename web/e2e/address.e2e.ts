@@ -12,7 +12,9 @@ useBrowser();
 
 const hashOf = (page: Page): string => new URL(page.url()).hash;
 
-async function opened(hash = ''): Promise<Awaited<ReturnType<typeof open>>> {
+async function openTimeline(
+  hash = '',
+): Promise<Awaited<ReturnType<typeof open>>> {
   const file = reportOf([recordOf('comparison')!, recordOf('topology')!]);
   return open(`${pathToFileURL(file).href}${hash}`);
 }
@@ -20,7 +22,7 @@ async function opened(hash = ''): Promise<Awaited<ReturnType<typeof open>>> {
 const comparisonId = (): string => String(recordOf('comparison')!['id']);
 
 test('a link to a part leads there', async () => {
-  const first = await opened(`#/record/${comparisonId()}`);
+  const first = await openTimeline(`#/record/${comparisonId()}`);
   await first.page
     .context()
     .grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -33,7 +35,7 @@ test('a link to a part leads there', async () => {
     `#/record/${comparisonId()}/how-it-was-measured`,
   );
   await first.close();
-  const second = await opened(new URL(link).hash);
+  const second = await openTimeline(new URL(link).hash);
   await second.page.waitForFunction(
     () => document.activeElement?.tagName === 'H2',
   );
@@ -48,7 +50,7 @@ test('a link to a part leads there', async () => {
 });
 
 test('what is chosen stands in the address, and comes back', async () => {
-  const first = await opened(`#/record/${comparisonId()}`);
+  const first = await openTimeline(`#/record/${comparisonId()}`);
   const arms = recordOf('comparison')!['arms'] as { name: string }[];
   const arm = arms.at(-1)!.name;
   await first.page.locator('button.arm', { hasText: arm }).click();
@@ -56,7 +58,7 @@ test('what is chosen stands in the address, and comes back', async () => {
   const hash = hashOf(first.page);
   expect(new URLSearchParams(hash.split('?')[1]).get('arm')).toBe(arm);
   await first.close();
-  const second = await opened(hash);
+  const second = await openTimeline(hash);
   expect(
     await second.page.getByLabel('highlight the runs of').inputValue(),
   ).toBe(arm);
@@ -64,7 +66,7 @@ test('what is chosen stands in the address, and comes back', async () => {
     await second.page.locator('button.arm[aria-pressed=true]').textContent(),
   ).toContain(arm);
   await second.close();
-  const odd = await opened(
+  const odd = await openTimeline(
     `#/record/${comparisonId()}/none?arm=none&highlight=none`,
   );
   expect(await odd.page.locator('main div.problem').count()).toBe(0);

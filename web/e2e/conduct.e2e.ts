@@ -6,16 +6,16 @@ import { describe, expect, test } from 'vitest';
 import { open, useBrowser } from './browser';
 import {
   HOSTILE,
-  drawn,
+  expectDrawn,
   harmless,
   openAll,
   quiet,
-  settled,
+  settle,
   wellBehaved,
   width,
 } from './conduct';
 import type { Fields } from './records';
-import { KINDS, recordOf, replaced, reportOf } from './records';
+import { KINDS, recordOf, replaceValues, reportOf } from './records';
 
 useBrowser();
 
@@ -31,7 +31,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
     if (!record) return context.skip('this machine cannot make one');
     await harmless(
       reportOf([
-        replaced(
+        replaceValues(
           record,
           () => HOSTILE,
           (value) => value,
@@ -44,14 +44,14 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   test('is shown with hostile CPU lists', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    await drawn(reportOf([withCpuLists(record) as Fields]));
+    await expectDrawn(reportOf([withCpuLists(record) as Fields]));
   });
 
   test('fits 360 px with long words in every field', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
     // Words that say which of a few things it is, and lists of CPUs, stay.
-    const long = replaced(
+    const long = replaceValues(
       record,
       (text) =>
         /^[a-z_-]{2,14}$|^\d[\d,-]*$/.test(text)
@@ -60,7 +60,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
       (value) => value,
     ) as Fields;
     const opened = await open(reportOf([long]), { width: 360, height: 700 });
-    await settled(opened.page);
+    await settle(opened.page);
     await openAll(opened.page);
     expect(await width(opened.page)).toBeLessThanOrEqual(360);
     quiet(opened);
@@ -71,7 +71,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
     const opened = await open(reportOf([record]));
-    await settled(opened.page);
+    await settle(opened.page);
     const { visited, missed } = await missedRows(opened.page);
     expect(missed).toEqual([]);
     if (kind === 'comparison') expect(visited).toBeGreaterThan(5);
@@ -82,9 +82,9 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   test('is shown without its numbers', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    await drawn(
+    await expectDrawn(
       reportOf([
-        replaced(
+        replaceValues(
           record,
           (text) => text,
           () => null,
@@ -96,7 +96,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   test('is shown without all of its fields', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    await drawn(reportOf([{ schema: record.schema }]));
+    await expectDrawn(reportOf([{ schema: record.schema }]));
   });
 });
 
@@ -105,7 +105,7 @@ const LISTS = ['0-9999999', '5-1,,-3,0x7', '1e9', '0-3,<b>,\u202e7'];
 /** The record with one list after the other wherever it has CPUs as text. */
 function withCpuLists(record: Fields): unknown {
   let lists = 0;
-  return replaced(
+  return replaceValues(
     record,
     (text) =>
       /^\d+([-,]\d+)*$/.test(text) ? LISTS[lists++ % LISTS.length] : text,

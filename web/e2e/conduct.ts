@@ -9,7 +9,7 @@ import { expect } from 'vitest';
 import type { Opened } from './browser';
 import { open } from './browser';
 import type { Fields } from './records';
-import { recordOf, replaced } from './records';
+import { recordOf, replaceValues } from './records';
 
 const AXE = readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
@@ -25,7 +25,7 @@ interface AxeResult {
 }
 
 /** Waits until charts have their size and are drawn. */
-export async function settled(page: Page): Promise<void> {
+export async function settle(page: Page): Promise<void> {
   await page.locator('main h1').first().waitFor();
   await page.locator('main [aria-busy=true]').waitFor({ state: 'detached' });
   await page.evaluate(
@@ -43,7 +43,7 @@ export async function openAll(page: Page): Promise<void> {
       .querySelectorAll('main details')
       .forEach((details) => ((details as HTMLDetailsElement).open = true)),
   );
-  await settled(page);
+  await settle(page);
 }
 
 /** The rules of WCAG 2.2 at level AA, and those that axe calls good practice. */
@@ -99,17 +99,17 @@ export async function wellBehaved(file: string, hash: string): Promise<void> {
     bypassCSP: true,
   });
   const { page } = opened;
-  await settled(page);
+  await settle(page);
   await openAll(page);
   expect(await violations(page), 'light').toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
-  await settled(page);
+  await settle(page);
   expect(await violations(page), 'dark').toEqual([]);
   await page.setViewportSize({ width: 360, height: 700 });
-  await settled(page);
+  await settle(page);
   expect(await width(page), 'width at 360 px').toBeLessThanOrEqual(360);
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-  await settled(page);
+  await settle(page);
   expect(
     await page.evaluate(() => getComputedStyle(document.body).backgroundColor),
   ).toBe('rgb(255, 255, 255)');
@@ -143,7 +143,7 @@ const CONTROLS =
 export async function harmless(file: string, hash: string): Promise<void> {
   const opened = await open(`${new URL(`file://${file}`).href}${hash}`);
   const { page } = opened;
-  await settled(page);
+  await settle(page);
   await openAll(page);
   expect(await page.locator('main div.problem').allTextContents()).toEqual([]);
   expect(
@@ -191,9 +191,9 @@ export async function harmless(file: string, hash: string): Promise<void> {
 }
 
 /** The view is drawn, whatever is missing. */
-export async function drawn(file: string): Promise<void> {
+export async function expectDrawn(file: string): Promise<void> {
   const opened = await open(file);
-  await settled(opened.page);
+  await settle(opened.page);
   expect(
     await opened.page.locator('main div.problem').allTextContents(),
   ).toEqual([]);
@@ -206,7 +206,7 @@ export function fleet(): Fields[] {
   const record = recordOf('comparison')!;
   const host = record['host'] as Record<string, unknown>;
   return Array.from({ length: 6 }, (_, at) => ({
-    ...(replaced(
+    ...(replaceValues(
       record,
       (text) => text,
       (value) => (at === 5 ? value * 1.8 : value * (1 + at / 1000)),

@@ -3,17 +3,17 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { HOSTILE, harmless, quiet, settled, wellBehaved } from './conduct';
+import { HOSTILE, harmless, quiet, settle, wellBehaved } from './conduct';
 import { madeNode, madePlan, madeReport } from './made-fleet';
 import type { Fields } from './records';
-import { replaced, reportOf } from './records';
+import { replaceValues, reportOf } from './records';
 
 useBrowser();
 
 /** A fleet's records, and names of settings that mean harm, too. */
 function hostileFleet(): Fields[] {
   const hostile = (record: Fields, id: string): Fields => ({
-    ...(replaced(
+    ...(replaceValues(
       record,
       () => HOSTILE,
       (value) => value,
@@ -98,7 +98,7 @@ describe('a fleet', () => {
     common!.nodes = common!.nodes.slice(0, 2);
     const opened = await open(reportOf([made]));
     const { page } = opened;
-    await settled(page);
+    await settle(page);
     const map = page.locator('.heat');
     const list = page.locator('.node-list').first();
     expect(await map.locator('.cause').allTextContents()).toEqual([
@@ -198,7 +198,7 @@ describe('a fleet', () => {
       `file://${reportOf([madeReport(), madeNode()])}#/record/made.report`,
     );
     const { page } = opened;
-    await settled(page);
+    await settle(page);
     const group = page.locator('details.group').first();
     expect(await group.locator('.dot').count()).toBe(4);
     expect(await group.locator('.dot[tabindex="0"]').count()).toBe(1);

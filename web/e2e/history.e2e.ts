@@ -8,11 +8,11 @@ import {
   fleet,
   harmless,
   quiet,
-  settled,
+  settle,
   wellBehaved,
 } from './conduct';
 import type { Fields } from './records';
-import { recordOf, replaced, reportOf } from './records';
+import { recordOf, replaceValues, reportOf } from './records';
 
 useBrowser();
 
@@ -28,7 +28,7 @@ describe('views of many records', () => {
     '%s shows hostile strings as they are',
     async (hash) => {
       const records = fleet().map((record, at) => ({
-        ...(replaced(
+        ...(replaceValues(
           record,
           () => HOSTILE,
           (value) => value,
@@ -48,7 +48,7 @@ describe('views of many records', () => {
     const { page, close } = await open(reportOf(records));
     await page.locator('a.title').first().click();
     await page.waitForFunction(() => location.hash.startsWith('#/record/'));
-    await settled(page);
+    await settle(page);
     expect(await page.locator('main div.problem').allTextContents()).toEqual(
       [],
     );
@@ -59,7 +59,7 @@ describe('views of many records', () => {
     const { page, close } = await open(
       `${new URL(`file://${reportOf(fleet())}`).href}#/fleet`,
     );
-    await settled(page);
+    await settle(page);
     expect(await page.locator('.findings li').first().textContent()).toMatch(
       /^node5: .* 1\.[78]\d times the median of its group of 6/,
     );
@@ -75,7 +75,7 @@ describe('views of many records', () => {
       `${new URL(`file://${reportOf(records)}`).href}#/history`,
     );
     const { page } = opened;
-    await settled(page);
+    await settle(page);
     expect(await page.locator('.questions .sparkline').count()).toBe(1);
     await page.locator('.questions th a').click();
     const stage = page.locator('figure.chart .stage');
@@ -91,7 +91,7 @@ describe('views of many records', () => {
     expect(await dots.count()).toBeLessThan(6);
     expect(new URL(page.url()).hash).toMatch(/&from=2026-01-0\d.*&to=2026/);
     await page.reload();
-    await settled(page);
+    await settle(page);
     expect(await dots.count()).toBeLessThan(6);
     await page.getByRole('button', { name: 'All times' }).click();
     expect(await dots.count()).toBe(6);
@@ -114,7 +114,7 @@ describe('views of many records', () => {
       `${new URL(`file://${reportOf(records)}`).href}#/history`,
     );
     const { page } = opened;
-    await settled(page);
+    await settle(page);
     const boxes = page.locator('.pick input');
     expect(await boxes.count()).toBe(3);
     await page
@@ -141,7 +141,7 @@ describe('views of many records', () => {
     const { page, close } = await open(
       `${new URL(`file://${reportOf(fleet())}`).href}#/history`,
     );
-    await settled(page);
+    await settle(page);
     expect(await page.locator('tbody tr').count()).toBe(6);
     await page.getByLabel('Words').fill('NODE3');
     await page.waitForFunction(

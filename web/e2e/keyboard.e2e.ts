@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { fleet, quiet, settled } from './conduct';
+import { fleet, quiet, settle } from './conduct';
 import { recordOf, reportOf } from './records';
 
 useBrowser();
@@ -15,7 +15,7 @@ describe('on a phone', () => {
       height: 800,
     });
     const { page } = opened;
-    await settled(page);
+    await settle(page);
     const table = page.locator('.scroll', { hasText: 'Spread (cv)' }).first();
     const [first, last] = [
       table.locator('tbody th').first(),
@@ -38,7 +38,7 @@ describe('on a phone', () => {
 describe('the keyboard', () => {
   test('reaches all that can be used, and what has the focus is seen', async () => {
     const { page, close } = await open(reportOf([recordOf('topology')!]));
-    await settled(page);
+    await settle(page);
     const visited: string[] = [];
     for (let step = 0; step < 60; step += 1) {
       await page.keyboard.press('Tab');
@@ -81,7 +81,7 @@ describe('the keyboard', () => {
 
   test('goes from CPU to CPU and from pair to pair', async () => {
     const { page, close } = await open(reportOf([recordOf('topology')!]));
-    await settled(page);
+    await settle(page);
     await page.locator('.drawing .cpu[tabindex="0"]').focus();
     const status = page.locator('.drawing + .status-line');
     expect(await status.textContent()).toContain('CPU 0,');
@@ -99,7 +99,7 @@ describe('the keyboard', () => {
 
   test('skips to the content', async () => {
     const { page, close } = await open(reportOf([recordOf('comparison')!]));
-    await settled(page);
+    await settle(page);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
@@ -108,7 +108,7 @@ describe('the keyboard', () => {
 
   test('is at the new heading after a step, and the step is announced', async () => {
     const { page, close } = await open(reportOf(fleet()));
-    await settled(page);
+    await settle(page);
     await page.getByRole('link', { name: 'Fleet' }).click();
     await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(

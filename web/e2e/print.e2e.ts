@@ -109,7 +109,7 @@ const spoilt = (page: Page): Promise<string[]> =>
     }),
   );
 
-async function printed(file: string, hash = ''): Promise<void> {
+async function printPage(file: string, hash = ''): Promise<void> {
   for (const width of [1900, 390]) {
     const { page, errors, close } = await open(
       `${new URL(`file://${file}`).href}${hash}`,
@@ -131,7 +131,7 @@ describe('on A4', () => {
     const record = recordOf(kind);
     if (record === null)
       return console.log(`SKIPPED: this machine makes no ${kind}`);
-    await printed(reportOf([record]));
+    await printPage(reportOf([record]));
   });
 
   test('a machine of 64 CPUs is whole', async () => {
@@ -143,12 +143,12 @@ describe('on A4', () => {
         ...['topology', '--measure'],
       ),
     ) as Fields;
-    await printed(reportOf([record]));
+    await printPage(reportOf([record]));
   });
 
   test('the lists are whole', async () => {
     const report = reportOf([madeReport(), madeNode(), madePlan()]);
-    await printed(report, '#/fleet');
-    await printed(report, '#/history');
+    await printPage(report, '#/fleet');
+    await printPage(report, '#/history');
   });
 });

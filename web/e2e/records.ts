@@ -194,7 +194,7 @@ function make(kind: string, maker: Made): Fields | null {
     recordBench().file('profile.json', JSON.stringify(profile));
   }
   try {
-    const record = JSON.parse(printed(maker.words, maker.status)) as Fields;
+    const record = JSON.parse(printJson(maker.words, maker.status)) as Fields;
     if (kind === 'spin-pause') addLevels(record);
     return record;
   } catch (error) {
@@ -209,7 +209,7 @@ function make(kind: string, maker: Made): Fields | null {
 }
 
 /** What the program prints as JSON, if it ends with that status. */
-function printed(words: readonly string[], status = 0): string {
+function printJson(words: readonly string[], status = 0): string {
   try {
     return recordBench().run('-q', '--format', 'json', ...words);
   } catch (error) {
@@ -275,7 +275,7 @@ export function pageWith(data: string): string {
 const KEPT = new Set(['schema', 'id']);
 
 /** The same value with each string and number replaced. */
-export function replaced(
+export function replaceValues(
   value: unknown,
   string: (text: string) => unknown,
   number: (value: number) => unknown,
@@ -284,12 +284,12 @@ export function replaced(
   if (typeof value === 'string') return KEPT.has(key) ? value : string(value);
   if (typeof value === 'number') return number(value);
   if (Array.isArray(value))
-    return value.map((item) => replaced(item, string, number, key));
+    return value.map((item) => replaceValues(item, string, number, key));
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(
       Object.entries(value).map(([name, item]) => [
         name,
-        replaced(item, string, number, name),
+        replaceValues(item, string, number, name),
       ]),
     );
   }

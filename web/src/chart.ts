@@ -245,7 +245,7 @@ function pointAt(stage: HTMLElement): {
     if (at !== null && !stage.dataset['dragged']) stops[at]?.pick?.();
   });
   stage.addEventListener('keydown', (event) => {
-    const next = stepped(event.key, at, stops.length);
+    const next = stepTo(event.key, at, stops.length);
     if (next === undefined) {
       if (event.key === 'Enter' && at !== null) stops[at]?.pick?.();
       return;
@@ -318,7 +318,7 @@ function place(element: HTMLElement, x: number, y: number): void {
 }
 
 /** The stop that a key leads to; undefined if there is none. */
-function stepped(
+function stepTo(
   key: string,
   at: number | null,
   many: number,

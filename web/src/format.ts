@@ -63,7 +63,7 @@ export function quantity(value: Maybe, unit: string): string {
   if (unit === 's') return seconds(value);
   if (unit === 'ns') return nanoseconds(value);
   if (unit === 'bytes' || unit === 'B') return bytes(value);
-  return unit ? `${scaled(value)} ${unit}` : digits(value);
+  return unit ? `${scale(value)} ${unit}` : digits(value);
 }
 
 const LETTERS: readonly [number, string][] = [
@@ -74,7 +74,7 @@ const LETTERS: readonly [number, string][] = [
 ];
 
 /** "5.82G". */
-function scaled(value: number): string {
+function scale(value: number): string {
   const [factor, letter] = LETTERS.find(
     ([least]) => Math.abs(value) >= least * 0.9995,
   ) ?? [1, ''];

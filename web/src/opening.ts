@@ -27,8 +27,8 @@ interface Inlined {
 /** The source that the page was given, as JSON or, if it is long, as base64 of deflated columns
  * of it. */
 export async function openSource(text: string, base: string): Promise<Source> {
-  const json = /^[^{]/.test(text) ? await unpacked(text) : text;
-  const data = parsed(json);
+  const json = /^[^{]/.test(text) ? await unpack(text) : text;
+  const data = parse(json);
   const given = data as { from?: string } | null;
   if (given?.from === 'site') return siteSource(base);
   if (given?.from === 'file') return fileSource(data as Inlined, json);
@@ -39,7 +39,7 @@ export async function openSource(text: string, base: string): Promise<Source> {
 }
 
 /** The text that was packed; empty if it is damaged. */
-async function unpacked(text: string): Promise<string> {
+async function unpack(text: string): Promise<string> {
   try {
     const packed = new Blob([fromBase64(text)]).stream();
     const json = packed.pipeThrough(new DecompressionStream('deflate-raw'));
@@ -49,7 +49,7 @@ async function unpacked(text: string): Promise<string> {
   }
 }
 
-function parsed(json: string): unknown {
+function parse(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {

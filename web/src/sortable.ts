@@ -45,7 +45,7 @@ export function compareCells(
 }
 
 /** Rows in which every word occurs. */
-export function narrowed<T extends readonly Cell[]>(
+export function narrow<T extends readonly Cell[]>(
   rows: readonly T[],
   text: string,
 ): T[] {
@@ -90,7 +90,7 @@ export function sortableTable(first: SortableTable): {
     return h('th', { scope: 'col', class: c.isNumber ? 'number' : '' }, button);
   });
   const draw = (): void => {
-    const rows = narrowed(table.rows, filter.value);
+    const rows = narrow(table.rows, filter.value);
     if (column >= 0)
       rows.sort((a, b) => compareCells(a[column], b[column], isDescending));
     const drawn = rows.slice(0, most);

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { BenchKernel } from '../../records';
 import {
   cellRows,
-  courses,
+  speedSeries,
   estimateText,
   scales,
   scalingSummary,
@@ -47,8 +47,8 @@ const KERNEL: BenchKernel = {
   smt_yield: { value: 0.2, low: 0.1, high: null },
 };
 
-test('courses are by placement and threads, the baseline is 1, invalid cells are none', () => {
-  expect(courses(KERNEL)).toEqual([
+test('series are by placement and threads, the baseline is 1, invalid cells are none', () => {
+  expect(speedSeries(KERNEL)).toEqual([
     {
       family: 'a',
       points: [

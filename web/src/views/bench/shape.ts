@@ -13,13 +13,13 @@ export interface Speed {
 }
 
 /** Speed-ups of a placement over threads. */
-export interface Course {
+export interface SpeedSeries {
   family: string;
   points: Speed[];
 }
 
 /** For a kernel that was asked how it scales, one series for each placement. */
-export function courses(kernel: BenchKernel): Course[] {
+export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
   const found = new Map<string, Speed[]>();
   for (const cell of kernel.cells ?? []) {
     const value = cell.name === kernel.baseline ? 1 : cell.speed_up?.value;
@@ -47,10 +47,10 @@ export function courses(kernel: BenchKernel): Course[] {
 /** Does a kernel's question change the number of threads? */
 export const scales = (kernel: BenchKernel): boolean =>
   kernel.question === 'scaling' &&
-  courses(kernel).some((c) => c.points.length > 1);
+  speedSeries(kernel).some((c) => c.points.length > 1);
 
 export function scalingSummary(kernel: BenchKernel): string {
-  const last = courses(kernel).map((c) => ({
+  const last = speedSeries(kernel).map((c) => ({
     family: c.family,
     end: c.points.at(-1)!,
   }));

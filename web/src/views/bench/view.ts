@@ -18,7 +18,7 @@ import { stack } from '../../view';
 import { facts, section } from '../../words';
 import {
   cellRows,
-  courses,
+  speedSeries,
   questionText,
   scales,
   scalingSummary,
@@ -95,7 +95,7 @@ export function benchView(record: AnyRecord, page: Page): View {
 }
 
 function scalingPlan(kernel: BenchKernel): ChartPlan {
-  const all = courses(kernel);
+  const all = speedSeries(kernel);
   const most = Math.max(...all.flatMap((c) => c.points.map((p) => p.threads)));
   return {
     name: `Scaling of ${kernel.kernel}`,
@@ -146,7 +146,7 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
       { name: 'Placement' },
       ...numberColumns('Threads', 'Speed-up', 'Interval'),
     ],
-    rows: courses(kernel).flatMap((c) =>
+    rows: speedSeries(kernel).flatMap((c) =>
       c.points.map((p) => [
         c.family,
         p.threads,

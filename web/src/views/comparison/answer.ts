@@ -15,7 +15,7 @@ import type { Machine } from '../machine/record';
 import { readMachine } from '../machine/record';
 import { smallMachine } from '../machine/small';
 import type { ArmLine } from './shape';
-import { advised } from './shape';
+import { adviceGroups } from './shape';
 
 /** Arms named in a line; the drawing below has all. */
 const MAX_NAMED = 8;
@@ -28,7 +28,7 @@ export function adviceList(
   lines: readonly ArmLine[],
   choose: (name: string) => void,
 ): HTMLElement | null {
-  const groups = advised(record, lines);
+  const groups = adviceGroups(record, lines);
   if (groups.length === 0 || lines.length < 2) return null;
   return h(
     'dl',
@@ -81,7 +81,7 @@ export function placePart(page: Page): {
   const draw = (): void => {
     if (!now) return;
     const { record, lines } = now;
-    const first = advised(record, lines)[0]?.arms[0]?.name;
+    const first = adviceGroups(record, lines)[0]?.arms[0]?.name;
     const line =
       lines.find((one) => one.name === chosen) ??
       lines.find((one) => one.name === first);

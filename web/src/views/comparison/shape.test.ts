@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import {
-  advised,
+  adviceGroups,
   armLines,
   armRows,
   contrastRows,
@@ -275,7 +275,7 @@ test('what a ratio depends on is named', () => {
 
 test('every arm is advised once, the one to use first', () => {
   const said = (record: Comparison): [string, string[]][] =>
-    advised(record, armLines(record)).map(({ word, arms }) => [
+    adviceGroups(record, armLines(record)).map(({ word, arms }) => [
       word,
       arms.map((line) => line.name),
     ]);

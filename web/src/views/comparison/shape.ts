@@ -155,7 +155,7 @@ export interface Advised {
 }
 
 /** What to do with the arms, each named once, as their standings in the record have it. */
-export function advised(
+export function adviceGroups(
   record: Comparison,
   lines: readonly ArmLine[],
 ): Advised[] {
@@ -412,7 +412,7 @@ const words = (effect: EffectRecord | null | undefined): string | null =>
     : null;
 
 /** A contrast by another judge; null if that was not asked for. */
-const judged = (contrast: ContrastRecord, judge: string): string | null =>
+const judgedWords = (contrast: ContrastRecord, judge: string): string | null =>
   words(contrast.others?.find((other) => other.judge === judge)?.effect);
 
 /** What the ratio depends on, so that it is not to be relied on elsewhere. */
@@ -447,8 +447,8 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
             words(c.cpu_time?.effect),
             words(c.ready_per_cpu_time?.effect),
             words(c.wall_per_ready_time?.effect),
-            judged(c, 'mean') ?? (c.totals?.mean || null),
-            judged(c, 'p90') ?? (c.totals?.p90 || null),
+            judgedWords(c, 'mean') ?? (c.totals?.mean || null),
+            judgedWords(c, 'p90') ?? (c.totals?.p90 || null),
             finite(c.spread_ratio)
               ? `${times(c.spread_ratio)}${finite(c.spread_low) && finite(c.spread_high) ? ` (${times(c.spread_low)} to ${times(c.spread_high)})` : ''}`
               : null,

@@ -19,7 +19,7 @@ import type { Page, View } from '../../view';
 import { facts, section, shellWords } from '../../words';
 import { adviceList, placePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
-import { spreadPlan, timePlan } from './courses';
+import { spreadPlan, timePlan } from './over-time';
 import { narrowingPlan, runningBar } from './running';
 import type { ArmLine } from './shape';
 import {

@@ -85,7 +85,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
     plan.nodes.length > 0
       ? section(
           'Nodes asked by name',
-          h('p', {}, visible(named(plan.nodes))),
+          h('p', {}, visible(joinNames(plan.nodes))),
           nodeLists(() => plan.nodes, 'the nodes asked').element,
         )
       : null,
@@ -116,7 +116,7 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
   };
 }
 
-const named = (names: readonly string[]): string =>
+const joinNames = (names: readonly string[]): string =>
   names.slice(0, MAX_NAMED).join(', ') +
   (names.length > MAX_NAMED
     ? ` and ${(names.length - MAX_NAMED).toLocaleString('en-US')} more`

@@ -57,7 +57,7 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
       : null,
     report.outliers.length > 0 ? outliers(report, link) : null,
     missing(report),
-    related(report, page, link),
+    relatedParts(report, page, link),
     report.common.length > 0
       ? section(
           'What they have in common',
@@ -89,7 +89,11 @@ function missing(report: Report): HTMLElement | null {
   ]);
 }
 
-function related(report: Report, page: Page, link: Link): HTMLElement | null {
+function relatedParts(
+  report: Report,
+  page: Page,
+  link: Link,
+): HTMLElement | null {
   const fleet = report.fleet ? link(report.fleet) : undefined;
   const links = [
     fleet === undefined ? null : h('a', { href: fleet }, 'What was asked'),
@@ -171,13 +175,13 @@ function outliers(report: Report, link: Link): HTMLElement {
     controls.element,
     map.element,
     lists.element,
-    folded('Nodes as a table', isSmall, nodes.element),
-    folded('Every anomaly', isSmall, each.element),
+    foldTable('Nodes as a table', isSmall, nodes.element),
+    foldTable('Every anomaly', isSmall, each.element),
   );
 }
 
 /** A table that the map replaces, if that is large. */
-const folded = (
+const foldTable = (
   name: string,
   isOpen: boolean,
   table: HTMLElement,

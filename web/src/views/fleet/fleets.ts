@@ -9,7 +9,7 @@ import { addressOf } from '../history/shape';
 
 const PLAN_SCHEMA = 'pinwise.fleet/1';
 /** Fleets that are listed; the history has the others. */
-const MOST = 20;
+const MAX_FLEETS = 20;
 
 /** A fleet's lines of the history: what was asked, what came of it. */
 export interface KnownFleet {
@@ -45,12 +45,12 @@ export function together(
 /** The fleets of a store: two short lists, whatever number of nodes they have. */
 export async function fleetsOf(source: Source): Promise<Fleets> {
   const [plans, reports] = await Promise.all([
-    source.list({ schema: PLAN_SCHEMA, limit: MOST }),
-    source.list({ schema: REPORT_SCHEMA, limit: MOST }),
+    source.list({ schema: PLAN_SCHEMA, limit: MAX_FLEETS }),
+    source.list({ schema: REPORT_SCHEMA, limit: MAX_FLEETS }),
   ]);
   return {
     known: together(plans.records, reports.records),
-    more: Math.max(plans.total, reports.total) - MOST,
+    more: Math.max(plans.total, reports.total) - MAX_FLEETS,
   };
 }
 

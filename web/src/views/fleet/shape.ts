@@ -126,7 +126,7 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
     (column) => hosts.get(column.key)!.size > 1,
   );
   const nodes = new Map<string, Node>();
-  for (const [host, own] of gathered(all, (reading) => reading.entry.host)) {
+  for (const [host, own] of groupBy(all, (reading) => reading.entry.host)) {
     const last = own.reduce((a, b) => (b.entry.time > a.entry.time ? b : a));
     nodes.set(host, {
       host,
@@ -134,7 +134,7 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
       cells: new Map(),
     });
   }
-  const byColumn = gathered(all, (reading) => reading.column.key);
+  const byColumn = groupBy(all, (reading) => reading.column.key);
   for (const column of shared)
     fillColumn(column, byColumn.get(column.key) ?? [], nodes);
   const findings = [...nodes.values()]
@@ -151,7 +151,7 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
 }
 
 /** Things by what they have in common, in their order. */
-function gathered<T>(
+function groupBy<T>(
   all: readonly T[],
   key: (one: T) => string,
 ): Map<string, T[]> {
@@ -169,7 +169,7 @@ function fillColumn(
   found: readonly Reading[],
   nodes: ReadonlyMap<string, Node>,
 ): void {
-  for (const members of gathered(
+  for (const members of groupBy(
     found,
     (reading) => nodes.get(reading.entry.host)!.group,
   ).values()) {

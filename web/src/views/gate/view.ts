@@ -24,7 +24,7 @@ import { sortableTable } from '../../sortable';
 import { numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { commandLine, facts, section, shellWords } from '../../words';
-import { START } from '../comparison/courses';
+import { START } from '../comparison/over-time';
 import type { GateLine } from './shape';
 import {
   benchmarkRows,

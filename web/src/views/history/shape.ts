@@ -190,7 +190,7 @@ export function changesOf(oldestFirst: readonly Entry[]): Change[] {
         ? [changeWords(other, machine)]
         : []),
       ...(built !== null && program !== null
-        ? [`program ${shortened(built)} → ${shortened(program)}`]
+        ? [`program ${shorten(built)} → ${shorten(program)}`]
         : []),
     ];
     if (words.length > 0)
@@ -200,7 +200,7 @@ export function changesOf(oldestFirst: readonly Entry[]): Change[] {
 }
 
 /** Hashes with enough digits to differ. */
-const shortened = (program: string): string =>
+const shorten = (program: string): string =>
   program.replace(/\w{8}\w+/g, (hash) => hash.slice(0, 8));
 
 const PARTS = [

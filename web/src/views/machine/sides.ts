@@ -54,7 +54,7 @@ export function unitsOfSide(machine: Machine, side: Side): Unit[] {
   // Sizes of caches are the report's: of measured groups they are not known.
   const caches = levels.includes('llc') ? [] : machine.caches;
   const shown = new Map(machine.cpus.map((cpu) => [cpu.cpu, cpu]));
-  return lettered(
+  return withLetters(
     unitsOf({ ...machine, cpus, caches }),
     new Set(levels),
     shown,
@@ -66,7 +66,7 @@ function groupOf(groups: readonly (readonly number[])[]): Map<number, number> {
 }
 
 /** Letters for measured units; CPUs are again what the report says of them. */
-function lettered(
+function withLetters(
   units: Unit[],
   levels: ReadonlySet<string>,
   shown: ReadonlyMap<number, Cpu>,
@@ -74,7 +74,7 @@ function lettered(
   return units.map((unit) => {
     const cpu = unit.cpu && shown.get(unit.cpu.cpu);
     if (cpu) return { ...unit, cpu };
-    const children = lettered(unit.children, levels, shown);
+    const children = withLetters(unit.children, levels, shown);
     const isMeasured = levels.has(LEVEL_OF[unit.kind] ?? '');
     if (!isMeasured || unit.number === undefined) return { ...unit, children };
     const letter = letters(unit.number);

@@ -8,7 +8,7 @@ import type { Machine } from './record';
 import { unitsOf } from './shape';
 
 /** Beyond this only the list is shown. */
-const MOST = 1024;
+const MAX_CPUS = 1024;
 
 const sizesOf = (cpus: number): Sizes => {
   const [width, height] =
@@ -29,7 +29,7 @@ export function smallMachine(
   width: number,
 ): SVGElement | null {
   const { cpus } = machine;
-  if (cpus.length === 0 || cpus.length > MOST) return null;
+  if (cpus.length === 0 || cpus.length > MAX_CPUS) return null;
   const plan = layout(unitsOf(machine), width - 2, sizesOf(cpus.length));
   const filled = new Set(used);
   const size = [plan.width + 2, plan.height + 2] as const;

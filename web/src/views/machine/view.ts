@@ -33,13 +33,16 @@ export function machineView(record: AnyRecord): View {
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(verdictOf(machine))),
     adviceLine(machine.contradictions[0]?.advice),
-    titled('The machine', ...linkedViews(machine)),
+    sectionOf('The machine', ...linkedViews(machine)),
     contradictions(machine),
-    measured && compared(machine),
+    measured && groupsTable(machine),
     measured &&
-      titled('Caches', measured.ladder && chart(ladderPlan(measured.ladder))),
+      sectionOf(
+        'Caches',
+        measured.ladder && chart(ladderPlan(measured.ladder)),
+      ),
     measured &&
-      titled(
+      sectionOf(
         'Memory',
         measured.bandwidth.length > 0
           ? chart(bandwidthPlan(measured.bandwidth))
@@ -68,7 +71,7 @@ function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {
 }
 
 /** A section of parts; null if it has none. */
-function titled(
+function sectionOf(
   title: string,
   ...parts: (Part | HTMLElement | null)[]
 ): Part | null {
@@ -114,7 +117,7 @@ const VERDICTS: Readonly<Record<string, string>> = {
 };
 
 /** Reported and measured groups, and the evidence for each verdict. */
-function compared(machine: Machine): HTMLElement | null {
+function groupsTable(machine: Machine): HTMLElement | null {
   const levels = comparedLevels(machine);
   const measured = machine.measured!;
   const other = measured.verdicts.filter(
@@ -172,7 +175,7 @@ function drift(measured: Measured): Part | null {
     .sort((a, b) => b.states.length - a.states.length || a.a - b.a);
   const sentence = h('p', {}, visible(shownAs.sentence));
   const first = pairs[0];
-  if (!first) return titled('Over time', sentence);
+  if (!first) return sectionOf('Over time', sentence);
   const drawn = chart(driftPlan(first));
   const select = h(
     'select',
@@ -188,7 +191,7 @@ function drift(measured: Measured): Part | null {
   select.addEventListener('change', () =>
     drawn.redraw(driftPlan(pairs[Number(select.value)] ?? first)),
   );
-  return titled(
+  return sectionOf(
     'Over time',
     sentence,
     h('div', { class: 'controls' }, h('label', {}, 'Pair ', select)),

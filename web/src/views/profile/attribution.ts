@@ -7,7 +7,7 @@ import type { AttributionRecord, FleetAttribution } from '../../records';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import { section } from '../../words';
-import { signed } from './shape';
+import { signedTime } from './shape';
 
 type Attribution = AttributionRecord & Pick<FleetAttribution, 'step'>;
 
@@ -31,8 +31,8 @@ export function attributionTable(found: Attribution): Table {
       const share = number(part.share?.value);
       return [
         text(part.name),
-        time ? signed(time.value) : 'not known',
-        time ? `${signed(time.low)} to ${signed(time.high)}` : null,
+        time ? signedTime(time.value) : 'not known',
+        time ? `${signedTime(time.low)} to ${signedTime(time.high)}` : null,
         share === null ? null : percent(share),
         text(part.detail),
       ];

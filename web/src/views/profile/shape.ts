@@ -206,7 +206,7 @@ function kindOfChange(change: Maybe<ChangeRecord>, whole: number): string {
 }
 
 /** A signed time: "+12.3 ms". */
-export function signed(time: Maybe<number>): string {
+export function signedTime(time: Maybe<number>): string {
   if (!finite(time)) return '–';
   return `${time < 0 ? '−' : '+'}${seconds(Math.abs(time))}`;
 }
@@ -217,7 +217,7 @@ export function changeWords(
 ): string {
   if (!change) return 'unknown';
   const chance = change.is_noise ? ', which may be chance' : '';
-  return `${signed(change.delta_s)} per ${unit} (${signed(change.low_s)} to ${signed(change.high_s)})${chance}; ${seconds(change.before_s)} before, ${seconds(change.after_s)} after`;
+  return `${signedTime(change.delta_s)} per ${unit} (${signedTime(change.low_s)} to ${signedTime(change.high_s)})${chance}; ${seconds(change.before_s)} before, ${seconds(change.after_s)} after`;
 }
 
 /** The box of a frame: shares of the width, seen from the frame that fills it. */
@@ -396,11 +396,11 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
           : row.seen === 'gone'
             ? `${row.name} (gone)`
             : row.name,
-        signed(row.own?.delta_s),
-        `${signed(row.own?.low_s)} to ${signed(row.own?.high_s)}`,
+        signedTime(row.own?.delta_s),
+        `${signedTime(row.own?.low_s)} to ${signedTime(row.own?.high_s)}`,
         seconds(row.own?.before_s),
         seconds(row.own?.after_s),
-        signed(row.waits?.delta_s),
+        signedTime(row.waits?.delta_s),
         row.own?.is_noise ? 'may be chance' : 'yes',
         fileName(row.module),
       ]),
@@ -411,5 +411,5 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
 export function pausingWords(diff: ProfileDiff): string | null {
   const listed = diff.pausing;
   if (!listed) return null;
-  return `Of the change of waiting in spin hints, ${signed(listed.by_more_s)} per ${diff.unit} comes from ${(listed.after_pauses ?? 0) >= (listed.before_pauses ?? 0) ? 'more' : 'fewer'} PAUSEs (${digits(listed.before_pauses)} before, ${digits(listed.after_pauses)} after) and ${signed(listed.by_longer_s)} from ${(listed.by_longer_s ?? 0) >= 0 ? 'longer' : 'shorter'} ones.`;
+  return `Of the change of waiting in spin hints, ${signedTime(listed.by_more_s)} per ${diff.unit} comes from ${(listed.after_pauses ?? 0) >= (listed.before_pauses ?? 0) ? 'more' : 'fewer'} PAUSEs (${digits(listed.before_pauses)} before, ${digits(listed.after_pauses)} after) and ${signedTime(listed.by_longer_s)} from ${(listed.by_longer_s ?? 0) >= 0 ? 'longer' : 'shorter'} ones.`;
 }

@@ -53,7 +53,7 @@ export function checks(record: SearchRecord): Checks {
 }
 
 /** How many of these lie in their intervals; null if none has one. */
-export function covered(
+export function countCovered(
   points: readonly Against[],
 ): { inside: number; of: number } | null {
   const known = points.filter((p) => p.low !== null && p.high !== null);
@@ -68,7 +68,7 @@ export function covered(
 
 export function checksSummary(found: Checks): string {
   const shown = (points: readonly Against[], what: string): string => {
-    const hit = covered(points);
+    const hit = countCovered(points);
     return hit
       ? `${hit.inside} of ${hit.of} ${what} lie in their 90 % intervals.`
       : '';
@@ -105,7 +105,7 @@ export const costUnit = (record: SearchRecord): string =>
   record.metric?.better === 'higher' ? '' : (record.metric?.unit ?? '');
 
 /** What people call a candidate; older records have its name alone. */
-const called = (record: SearchRecord, name: string): string =>
+const labelOf = (record: SearchRecord, name: string): string =>
   record.arms?.find((arm) => arm.name === name)?.label || name;
 
 export interface Candidate {
@@ -126,7 +126,7 @@ export function candidates(record: SearchRecord): Candidate[] {
       const isKnown = positive(p.low) && positive(p.high);
       return [
         {
-          name: markOf(record, p.arm) + called(record, p.arm),
+          name: markOf(record, p.arm) + labelOf(record, p.arm),
           predicted: p.predicted,
           low: isKnown ? p.low! : null,
           high: isKnown ? p.high! : null,

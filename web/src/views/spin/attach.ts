@@ -73,7 +73,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
     ),
     threads(attach),
     findings.length > 0 ? section('Findings', findingList(findings, '')) : null,
-    h('p', { class: 'muted' }, visible(made(attach))),
+    h('p', { class: 'muted' }, visible(methodWords(attach))),
     ...(attach.notes ?? []).map((note) =>
       h('p', { class: 'muted' }, visible(note)),
     ),
@@ -131,7 +131,7 @@ function sentence(record: SpinAttachRecord): string {
   return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of sampled CPU time is spinning.${where}`;
 }
 
-function made(record: SpinAttachRecord): string {
+function methodWords(record: SpinAttachRecord): string {
   const rate = record.pauses_per_s
     ? `About ${Math.round(record.pauses_per_s).toLocaleString('en-US')} PAUSEs a second. `
     : '';

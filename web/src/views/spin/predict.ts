@@ -21,7 +21,7 @@ import {
   algorithms,
   cpuCounts,
   firstChoice,
-  named,
+  withNames,
   predictSentence,
   processorSentence,
   remark,
@@ -32,7 +32,7 @@ const FIRST = 5;
 
 /** Draws a `pinwise.spin-predict/1`. */
 export function spinPredictView(record: AnyRecord, _page: Page): View {
-  const predicted = named(record as SpinPredictRecord);
+  const predicted = withNames(record as SpinPredictRecord);
   const counts = cpuCounts(predicted);
   const [total, gap, map, ladder] = [
     chartSlot('Total spin'),

@@ -13,7 +13,7 @@ import {
   cpuCounts,
   curves,
   firstChoice,
-  named,
+  withNames,
   predictSentence,
   remark,
   replayPoints,
@@ -100,7 +100,7 @@ test('a prediction that does not say of what is left out', () => {
     predictions: [{ cpus: 2 }, { algorithm: 'a' }, at('b', 2, 1)],
     moves: [{ cpus: 2 }],
   };
-  expect(named(damaged)).toEqual({
+  expect(withNames(damaged)).toEqual({
     predictions: [at('b', 2, 1)],
     moves: [],
   });
@@ -110,7 +110,7 @@ test('the sentence names what grows most', () => {
   expect(predictSentence(PREDICTED)).toBe(
     'Moving from old to new: steps spins 3.00 ms instead of 300 µs with 8 CPUs, 10.0 times as long.',
   );
-  expect(predictSentence(named({}))).toBe('Spinning on this processor');
+  expect(predictSentence(withNames({}))).toBe('Spinning on this processor');
 });
 
 test('remarks say to what a PAUSE hardly matters', () => {

@@ -40,7 +40,7 @@ export interface Predicted extends SpinPredictRecord {
 }
 
 /** The record without predictions that do not say what they are of. */
-export function named(record: SpinPredictRecord): Predicted {
+export function withNames(record: SpinPredictRecord): Predicted {
   const isNamed = <T extends MoveRecord | PredictionRecord>(
     one: T,
   ): one is Named<T> =>

@@ -51,7 +51,7 @@ function oklch(lightness: number, chroma: number, hue: number): string {
 }
 
 /** Between two colours. */
-export function mixed(from: string, to: string, share: number): string {
+export function mix(from: string, to: string, share: number): string {
   const [a, b] = [from, to].map((colour) =>
     Number.parseInt(colour.slice(1), 16),
   ) as [number, number];
@@ -107,15 +107,14 @@ export class Palette {
   /** The border of a slice. */
   edge(row: number, key: number): number {
     const at = this.byRow ? row : key;
-    const colour = (): string =>
-      mixed(this.css(row, key), this.theme.text, 0.45);
+    const colour = (): string => mix(this.css(row, key), this.theme.text, 0.45);
     return this.isMarked(row, key)
       ? (this.edges[at] ??= pixel(colour()))
       : (this.fadedEdges[at] ??= pixel(this.fade(colour())));
   }
 
   private fade(colour: string): string {
-    return mixed(colour, this.theme.background, FADED);
+    return mix(colour, this.theme.background, FADED);
   }
 
   private threadOf(row: number, key: number): number {
@@ -142,6 +141,6 @@ export class Palette {
 /** The colour of a cause by its place; of slices without a wait that is kept, a quiet one. */
 export function causeColour(theme: Theme, cause: number): string {
   return cause < 0
-    ? mixed(theme.neutral, theme.background, 0.55)
+    ? mix(theme.neutral, theme.background, 0.55)
     : theme.series[cause % theme.series.length]!;
 }

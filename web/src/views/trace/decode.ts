@@ -42,7 +42,7 @@ const FORM = 'varint/1';
 /** Slices or spans that are read in a step. */
 const STEP = 16_384;
 
-function damaged(what: string): Error {
+function damageError(what: string): Error {
   return new Error(`its ${what} are damaged or of a newer layout`);
 }
 
@@ -89,17 +89,17 @@ export function* slicesOf({ packed }: TimelineRecord): Steps<Slices | null> {
   if (!packed) return null;
   const { cpus, threads, ends } = packed;
   if (packed.form !== FORM || !cpus || !threads || !ends)
-    throw damaged('slices');
+    throw damageError('slices');
   const shown = cpus.reduce((sum, cpu) => sum + (cpu.count ?? 0), 0);
   // Each slice has at least three bytes: a false count is refused before memory is taken.
   const bytes = cpus.reduce((sum, cpu) => sum + (cpu.bytes?.length ?? 0), 0);
-  if (shown !== packed.count || shown > bytes) throw damaged('slices');
+  if (shown !== packed.count || shown > bytes) throw damageError('slices');
   const slices = room(shown, threads, ends);
   let at = 0;
   for (const { cpu = null, bytes, count } of [...cpus].sort(
     (a, b) => (a.cpu ?? 0) - (b.cpu ?? 0),
   )) {
-    if (cpu === null) throw damaged('slices');
+    if (cpu === null) throw damageError('slices');
     const numbers = new Varints(fromBase64(bytes ?? ''));
     const last = at + (count ?? 0);
     slices.cpu.fill(cpu, at, last);
@@ -110,7 +110,7 @@ export function* slicesOf({ packed }: TimelineRecord): Steps<Slices | null> {
       at = next;
       yield;
     }
-    if (!Number.isFinite(time) || !numbers.isDone) throw damaged('slices');
+    if (!Number.isFinite(time) || !numbers.isDone) throw damageError('slices');
   }
   return slices;
 }
@@ -132,7 +132,8 @@ function read(
     slices.thread[at] = Math.floor(code / 4);
     slices.end[at] = code % 4;
     time = start + length;
-    if (!(slices.thread[at]! < slices.threads.length)) throw damaged('slices');
+    if (!(slices.thread[at]! < slices.threads.length))
+      throw damageError('slices');
   }
   return time;
 }
@@ -166,7 +167,7 @@ function* unpack(
     !causes ||
     count > bytes.length
   )
-    throw damaged(what);
+    throw damageError(what);
   const spans: Spans = {
     count,
     start: new Float64Array(count),
@@ -184,11 +185,11 @@ function* unpack(
     spans.length[at] = numbers.next();
     spans.place[at] = numbers.next();
     const code = numbers.next();
-    if (!Number.isFinite(code)) throw damaged(what);
+    if (!Number.isFinite(code)) throw damageError(what);
     spans.who[at] = Math.floor(code / codes);
     spans.cause[at] = code % codes;
     if (at % STEP === STEP - 1) yield;
   }
-  if (!numbers.isDone) throw damaged(what);
+  if (!numbers.isDone) throw damageError(what);
   return spans;
 }

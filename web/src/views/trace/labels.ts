@@ -46,7 +46,7 @@ export function names(
       const isMarked = palette.isMarked(row, keys[at]!);
       if (x1 - x0 < 22 || frame.row < MIN_NAMED_HEIGHT || !isMarked) continue;
       const key = lanes.colour[at]!;
-      const text = fitted(
+      const text = fitText(
         context,
         rows === 'cpus' ? scene.threadName(key) : `CPU ${key}`,
         x1 - x0 - 8,
@@ -77,7 +77,7 @@ function tick(
 }
 
 /** Text cut to a width; nothing if not even three letters fit. */
-export function fitted(
+export function fitText(
   context: CanvasRenderingContext2D,
   text: string,
   width: number,

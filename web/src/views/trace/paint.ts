@@ -6,7 +6,7 @@ import { arrowsOf } from './arrows';
 import { Palette } from './colours';
 import type { Frame } from './frame';
 import { AXIS, rowsSeen, scaleOf } from './frame';
-import { fitted, names } from './labels';
+import { fitText, names } from './labels';
 import { Raster } from './raster';
 import { RowPainter } from './rows';
 import { rowName, ticks } from './scene';
@@ -52,13 +52,13 @@ export class Painter {
     names(context, frame, palette);
     axis(context, frame);
     labels(context, frame);
-    clipped(context, frame, () => arrows(context, frame));
+    clip(context, frame, () => arrows(context, frame));
     marks(context, frame);
   }
 }
 
 /** Draws within the rows only. */
-function clipped(
+function clip(
   context: CanvasRenderingContext2D,
   frame: Frame,
   draw: () => void,
@@ -123,7 +123,7 @@ function labels(context: CanvasRenderingContext2D, frame: Frame): void {
     // A CPU's number says more than the beginning of its core's name.
     const text =
       frame.rows === 'cpus' && isNarrow ? name.split(' · ')[0]! : name;
-    context.fillText(fitted(context, text, gutter - 8), 4, y);
+    context.fillText(fitText(context, text, gutter - 8), 4, y);
   }
   context.restore();
 }

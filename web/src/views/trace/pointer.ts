@@ -5,7 +5,7 @@ import { fill, h, visible } from '../../dom';
 import { describe, stretchWords } from './describe';
 import { AXIS, rowCount } from './frame';
 import type { Window } from './scene';
-import { panned, zoomed } from './scene';
+import { panWindow, zoomWindow } from './scene';
 import type { Handle } from './state';
 import { press, reveal, selectionOf, toggleFollow } from './state';
 
@@ -51,14 +51,14 @@ function wheel({ scene, state, canvas }: Handle, event: WheelEvent): void {
   const size = event.deltaMode === 1 ? 20 : 1;
   if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
     const by = (event.deltaX || event.deltaY) * size;
-    state.window = panned(state.window, by / canvas.clientWidth, scene.span);
+    state.window = panWindow(state.window, by / canvas.clientWidth, scene.span);
     return;
   }
   const factor = Math.min(
     4,
     Math.max(0.25, Math.exp(event.deltaY * size * 0.002)),
   );
-  state.window = zoomed(
+  state.window = zoomWindow(
     state.window,
     factor,
     timeAt(state.window, canvas, event.clientX),
@@ -114,7 +114,7 @@ function listenToPointer(
     if (held.moves) {
       const room = canvas.clientWidth - gutterOf(canvas.clientWidth);
       const share = (held.x - event.clientX) / Math.max(1, room);
-      state.window = panned(held.window, share, scene.span);
+      state.window = panWindow(held.window, share, scene.span);
       return;
     }
     const time = timeAt(state.window, canvas, event.clientX);

@@ -6,7 +6,7 @@ import { rowsSeen } from './frame';
 import type { Columns, Lanes } from './lanes';
 import { CAUSES, firstAfter, firstFrom, Summer } from './lanes';
 import type { Palette } from './colours';
-import { causeColour, mixed } from './colours';
+import { causeColour, mix } from './colours';
 import { Depth, sumWaits } from './depth';
 import { shareOfRest, sharesAt, spansOfRow } from './others';
 import type { Raster } from './raster';
@@ -78,7 +78,7 @@ export class RowPainter {
       overlay(raster, frame, this.depth, palette, ratio, at);
     for (const row of lanes && keys ? rowsSeen(frame) : []) {
       const y = (row * frame.row - frame.scrolled) * ratio;
-      bordered(raster, frame, lanes!, keys!.keys, palette, row, y, at);
+      drawBordered(raster, frame, lanes!, keys!.keys, palette, row, y, at);
     }
     if (frame.rows === 'threads') {
       waitsOf(raster, frame, ratio);
@@ -87,7 +87,7 @@ export class RowPainter {
     sharingOf(raster, frame, ratio, at);
     if (!scene.waits) return;
     sumWaits(this.depth, scene, scene.rowOf, raster.width, window);
-    queued(raster, frame, this.depth, ratio, at);
+    drawQueued(raster, frame, this.depth, ratio, at);
   }
 
   private columns(frame: Frame, row: number, width: number): Columns {
@@ -208,7 +208,7 @@ function others(
 }
 
 /** Slices that have room: whole, with a border that separates neighbours. */
-function bordered(
+function drawBordered(
   raster: Raster,
   frame: Frame,
   lanes: Lanes,
@@ -244,7 +244,7 @@ function arrivals(
   y1: number,
 ): void {
   const shades = SHADES.map((share) =>
-    pixel(mixed(theme.background, theme.text, share)),
+    pixel(mix(theme.background, theme.text, share)),
   );
   for (let x = 0; x < many.length; x += 1) {
     if (many[x] === 0) continue;
@@ -314,7 +314,7 @@ function overlay(
 }
 
 /** Threads that wait for the CPU: a bar from above; two and more fill it. */
-function queued(
+function drawQueued(
   raster: Raster,
   frame: Frame,
   depth: Depth,

@@ -114,7 +114,7 @@ export function* sceneInSteps(record: TraceRecord): Steps<Scene> {
         : `${visible(names.get(thread) ?? '')} ${thread}`.trim();
     },
     placeOf,
-    ...derived(slices, waits, () => scene),
+    ...derive(slices, waits, () => scene),
   };
   return scene;
 }
@@ -124,7 +124,7 @@ const MANY_SLICES = 8_192;
 const BINS = [16_384, 4_096] as const;
 
 /** What is worked out when it is first asked for, and kept. */
-function derived(
+function derive(
   slices: Slices | null,
   waits: Spans | null,
   scene: () => Scene,
@@ -338,7 +338,7 @@ export interface Window {
 }
 
 /** Zooms about a time; never beyond the trace, nor below 1 µs. */
-export function zoomed(
+export function zoomWindow(
   window: Window,
   factor: number,
   about: number,
@@ -356,7 +356,7 @@ export function zoomed(
 }
 
 /** Moves by a share of what is seen. */
-export function panned(window: Window, share: number, span: number): Window {
+export function panWindow(window: Window, share: number, span: number): Window {
   const by = (window.to - window.from) * share;
   return within({ from: window.from + by, to: window.to + by }, span);
 }

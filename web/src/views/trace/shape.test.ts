@@ -10,7 +10,14 @@ import { byCpu, byThread, sliceAt, Summer } from './lanes';
 import type { LowerBound, TraceRecord } from '../../records';
 import { describe } from './describe';
 import { previousCpus, timeOrder } from './order';
-import { panned, rowName, sceneOf, ticks, within, zoomed } from './scene';
+import {
+  panWindow,
+  rowName,
+  sceneOf,
+  ticks,
+  within,
+  zoomWindow,
+} from './scene';
 import { finish } from './steps';
 import * as shape from './shape';
 
@@ -225,14 +232,14 @@ group('places in words', () => {
   });
 
   test('zoom about a time and stay within the trace', () => {
-    const half = zoomed({ from: 0, to: 1e6 }, 0.5, 250_000, 1e6);
+    const half = zoomWindow({ from: 0, to: 1e6 }, 0.5, 250_000, 1e6);
     expect(half).toEqual({ from: 125_000, to: 625_000 });
-    expect(zoomed(half, 100, 250_000, 1e6)).toEqual({ from: 0, to: 1e6 });
-    expect(zoomed({ from: 0, to: 2_000 }, 0.01, 0, 1e6)).toEqual({
+    expect(zoomWindow(half, 100, 250_000, 1e6)).toEqual({ from: 0, to: 1e6 });
+    expect(zoomWindow({ from: 0, to: 2_000 }, 0.01, 0, 1e6)).toEqual({
       from: 0,
       to: 1_000,
     });
-    expect(panned({ from: 900, to: 1_000 }, 5, 1_000)).toEqual({
+    expect(panWindow({ from: 900, to: 1_000 }, 5, 1_000)).toEqual({
       from: 900,
       to: 1_000,
     });

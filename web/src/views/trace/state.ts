@@ -5,7 +5,7 @@ import type { ColourBy } from './colours';
 import { rowCount } from './frame';
 import { firstAfter } from './lanes';
 import type { Scene, Window } from './scene';
-import { panned, threadsNamed, within, zoomed } from './scene';
+import { panWindow, threadsNamed, within, zoomWindow } from './scene';
 
 export interface State extends Shown {
   cursor: { row: number; time: number };
@@ -119,7 +119,7 @@ export function nextFound(handle: Handle): void {
 export function zoomToSelection({ scene, state }: Handle): void {
   const { selection } = state;
   if (selection)
-    state.window = zoomed(selection, 1, selection.from, scene.span);
+    state.window = zoomWindow(selection, 1, selection.from, scene.span);
 }
 
 /** A selection from one time to another, in either order; none if they are the same. */
@@ -135,7 +135,7 @@ export function press(handle: Handle, key: string, isShift: boolean): boolean {
   const inView = cursor.time >= window.from && cursor.time <= window.to;
   const about = inView ? cursor.time : (window.from + window.to) / 2;
   const pan = (share: number): void => {
-    state.window = panned(window, share, scene.span);
+    state.window = panWindow(window, share, scene.span);
     cursor.time = about + (state.window.from - window.from);
   };
   const acts: Record<string, () => void> = {
@@ -143,15 +143,15 @@ export function press(handle: Handle, key: string, isShift: boolean): boolean {
     ArrowRight: () => (isShift ? extend(handle, 1) : pan(0.2)),
     a: () => pan(-0.2),
     d: () => pan(0.2),
-    w: () => (state.window = zoomed(window, 0.5, about, scene.span)),
-    s: () => (state.window = zoomed(window, 2, about, scene.span)),
+    w: () => (state.window = zoomWindow(window, 0.5, about, scene.span)),
+    s: () => (state.window = zoomWindow(window, 2, about, scene.span)),
     PageUp: () => pan(-1),
     PageDown: () => pan(1),
     ArrowUp: () => (cursor.row = Math.max(0, cursor.row - 1)),
     ArrowDown: () => (cursor.row = Math.min(last, cursor.row + 1)),
-    '+': () => (state.window = zoomed(window, 0.5, about, scene.span)),
-    '=': () => (state.window = zoomed(window, 0.5, about, scene.span)),
-    '-': () => (state.window = zoomed(window, 2, about, scene.span)),
+    '+': () => (state.window = zoomWindow(window, 0.5, about, scene.span)),
+    '=': () => (state.window = zoomWindow(window, 0.5, about, scene.span)),
+    '-': () => (state.window = zoomWindow(window, 2, about, scene.span)),
     Home: () => (state.window = { from: 0, to: scene.span }),
     ',': () => step(handle, -1),
     '.': () => step(handle, 1),

@@ -10,7 +10,7 @@ import type { Shown } from './address';
 import { fromParams, toParams } from './address';
 import { arrowsOf } from './arrows';
 import type { ColourBy } from './colours';
-import { hashedColour, mixed, Palette } from './colours';
+import { hashedColour, mix, Palette } from './colours';
 import { Depth, sumWaits } from './depth';
 import { describe } from './describe';
 import { AXIS, rowHeight } from './frame';
@@ -344,7 +344,7 @@ group('threads that stand out', () => {
     const palette = new Palette(scene, 'cpus', 'thread', LIGHT, marked);
     expect(palette.pixel(0, seven)).toBe(pixel(hashedColour(7, false)));
     expect(palette.pixel(0, nine)).toBe(
-      pixel(mixed(hashedColour(9, false), LIGHT.background, 0.82)),
+      pixel(mix(hashedColour(9, false), LIGHT.background, 0.82)),
     );
   });
 

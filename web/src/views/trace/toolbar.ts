@@ -7,7 +7,7 @@ import type { ColourBy } from './colours';
 import { COLOURINGS } from './colours';
 import { AXIS } from './frame';
 import type { Rows } from './lanes';
-import { panned, threadsNamed, zoomed } from './scene';
+import { panWindow, threadsNamed, zoomWindow } from './scene';
 import type { Handle } from './state';
 import { colourOf, nextFound, reveal, zoomToSelection } from './state';
 
@@ -101,10 +101,10 @@ function steps(handle: Handle): HTMLElement[] {
     );
   const zoom = (factor: number): void => {
     const middle = (state.window.from + state.window.to) / 2;
-    state.window = zoomed(state.window, factor, middle, scene.span);
+    state.window = zoomWindow(state.window, factor, middle, scene.span);
   };
   const pan = (share: number): void => {
-    state.window = panned(state.window, share, scene.span);
+    state.window = panWindow(state.window, share, scene.span);
   };
   return [
     button('Zoom in', () => zoom(0.5)),
