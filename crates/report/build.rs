@@ -1,8 +1,8 @@
 //! Embeds the page that reports and `serve` need, if it was built.
 //!
-//! `cargo xtask web` builds it, with Node; `page.html` is a link to it, which
-//! becomes a file of its own in what `cargo package` makes. Without it
-//! everything else works, and the two commands say how to get it.
+//! `cargo xtask web` builds it, with Node; `page.html` is a link to it, which becomes a regular
+//! file in the output of `cargo package`. Without it everything else works, and the two commands
+//! say how to get it.
 
 use std::path::Path;
 
@@ -10,8 +10,7 @@ use std::path::Path;
 const BUILT: &str = "../../web/dist";
 
 fn main() {
-    // The folder is always there: a missing file would have cargo build anew
-    // every time.
+    // The folder always exists: cargo would rebuild every time if a file was missing.
     let watched = if Path::new(BUILT).is_dir() {
         BUILT
     } else {

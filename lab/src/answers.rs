@@ -76,7 +76,7 @@ struct Answer {
     recommends: Option<String>,
     /// Arms that are called slower.
     slower: Vec<String>,
-    /// What is said of the first arm.
+    /// The sentence on the first arm.
     text: String,
 }
 

@@ -1,5 +1,5 @@
-//! Figures of traces of thirty programs beside what the kernel says of them, over all
-//! tiers, and the causes that they name beside those that were planted.
+//! Figures of traces of thirty programs beside the kernel's own, over all tiers, and the causes
+//! that they name beside those that were planted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -204,7 +204,7 @@ const PACKAGES: [(&str, &str); 10] = [
     ("pgbench", "postgresql-contrib"),
 ];
 
-/// What two of them say of one figure.
+/// Two sources of one figure.
 #[derive(Debug, Clone, Default)]
 struct Figure {
     kernel: Vec<f64>,

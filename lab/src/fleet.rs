@@ -39,7 +39,7 @@ const ROUNDS: usize = 3;
 /// Who names nodes.
 const RULES: [&str; 3] = ["pinwise", "modified z", "3 sigma"];
 
-/// What came of one rule on one fleet.
+/// The result of one rule on one fleet.
 #[derive(Debug, Clone, Copy)]
 struct FleetOutcome {
     named: usize,
@@ -191,7 +191,7 @@ impl Fleet {
             .collect()
     }
 
-    /// Those that the script names, by either rule.
+    /// Outliers of the script, by either rule.
     fn outliers_of_script(&self, script: &Path) -> Result<Vec<BTreeSet<String>>> {
         let record = read_record(&mut self.script(script))?;
         let rules = ["modified_z", "three_sigma"];

@@ -54,7 +54,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
 
 const HEAD: &str = "noise | planted | false alarm | found | missed | undecided | minutes | pairs";
 
-/// What became of gates.
+/// The outcomes of gates.
 #[derive(Default)]
 pub(crate) struct Cell {
     pub(crate) gates: usize,

@@ -1,7 +1,6 @@
-//! What measures pinwise: `cargo lab NAME`. Error rates on known truth, what a run, a
-//! trace or a list costs, and other programs that do the same, side by side in one run.
-//! [docs/benchmarks.md](../../docs/benchmarks.md) has what came of it, and says what each
-//! table means.
+//! Measurements of pinwise: `cargo lab NAME`. Error rates on known truth, the cost of a run, a
+//! trace or a list, and other programs that do the same, side by side in one run.
+//! [docs/benchmarks.md](../../docs/benchmarks.md) has the results, and says what each table means.
 //!
 //! Nothing is asserted here: what must hold is tested in `tests/it`.
 #![expect(
@@ -141,7 +140,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         // Not for people: see `tracing`.
-        Some((name, [note, command @ ..])) if name == "used" => tracing::used(note, command),
+        Some((name, [note, command @ ..])) if name == "used" => tracing::note_usage(note, command),
         Some((name, arguments)) if name == "probes" => probes::run(arguments),
         Some((name, [])) if name == "all" => {
             for (name, benchmark) in &BENCHMARKS {

@@ -112,7 +112,7 @@ fn replayed_pairs(
     pairs_that_found(setting, &suite, &arguments, MAX_PAIRS, seed)
 }
 
-/// A loop of the shell, which the head goes round a little more often.
+/// A loop of the shell, which the head repeats a little more often.
 fn live_pairs(setting: &Setting, percent: usize, metric: &str, seed: u64) -> Result<Option<usize>> {
     for (build, percent) in [("base", 0), ("head", percent)] {
         let there = setting.folder.path().join(build);

@@ -1,5 +1,5 @@
-//! Gates over the benchmarks of six open-source projects, beside what their
-//! own tools say of the same builds.
+//! Gates over the benchmarks of six open-source projects, beside the verdicts of their own tools on
+//! the same builds.
 //!
 //! Each script of `projects/` makes two builds, `base` and `head`, from the
 //! published source of a project, `head` with a planted slow-down of one

@@ -6,8 +6,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Lets `count` take turns, each round beginning with another; what came of each, round
-/// by round.
+/// Lets `count` take turns, each round beginning with another; returns the results, round by round.
 pub(crate) fn take_turns<T>(
     rounds: usize,
     count: usize,

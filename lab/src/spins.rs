@@ -1,5 +1,5 @@
-//! Programs that wait and programs that work under `pinwise spin attach`: who waits is
-//! found, or the output says that such a wait would not be seen; who works does not spin.
+//! Programs that wait and programs that work under `pinwise spin attach`: those that wait are
+//! found, or the output says that such a wait would not be seen; those that work do not spin.
 
 use std::process::{Command, Stdio};
 
@@ -14,7 +14,7 @@ use xtask::programs::{find_or_install, root, step};
 
 /// A program that waits is found from this share of its CPU time on.
 const FOUND: f64 = 0.5;
-/// … and one that works is taken for a wait from this one on.
+/// … and one that works is mistaken for waiting from this one on.
 const FALSE: f64 = 0.05;
 
 /// What is needed, and how all is compiled.
@@ -218,7 +218,7 @@ fn publish_work(setting: &Setting) -> Result<()> {
     Ok(())
 }
 
-/// What `spin attach` says of a program.
+/// The result of `spin attach` for a program.
 struct Seen {
     /// Of its CPU time, how much is spinning.
     share: f64,

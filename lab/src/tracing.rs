@@ -58,7 +58,7 @@ struct Used {
     reported: Option<Reported>,
 }
 
-/// What a trace of pinwise's says of it.
+/// What a trace of pinwise's reports of it.
 #[derive(Debug, Clone, Copy)]
 struct Reported {
     switches: Option<f64>,
@@ -140,16 +140,20 @@ fn own_columns(reported: &[(Reported, Used)]) -> String {
     let own = own.map_or("–".to_owned(), |own| {
         format!("{:.1} %", 100.0 * median(&own))
     });
-    format!("{own} | {} | {}", lost(reported), counted(reported))
+    format!(
+        "{own} | {} | {}",
+        describe_lost(reported),
+        worst_switch_deviation(reported)
+    )
 }
 
-fn lost(reported: &[(Reported, Used)]) -> String {
+fn describe_lost(reported: &[(Reported, Used)]) -> String {
     let lost: f64 = reported.iter().map(|(reported, _)| reported.lost).sum();
     format!("{lost}")
 }
 
 /// The largest deviation of all runs.
-fn counted(reported: &[(Reported, Used)]) -> String {
+fn worst_switch_deviation(reported: &[(Reported, Used)]) -> String {
     let deviations: Option<Vec<f64>> = reported
         .iter()
         .map(|(reported, used)| Some(reported.switches? / used.switches - 1.0))
@@ -184,8 +188,8 @@ fn publish_many(setting: &Setting) -> Result<()> {
         table.row(format!(
             "pinwise, {tier} | {:.0} | {} | {}",
             median(&rates),
-            lost(&reported),
-            counted(&reported)
+            describe_lost(&reported),
+            worst_switch_deviation(&reported)
         ));
     }
     table.publish()
@@ -275,7 +279,7 @@ impl Used {
 }
 
 /// The wrapper: runs a command and notes what it used.
-pub(crate) fn used(note: &str, command: &[String]) -> Result<()> {
+pub(crate) fn note_usage(note: &str, command: &[String]) -> Result<()> {
     let (program, arguments) = command.split_first().context("no command")?;
     let status = Command::new(program)
         .args(arguments)

@@ -248,7 +248,7 @@ pub struct EffortArgs {
     /// Total time, such as 500ms, 30s, 2m [default: 60s; no limit if --max-runs is given]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// Most runs per arm; if many arms are screened, most runs in all over their number
+    /// Maximum runs per arm; if many arms are screened, their average
     #[arg(long, short = 'r', visible_alias = "runs", short_alias = 'M', value_name = "N", value_parser = parse_count)]
     pub max_runs: Option<usize>,
     /// Run until every interval is within ± this share, such as 0.5%
@@ -305,7 +305,7 @@ pub struct ResultArgs {
     pub tags: Vec<String>,
 }
 
-/// What all experiments take: effort, the command and how it runs, results.
+/// Arguments of all experiments: effort, the command and how it runs, results.
 #[derive(Debug, Args)]
 pub struct ExperimentArgs {
     /// Options on effort.

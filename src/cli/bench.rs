@@ -1,7 +1,7 @@
 //! `bench`: built-in workloads over threads and placements.
 //!
-//! Arguments become trials; every trial is a comparison that is carried out,
-//! stored and shown like any other.
+//! Arguments become trials; every trial is a comparison that is run, stored and shown like any
+//! other.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 use super::args::{BenchArgs, Global, Suite as SuiteChoice};
 use super::compare::carry_out;
-use super::kernel::{found, isas, program};
+use super::kernel::{find_kernel, isas, program};
 use super::machine::open_machine;
 use super::maps::measured_before;
 use super::opening::{check_store, open_store};
@@ -38,7 +38,7 @@ pub(super) fn bench(
     args: &BenchArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let seed = plan::seed(&args.effort);
+    let seed = plan::choose_seed(&args.effort);
     refuse_files_of_runs(args)?;
     check_outputs(global, &export::outputs(&args.results), &[])?;
     check_store(global)?;
@@ -112,7 +112,7 @@ fn refuse_files_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
 fn parse_arguments(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
     let mut kernels: Vec<&'static Kernel> = Vec::new();
     for name in &args.kernels {
-        kernels.push(found(name)?);
+        kernels.push(find_kernel(name)?);
     }
     if kernels.is_empty() && args.suite.is_none() {
         bail!(
@@ -157,8 +157,8 @@ fn parse_arguments(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
     })
 }
 
-/// Kernels that were named must have what was asked for; of a suite, those
-/// that lack it are left out.
+/// Named kernels must have the requested instruction sets; kernels of a suite that lack them are
+/// left out.
 fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<()> {
     let compiled = isas
         .iter()

@@ -1,5 +1,5 @@
-//! What commands with bound placements have in common: the variables that give
-//! runtimes how many CPUs they have, and the words for what became of threads.
+//! Common parts of commands with bound placements: the variables that tell runtimes how many CPUs
+//! they have, and the words for what happened to threads.
 
 use super::terminal::Terminal;
 use pinwise_machine::{Binding, Coverage};

@@ -1,4 +1,4 @@
-//! `compare`: plan, carry out, store, print, choose the exit status.
+//! `compare`: plan, run, store, print, choose the exit status.
 
 mod live;
 
@@ -37,7 +37,7 @@ pub(super) fn compare(
     if args.live.pid.is_some() || args.live.unit.is_some() || args.live.cgroup.is_some() {
         return live::compare(global, args, terminal);
     }
-    let seed = plan::seed(&args.experiment.effort);
+    let seed = plan::choose_seed(&args.experiment.effort);
     let targets = emit_targets(args, terminal)?;
     let outputs = export::outputs(&args.experiment.results);
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
@@ -72,7 +72,7 @@ pub(super) fn compare(
                 terminal,
             );
             let folder = recipe.and_then(|recipe| recipe.close(machine.as_mut()));
-            // First whatever still runs, then what it may be writing to.
+            // First stop what still runs, then close what it may be writing to.
             drop(machine);
             drop(folder);
             exit
@@ -168,7 +168,7 @@ fn emit_best(
 
 /// `--self`: one command at one place under several names.
 fn with_itself(global: &Global, args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let seed = plan::seed(&args.experiment.effort);
+    let seed = plan::choose_seed(&args.experiment.effort);
     let outputs = export::outputs(&args.experiment.results);
     check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     let mut machine = open_machine(
@@ -182,7 +182,7 @@ fn with_itself(global: &Global, args: &CompareArgs, terminal: &Terminal) -> anyh
     Ok(exit)
 }
 
-/// Runs the plan, stores, prints and writes what came out.
+/// Runs the plan; stores, prints and writes the result.
 fn conduct(
     global: &Global,
     args: &CompareArgs,
@@ -293,7 +293,7 @@ fn exit_of(record: &Comparison) -> Exit {
     Exit::Done
 }
 
-/// What `--fail-if-slower` and `--require-verdict` make of it.
+/// The exit status by `--fail-if-slower` and `--require-verdict`.
 fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
     let limited = match args.fail_if_slower {
         Some(limit) => against_limit(record, limit, args.undecided, terminal),

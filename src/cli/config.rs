@@ -35,7 +35,7 @@ pub(super) struct Config {
 }
 
 impl Config {
-    /// Reads the file; none is as good as an empty one.
+    /// Reads the file; a missing one counts as empty.
     ///
     /// # Errors
     /// `FILE:LINE: reason` if it cannot be read or a value is invalid.
@@ -140,7 +140,7 @@ impl Config {
 /// Bytes of the largest file.
 const LARGEST: u64 = 1 << 16;
 
-/// Nothing exists for this user: HOME can be another's, as below sudo.
+/// It does not exist for this user: HOME can be another's, as with sudo.
 fn is_out_of_reach(error: &anyhow::Error) -> bool {
     let kind = error
         .downcast_ref::<std::io::Error>()

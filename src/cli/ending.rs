@@ -1,5 +1,5 @@
-//! How commands that make a record end: it is kept, then shown, and what could
-//! not be stored is said below it.
+//! The end of commands that make a record: it is stored, then shown, and a message names what could
+//! not be stored.
 
 use super::exit::Exit;
 use super::terminal::Terminal;
@@ -24,8 +24,8 @@ pub(super) fn unless_interrupted<T>(
     }
 }
 
-/// Keeps a record, shows it, and says what could not be stored; `exit`: of a
-/// command whose record is kept.
+/// Stores a record, shows it, and says what could not be stored; `exit`: for a command whose record
+/// is kept.
 ///
 /// # Errors
 /// Those of `show`, which also writes the files that were asked for.

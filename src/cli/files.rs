@@ -33,7 +33,7 @@ const LONGEST_RECORD: u64 = 256 << 20;
 /// takes several times as much memory.
 const LONGEST_MACHINE: u64 = 32 << 20;
 
-/// The text of a record, or of what is as long.
+/// The text of a record, or of a file as long.
 pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
     read_up_to(path, LONGEST_RECORD)
 }
@@ -52,7 +52,7 @@ fn read_up_to(path: &Path, most: u64) -> anyhow::Result<String> {
     if bytes.len() as u64 > most {
         anyhow::bail!("it is longer than {} MiB", most >> 20);
     }
-    // Without a second copy of what is valid.
+    // Without a second copy of valid text.
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }

@@ -75,7 +75,7 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
         }
     };
     let benchmarks = listing::benchmarks(args, &suite, &base, &head)?;
-    // Builds and lists are done: a machine that is open makes orphans its own.
+    // Builds and lists are done: an open machine adopts orphans.
     let mut machine = open_machine(global, seed, false)?;
     let (topology, _) = machine.topology()?;
     let (id, started) = plan::name_and_time();
@@ -102,7 +102,7 @@ fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resul
     carry_out(global, args, &plan, machine.as_mut(), terminal)
 }
 
-/// An earlier comment must not be mistaken for a gate that was not made. Whether it can be written
+/// The comment of an earlier gate must not be mistaken for this one's. Whether it can be written
 /// decides nothing: the gate fails anyway.
 fn comment_why(args: &GateArgs, why: &str) {
     if let Some(path) = &args.export_markdown {
@@ -228,7 +228,7 @@ impl Observer for GateWatch<'_> {
     }
 
     fn round(&mut self, record: &GateRecord) {
-        // What cannot be stored is said at the end.
+        // A message at the end says what could not be stored.
         if let Some(store) = &mut self.store {
             let _ = store.keep(record);
         }

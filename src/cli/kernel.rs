@@ -59,7 +59,7 @@ fn list(terminal: &Terminal) -> anyhow::Result<Exit> {
 }
 
 /// The kernel of this name, or what else there is.
-pub(super) fn found(name: &str) -> anyhow::Result<&'static Kernel> {
+pub(super) fn find_kernel(name: &str) -> anyhow::Result<&'static Kernel> {
     work::find(name).with_context(|| {
         let likeness = |kernel: &&Kernel| strsim::jaro_winkler(name, kernel.name);
         let nearest = KERNELS
@@ -78,7 +78,7 @@ pub(super) fn found(name: &str) -> anyhow::Result<&'static Kernel> {
 }
 
 fn order(args: &KernelArgs) -> anyhow::Result<Order> {
-    let kernel = found(args.name.as_deref().unwrap_or_default())?;
+    let kernel = find_kernel(args.name.as_deref().unwrap_or_default())?;
     let isa: Isa = args
         .isa
         .parse()

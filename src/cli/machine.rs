@@ -17,7 +17,7 @@ pub(super) fn open_machine(
     if global.machine == "local" {
         return Ok(Box::new(LinuxMachine::open(insist_on_cycles)?));
     }
-    simulated_machine(simulated(global)?, seed).context("--machine")
+    simulated_machine(require_simulated(global)?, seed).context("--machine")
 }
 
 /// This host, with access to the masks of running programs and to interrupts, both of which it
@@ -48,7 +48,7 @@ pub(super) fn simulated_machine(description: &str, seed: u64) -> anyhow::Result<
 }
 
 /// The text after `sim:`.
-pub(super) fn simulated(global: &Global) -> anyhow::Result<&str> {
+pub(super) fn require_simulated(global: &Global) -> anyhow::Result<&str> {
     global.machine.strip_prefix("sim:").with_context(|| {
         format!(
             "--machine '{}' is neither local nor sim:… (such as 'sim:core:4 pu:2' or sim:FILE.toml)",

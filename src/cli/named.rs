@@ -12,7 +12,7 @@ use super::opening::needed_store;
 use pinwise_record::{AnyRecord, Entry, Kind, RecordError, Summary};
 use pinwise_store::{StoreError, Stored};
 
-/// A record, its line of the history, and what lists say of it.
+/// A record, its line of the history, and its data for lists.
 pub(super) struct GivenRecord {
     pub(super) entry: Entry,
     pub(super) summary: Summary,

@@ -64,8 +64,8 @@ fn check_writable(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opening a pipe waits for who opens its other end. A pipe of the shell's (`<(command)`)
-/// is open and has no name of its own.
+/// Opening a pipe waits for its other end. A pipe of the shell's (`<(command)`) is open and has no
+/// name of its own.
 fn check_pipe(option: &str, path: &Path) -> anyhow::Result<()> {
     let is_pipe = path.metadata().is_ok_and(|file| file.file_type().is_fifo());
     if is_pipe && path.canonicalize().is_ok() {

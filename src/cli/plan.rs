@@ -45,7 +45,7 @@ pub(super) use surroundings::{busy, output, workload};
 const DEFAULT_BUDGET_S: u64 = 60;
 
 /// The seed to use: the one given, or a new one.
-pub(super) fn seed(effort: &EffortArgs) -> u64 {
+pub(super) fn choose_seed(effort: &EffortArgs) -> u64 {
     seed_or_new(effort.seed)
 }
 
@@ -93,7 +93,7 @@ pub(super) fn compare(
         )?,
     };
     let wanted = memory::combine_placements(wanted, &args.memory_policies, &topology)?;
-    let placements = realised(&wanted, &topology, terminal)?;
+    let placements = realise_placements(&wanted, &topology, terminal)?;
     memory::check(&placements, machine.is_simulated())?;
     let smaller = what_if::smaller(&args.what_if, &topology)?;
     let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
@@ -331,7 +331,7 @@ pub(super) fn live_places(
             "--place {placement}: compare cannot move memory of a running service; leave out /mem="
         );
     }
-    realised(&wanted, topology, terminal)
+    realise_placements(&wanted, topology, terminal)
 }
 
 fn print_threads(what: &str, terminal: &Terminal) {
@@ -360,7 +360,7 @@ fn chosen_placements(
 }
 
 /// Placements as CPUs of this machine; those with the same CPUs and memory are merged, with a note.
-fn realised(
+fn realise_placements(
     wanted: &[Placement],
     topology: &Topology,
     terminal: &Terminal,

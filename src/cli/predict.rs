@@ -1,4 +1,4 @@
-//! `predict`: what a search says of placements that it did not run.
+//! `predict`: a search's predictions for placements that it did not run.
 
 use anyhow::{Context, bail};
 

@@ -69,7 +69,7 @@ impl ProgressLine {
         ));
     }
 
-    /// A search, and who leads it.
+    /// A search, and its leader.
     pub(super) fn show_search(&mut self, progress: &Searching<'_>) {
         let most = progress.most_runs.unwrap_or_default();
         let done = match most {

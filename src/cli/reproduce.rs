@@ -39,7 +39,7 @@ pub(super) fn reproduce(
     let reports = select_reports(args)?;
     let (id, started) = plan::name_and_time();
     let settings = Settings {
-        seed: plan::seed(&args.effort),
+        seed: plan::choose_seed(&args.effort),
         budget: args.effort.budget.unwrap_or(DEFAULT_BUDGET),
         program: super::surroundings::own_program()?,
         id,

@@ -74,7 +74,7 @@ fn message(left: &Leftover, is_dry: bool) -> String {
     text
 }
 
-/// Reports what an earlier pinwise left, before something is changed anew.
+/// Reports what an earlier pinwise left, before anything is changed again.
 pub(super) fn offer(terminal: &Terminal) {
     let found = leftovers(&journal_folders(), None, false);
     let is_left =

@@ -18,7 +18,7 @@ pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyho
     }
     let mut all = Vec::new();
     for id in &args.ids {
-        all.push(retagged(&mut store, id, args)?);
+        all.push(retag(&mut store, id, args)?);
     }
     if terminal.is_json() {
         let records: Vec<_> = all
@@ -33,7 +33,7 @@ pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyho
     Ok(Exit::Done)
 }
 
-fn retagged(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<Retagged> {
+fn retag(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<Retagged> {
     if args.add.is_empty() && args.remove.is_empty() {
         let stored = store.load(id)?;
         let tags = Summary::from_json(&stored.body).tags;

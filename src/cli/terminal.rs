@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use super::args::{ColorChoice, Format, Global};
 use pinwise_report::{Palette, visible_data, visible_lines};
 
-/// What is known of the streams, and the only way to write to them.
+/// The properties of the streams, and the only way to write to them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terminal {
     format: Format,

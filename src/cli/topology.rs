@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::args::{Format, Global, TopologyAction, TopologyArgs};
-use super::machine::simulated;
+use super::machine::require_simulated;
 use super::terminal::Terminal;
 use super::{Exit, files};
 use pinwise_machine::Host;
@@ -93,7 +93,7 @@ pub(super) fn of_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warni
     if global.machine == "local" {
         return Ok(linux::discover()?);
     }
-    let mut machine = SimulatedMachine::open(simulated(global)?, 0).context("--machine")?;
+    let mut machine = SimulatedMachine::open(require_simulated(global)?, 0).context("--machine")?;
     Ok(machine.topology()?)
 }
 

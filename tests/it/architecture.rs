@@ -115,8 +115,8 @@ fn code(line: &str) -> &str {
     line.trim_end()
 }
 
-/// A module and its parent's other modules: who uses whom. Uses of the parent
-/// itself do not count.
+/// A module and its parent's other modules: which uses which. Uses of the parent itself do not
+/// count.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 #[test]

@@ -395,8 +395,8 @@ fn a_program_that_moves_its_threads_is_found_out() {
 }
 
 #[test]
-fn comparisons_record_how_much_ran_where_asked() {
-    let test = "comparisons_record_how_much_ran_where_asked";
+fn comparisons_record_the_coverage_of_placements() {
+    let test = "comparisons_record_the_coverage_of_placements";
     let Some(bench) = Bench::new(test) else {
         return;
     };

@@ -1,5 +1,5 @@
-//! What `pinwise record diff` says of two experiments whose truth is known: each is
-//! simulated with a seed of its own, as two that ran on different days.
+//! The output of `pinwise record diff` on two experiments whose truth is known: each is simulated
+//! with a seed of its own, as two that ran on different days.
 
 use pinwise_record::{ChangeVerdict, Comparison};
 

@@ -1,6 +1,5 @@
-//! The program as its users meet it: whole outputs as snapshots (standard
-//! output, standard error and exit status together) of runs on simulated
-//! machines, which come out the same everywhere.
+//! The program as its users meet it: whole outputs as snapshots (standard output, standard error
+//! and exit status together) of runs on simulated machines, which are the same everywhere.
 //!
 //! Nothing here runs a command for real; `linux.rs` does.
 

@@ -191,7 +191,7 @@ fn check_restored(out: &str) {
     }
 }
 
-/// What cannot be moved, or not now, is said in one line.
+/// A message of one line names what cannot be moved, or not now.
 fn check_refused(out: &str) {
     let refused = case(out, "refused");
     let managed = "the kernel manages the interrupts of nvme";

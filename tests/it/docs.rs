@@ -1,6 +1,6 @@
-//! Documents keep their promises: what they and help show can be run, and
-//! what they print is what comes out. It is run as by a new user: with an empty home,
-//! no configuration and the usual tools, and once more by one who is not root.
+//! Documents keep their promises: the commands in them and in help can be run, and print what the
+//! documents say. They are run as by a new user: with an empty home, no configuration and the usual
+//! tools, and once more by one who is not root.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -36,16 +36,16 @@ const RULES: &str =
 /// A study that takes no time.
 const STUDY: &str = "[[step]]\nname = \"quick\"\nrun = [\"compare\", \"--machine\", \"sim:core:2 pu:2\", \"--place\", \"os-default\", \"--place\", \"spread*2\", \"--max-runs\", \"4\", \"--\", \"prog\"]\n";
 
-/// A folder with everything that the examples name, which is the home of whoever runs them.
+/// A folder with everything that the examples name, which is their user's home.
 struct Stage {
     folder: tempfile::TempDir,
-    /// Who runs them; `None`: who runs the tests.
+    /// The user who runs them; `None`: the user of the tests.
     user: Option<u32>,
-    /// What it is a copy of, which others may copy meanwhile.
+    /// The stage that this one is a copy of, kept for other tests to copy.
     _beginning: Option<Arc<Stage>>,
 }
 
-/// Stages as they begin, by user, while a test uses one.
+/// Stages before their first example, by user; kept as long as a test uses one.
 static BEGINNINGS: Mutex<BTreeMap<Option<u32>, Weak<Stage>>> = Mutex::new(BTreeMap::new());
 
 impl Stage {
@@ -53,7 +53,7 @@ impl Stage {
         Self::of_user(None)
     }
 
-    /// A copy of what takes a dozen commands to make.
+    /// Copies a stage that a dozen commands made.
     fn of_user(user: Option<u32>) -> Self {
         let beginning = {
             let mut all = BEGINNINGS.lock().unwrap();
@@ -140,7 +140,7 @@ impl Stage {
         stage
     }
 
-    /// A command of whoever runs the examples, who has set nothing.
+    /// A command of the examples' user, who has set nothing.
     fn command(&self, program: &str) -> Command {
         let folder = self.folder.path();
         let mut command = Command::new(program);
@@ -189,7 +189,7 @@ impl Stage {
         if line.starts_with("pinwise serve") {
             return self.serve(&line);
         }
-        // What runs already, for examples that watch or place it: a small program, as
+        // A running service, for examples that watch or place it: a small program, because
         // the symbols of a large one take seconds to read.
         let mut service = line.contains("--pid 4711").then(|| {
             let mut shell = self.command("sh");

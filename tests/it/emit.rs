@@ -91,7 +91,7 @@ fn tools_grant_what_was_printed() {
 }
 
 #[test]
-fn mpirun_starts_processes_where_it_was_printed() {
+fn mpirun_starts_processes_on_the_printed_cpus() {
     grants("openmpi", "mpirun");
     if !has_program("mpirun") {
         return;
@@ -135,7 +135,7 @@ int main(void) {
 "#;
 
 #[test]
-fn openmp_threads_run_where_it_was_printed() {
+fn openmp_threads_run_on_the_printed_cpus() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("masks.c");
     std::fs::write(&source, OPENMP).unwrap();

@@ -384,7 +384,7 @@ fn two_fleets_share_neither_folder_nor_id() {
 
 /// Damaged, newer, foreign and strange files are reported; the rest is taken.
 #[test]
-fn what_cannot_be_believed_is_not_taken() {
+fn damaged_results_of_nodes_are_refused() {
     let site = Site::new(&format!("{QUICK}repeat = 6\n"));
     site.submit(&["--nodelist", "n1", "--id", "f"]);
     site.settle("f");
@@ -502,7 +502,7 @@ fn files_of_simulated_machines_are_taken_along() {
 /// A dry run prints and leaves nothing; a template of one's own is used, and
 /// what was submitted before a refusal is known.
 #[test]
-fn templates_of_ones_own() {
+fn users_can_write_their_own_templates() {
     let site = Site::new(QUICK);
     let template = "name = \"mine\"\n[submit]\ncommand = \"test {node} != n2 || { echo no room >&2; exit 1; }; {command} >>{log} 2>&1; echo did {node}\"\njob = '^did (.*)$'\n";
     std::fs::write(site.path("mine.toml"), template).unwrap();

@@ -79,7 +79,7 @@ fn a_fleet_that_is_there_is_not_replaced() {
 }
 
 #[test]
-fn gates_close() {
+fn reports_fail_on_outliers_and_missing_nodes() {
     let site = simulate("--nodes 64 --seed 1 --faults 10%");
     let gate = |on: &str| {
         let output = site.run(&["fleet", "report", "--fail-on", on]);

@@ -263,7 +263,7 @@ fn node(status: &Value, name: &str) -> Value {
 /// A node that is lost, a requeue half-way, a drained node, a cancelled job:
 /// each is reported, and what was done before counts.
 #[test]
-fn what_befalls_a_job_is_reported() {
+fn failures_of_jobs_are_reported() {
     let Some(cluster) = Cluster::start("fleet_slurm: asked to end", QUICK) else {
         return;
     };
@@ -347,7 +347,7 @@ fn requeue_half_way(cluster: &Cluster, fleet: &Path) {
 /// The time limit, of which Slurm counts whole minutes, ends a node's task in
 /// order.
 #[test]
-fn a_time_limit_is_reported_and_what_was_done_counts() {
+fn a_time_limit_is_reported_and_finished_steps_count() {
     let Some(cluster) = Cluster::start("fleet_slurm: time limit", "") else {
         return;
     };

@@ -19,7 +19,7 @@ const OTHER: u32 = 65_533;
 /// A group that has nothing to do with anybody.
 const GROUP: u32 = 65_532;
 
-/// Is the other user to be had?
+/// Is there another user to test with?
 fn has_other(test: &str) -> bool {
     let program = env!("CARGO_BIN_EXE_pinwise");
     let status = as_other(Command::new(program).arg("--version"), OTHER).output();
@@ -228,7 +228,7 @@ fn templates_that_others_could_write_are_not_run() {
 }
 
 #[test]
-fn folders_above_must_be_ones_own() {
+fn parent_folders_must_belong_to_the_user() {
     let site = Site::new(QUICK);
     let submit = |dir: &str| {
         let words = ["fleet", "submit", "--launcher", "local", "--nodes", "1"];
@@ -251,7 +251,7 @@ fn folders_above_must_be_ones_own() {
     }
     assert!(!shared.join("new").exists(), "nothing is made on the way");
     permit(&shared, 0o3775);
-    if has_other("folders_above_must_be_ones_own") {
+    if has_other("parent_folders_must_belong_to_the_user") {
         chown(&shared, Some(OTHER), None).unwrap();
         let (_, err) = texts(&submit("shared/f"));
         assert!(err.contains("could replace files in it"), "{err}");
@@ -264,7 +264,7 @@ fn folders_above_must_be_ones_own() {
 
 /// As in a project's folder that all members share, with a careless umask.
 #[test]
-fn nobody_else_may_enter_a_fleet_whatever_the_umask() {
+fn other_users_cannot_enter_a_fleet_whatever_the_umask() {
     let site = Site::new(QUICK);
     permit(site.path("").as_path(), 0o755);
     let project = site.path("project");
@@ -299,7 +299,7 @@ fn nobody_else_may_enter_a_fleet_whatever_the_umask() {
             assert_eq!(mode & 0o077, 0, "{umask}: {} {mode:o}", path.display());
         }
         assert_eq!(mode(&folder.join("pinwise")), 0o700);
-        if is_root && has_other("nobody_else_may_enter_a_fleet_whatever_the_umask") {
+        if is_root && has_other("other_users_cannot_enter_a_fleet_whatever_the_umask") {
             let attack = "cp /bin/true \"$1/pinwise\" || mv \"$1\" \"$1.old\" || ls \"$1\"";
             assert!(!can(&folder, attack), "{umask}");
         }
@@ -382,8 +382,8 @@ fn a_group_reads_results_and_nothing_else() {
 
 /// A store that several users share, with another user's newer fleet in it.
 #[test]
-fn last_means_ones_own_fleets() {
-    if !has_other("last_means_ones_own_fleets") {
+fn last_means_the_users_own_fleets() {
+    if !has_other("last_means_the_users_own_fleets") {
         return;
     }
     let trap = Trap::new();

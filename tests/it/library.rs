@@ -122,8 +122,8 @@ fn cargo(arguments: &[&str]) {
     let (folder, is_release) = built();
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
-    // What is set for tests alone would have build scripts run again, and all above them
-    // compiled anew.
+    // Variables for tests alone would make build scripts run again, and everything above them
+    // recompile.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         let is_of_test = text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_");
@@ -497,8 +497,8 @@ fn a_real_quota_is_respected() {
 }
 
 #[test]
-fn a_real_cpuset_is_named_where_it_forbids() {
-    let test = "a_real_cpuset_is_named_where_it_forbids";
+fn a_cpuset_that_forbids_cpus_is_named() {
+    let test = "a_cpuset_that_forbids_cpus_is_named";
     let Some(c) = InC::build(test) else { return };
     let allowed = Host::discover().unwrap().topology().allowed.clone();
     let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());

@@ -1,5 +1,4 @@
-//! What runs already: placed, measured in turns, and given back however
-//! pinwise ends.
+//! Running programs: placed, measured in turns, and restored however pinwise ends.
 
 mod refused;
 
@@ -175,8 +174,8 @@ impl Drop for Growing {
 }
 
 #[test]
-fn who_was_started_in_the_last_moment_gets_its_cpus_too() {
-    let Some(cpu) = one_of_two("who_was_started_in_the_last_moment_gets_its_cpus_too") else {
+fn a_process_started_at_the_last_moment_gets_its_cpus() {
+    let Some(cpu) = one_of_two("a_process_started_at_the_last_moment_gets_its_cpus") else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -200,8 +199,8 @@ fn who_was_started_in_the_last_moment_gets_its_cpus_too() {
 }
 
 #[test]
-fn who_is_placed_by_somebody_else_meanwhile_is_left_alone() {
-    let test = "who_is_placed_by_somebody_else_meanwhile_is_left_alone";
+fn a_process_placed_by_others_meanwhile_is_left_alone() {
+    let test = "a_process_placed_by_others_meanwhile_is_left_alone";
     let Some(cpu) = one_of_two(test) else { return };
     if !has_program("taskset") {
         return skipped(test, "taskset is not installed");

@@ -150,7 +150,7 @@ fn machine_with_devices(name: &str) -> Topology {
 }
 
 #[test]
-fn devices_are_where_hwloc_says() {
+fn devices_are_placed_as_hwloc_places_them() {
     let mut machines: BTreeMap<String, Topology> = BTreeMap::new();
     let mut compared = 0;
     let table = root().join("tests/data/devices/expected.csv");

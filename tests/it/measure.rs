@@ -75,7 +75,7 @@ topology = "package:1 l3:2(size=16MB) core:4 pu:2"
 }
 
 #[test]
-fn caches_and_nodes_that_are_not_there_are_contradicted() {
+fn missing_caches_and_nodes_are_contradicted() {
     let record = measure(
         r#"
 topology = "package:2 [numa(memory=64GB)] l3:1(size=32MB) core:4 pu:1"
@@ -132,7 +132,7 @@ stacked = ["1,3"]
 }
 
 #[test]
-fn siblings_are_found_where_latency_cannot_see_them() {
+fn siblings_are_found_that_latency_cannot_show() {
     let record = measure(
         r#"
 topology = "package:1 l3:1(size=32MB) core:16 pu:1"

@@ -65,7 +65,7 @@ fn covers(tally: &Tally) {
 }
 
 #[test]
-fn identical_arms_are_rarely_told_apart() {
+fn identical_arms_rarely_differ() {
     for name in ["aa_cpu1", "aa_cpu2", "aa_mem1", "aa_bg", "light_cpu"] {
         let noise = recorded(&format!("{name}.csv.xz"));
         let tally = measure(&Cell::new(&noise, 2, 1.0, 40), 200);
@@ -216,7 +216,7 @@ fn a_tail_that_contradicts_withholds_the_verdict() {
 }
 
 #[test]
-fn means_and_percentiles_of_equal_arms_are_rarely_told_apart() {
+fn means_and_percentiles_of_equal_arms_rarely_differ() {
     for name in ["light_cpu", "aa_cpu1"] {
         let noise = recorded(&format!("{name}.csv.xz"));
         for judge in [Judge::Mean, Judge::Percentile(90)] {
@@ -371,7 +371,7 @@ fn a_second_basin_at_the_far_end_is_found() {
 
 /// Runs of `os-default` vary by up to a half if the scheduler is blind.
 #[test]
-fn a_search_decides_where_the_scheduler_is_erratic() {
+fn a_search_decides_under_an_erratic_scheduler() {
     let found = searches(3..13, &search_worlds::varied_demands);
     let is_open = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::Undecided;
     let open = found.iter().filter(is_open).count();
@@ -395,7 +395,7 @@ fn a_search_decides_where_the_scheduler_is_erratic() {
 }
 
 #[test]
-fn where_nothing_matters_a_search_soon_says_so() {
+fn a_search_soon_reports_that_placement_does_not_matter() {
     let flat = |seed| {
         let text = world::describe_on(World::Flat, seed, search_worlds::SERVER, 24);
         (24, text)

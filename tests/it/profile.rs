@@ -1,5 +1,5 @@
-//! Profiles of real programs, compiled here: what is known of them is held
-//! against what comes out, and bad input is refused in words.
+//! Profiles of real programs, compiled here: their known properties are compared with the results,
+//! and bad input is refused in words.
 //!
 //! Nothing depends on speed: shares and ratios of CPU time have generous limits. A message says if
 //! this user may not sample, or if there is no C compiler.

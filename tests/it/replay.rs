@@ -33,7 +33,7 @@ pub(crate) struct Cell {
     pub(crate) with_cpu: bool,
 }
 
-/// What came out of many experiments.
+/// The results of many experiments.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
     pub(crate) replays: usize,

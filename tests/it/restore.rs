@@ -442,7 +442,7 @@ fn what_the_guardian_could_not_do_the_command_does() {
 
 /// Among temporary files anybody may take any name first.
 #[test]
-fn a_folder_of_somebody_else_among_temporary_files_does_not_stop_apply() {
+fn another_users_temporary_folder_does_not_stop_apply() {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     use std::os::unix::process::CommandExt;
     let folder = tempfile::tempdir().unwrap();

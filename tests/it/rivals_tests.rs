@@ -1,5 +1,5 @@
-//! The rivals of the search, held against arms of known truth: a comparison with
-//! rivals that are broken would be worth nothing.
+//! The rivals of the search on arms of known truth: a comparison with broken rivals would be
+//! worthless.
 
 use pinwise_stats::normal;
 use rand::{RngExt, SeedableRng};
@@ -82,7 +82,7 @@ fn check(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice, most: f64) -> u
 }
 
 #[test]
-fn everything_five_times() {
+fn five_runs_of_every_arm_find_a_good_one() {
     let runs = check(|arms, chance| exhaustive(arms, 5, chance), 0.03);
     assert_eq!(runs, 100);
 }

@@ -271,8 +271,8 @@ fn a_dry_run_of_rules_changes_nothing() {
 }
 
 #[test]
-fn who_was_placed_by_others_stays() {
-    let Some(mut stage) = Stage::new("who_was_placed_by_others_stays") else {
+fn a_process_placed_by_others_stays() {
+    let Some(mut stage) = Stage::new("a_process_placed_by_others_stays") else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -371,9 +371,9 @@ fn polling_places_new_processes_too() {
 }
 
 #[test]
-fn what_a_program_got_ends_with_it() {
+fn changes_for_a_program_end_with_it() {
     use std::io::Write;
-    const TEST: &str = "what_a_program_got_ends_with_it";
+    const TEST: &str = "changes_for_a_program_end_with_it";
     let Some(mut stage) = Stage::new(TEST) else {
         return;
     };
@@ -490,7 +490,7 @@ fn rules_are_checked() {
 }
 
 #[test]
-fn where_nothing_can_be_written_down_nothing_is_changed() {
+fn nothing_is_changed_without_a_journal() {
     let Some(mut stage) = Stage::new("where_nothing_can_be_written_down") else {
         return;
     };

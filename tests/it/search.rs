@@ -80,7 +80,7 @@ fn a_search_of_one_cpu_allows_one_thread() {
 }
 
 #[test]
-fn a_search_that_goes_on_takes_its_options_from_the_record() {
+fn a_resumed_search_takes_its_options_from_the_record() {
     let stage = Stage::new();
     for option in [
         "--threads 2",

@@ -402,7 +402,7 @@ fn a_browsers_command_line_holds_no_secret() {
     let (port, ticket) = address(opened.split('"').next().unwrap()).unwrap();
     assert_eq!(port, site.port);
     assert!(!page.to_str().unwrap().contains(ticket.trim_matches('/')));
-    // A browser says of a file that it is not our site.
+    // A browser marks a file as cross-site.
     let from_file = [("Sec-Fetch-Site", "cross-site")];
     let first = site.ask("GET", &ticket, &from_file);
     assert_eq!(first.status, 200);
@@ -420,7 +420,7 @@ fn a_browsers_command_line_holds_no_secret() {
 }
 
 #[test]
-fn without_a_browser_the_site_is_there() {
+fn the_site_works_without_a_browser() {
     let place = Place::new();
     let site = Serving::start(
         place

@@ -1,6 +1,5 @@
-//! Pairs of experiments whose truth is known, each simulated with a seed of its
-//! own, as two that ran on different days, and what `diff` says of them. Used by
-//! the tests and by `lab`.
+//! Pairs of experiments whose truth is known, each simulated with a seed of its own, as two that
+//! ran on different days, and what `diff` reports. Used by the tests and by `lab`.
 
 use std::ops::Range;
 
@@ -59,8 +58,8 @@ pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeE
     between(a, b)
 }
 
-/// What came of pairs of experiments of which the second is slower as a whole
-/// and has an effect of its own.
+/// The results of pairs of experiments of which the second is slower as a whole and has an effect
+/// of its own.
 #[derive(Debug, Default)]
 pub(crate) struct SessionTally {
     /// Any arm is reported to have changed.

@@ -172,7 +172,7 @@ fn compare(machine: &str, line: &str) -> Value {
 /// Waiting that others cause drowns a difference of 3 % in wall time; CPU time
 /// shows it, and the comparison says so.
 #[test]
-fn cpu_time_is_decided_where_waiting_leaves_wall_time_open() {
+fn cpu_time_is_decided_if_waiting_leaves_wall_time_open() {
     let folder = tempfile::tempdir().unwrap();
     let series = folder.path().join("series.csv");
     let mut state = 1u64;

@@ -47,8 +47,8 @@ fn spin_lock(test: &str, folder: &Path) -> Option<PathBuf> {
     compiled(test, folder, "spin_lock.c", &["cc", "-O2", "-pthread"])
 }
 
-/// Samples from which on even waits that go round through functions are judged:
-/// those need pairs of samples at one instruction.
+/// Number of samples from which on even waits that cycle through functions are judged: those need
+/// pairs of samples at one instruction.
 const ENOUGH: u64 = 300;
 
 /// The same for a turn of so many instructions that one in forty samples falls where the one before

@@ -75,8 +75,8 @@ impl Place {
         std::mem::take(&mut *self.message.lock().unwrap())
     }
 
-    /// Opens it until nothing waits for a server any more: what a busy one did not confirm
-    /// in time is sent again by whoever opens it.
+    /// Opens it until nothing waits for a server any more: what a busy one did not confirm in time
+    /// is sent again on the next opening.
     fn open_delivered(&self) -> Store {
         let deadline = std::time::Instant::now() + crate::support::PATIENCE;
         loop {

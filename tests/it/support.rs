@@ -21,7 +21,7 @@ pub(crate) fn pinwise(store: &Path) -> Command {
     command
         .env("PINWISE_STORE", format!("sqlite:{}", store.display()))
         .env("NO_COLOR", "1")
-        // The defaults of whoever runs the tests are not tested.
+        // The defaults of the tests' user are not tested.
         .env("PINWISE_CONFIG", "")
         .env_remove("PINWISE_RUN")
         .env_remove("PINWISE_PAGE");
@@ -33,8 +33,8 @@ pub(crate) fn pinwise(store: &Path) -> Command {
     command
 }
 
-/// Signals end the command as they do at a terminal, though who runs the tests
-/// ignores some, as `nohup` and shells in the background do.
+/// Signals end the command as they do at a terminal, even if the tests' parent ignores some, as
+/// `nohup` and shells in the background do.
 pub(crate) fn heed_signals(command: &mut Command) {
     const SIGNALS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT];
     let heed = || {

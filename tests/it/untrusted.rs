@@ -1,5 +1,5 @@
-//! Programs that name files to whoever looks at them: pipes, huge lists, files
-//! of others. Nothing of it may hold pinwise up.
+//! Programs that name files to their observers: pipes, huge lists, files of others. Nothing of it
+//! may block pinwise.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};

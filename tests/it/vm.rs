@@ -42,7 +42,7 @@ pub(crate) fn run_with(test: &str, options: &[&str], script: &str) -> Option<(St
     let (out, err) = texts(&output);
     match output.status.code() {
         Some(0) => Some((out, err)),
-        // No kernel to be had, or it died three times under emulation.
+        // No kernel is available, or it died three times under emulation.
         Some(125) => {
             skipped(test, err.trim().lines().last().unwrap_or_default());
             None

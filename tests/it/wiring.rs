@@ -115,7 +115,7 @@ fn made_up_machines_are_found() {
 /// The test line lives in package 0: between caches of package 1 it takes as
 /// long as across.
 #[test]
-fn the_package_where_the_line_is_not_at_home_is_found() {
+fn the_package_without_the_home_of_the_line_is_found() {
     for seed in 0..10 {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let matrix = made(64, |a, b| {

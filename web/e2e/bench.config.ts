@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// Measurements by hand: no test of CI rests on a time.
+// Measurements by hand: no test of CI depends on a time.
 export default defineConfig({
   test: {
     include: ['e2e/**/*.bench.ts'],

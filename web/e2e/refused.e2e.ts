@@ -1,4 +1,4 @@
-// What cannot be shown, and what is said of it.
+// What cannot be shown, and the messages about it.
 
 import { describe, expect, test } from 'vitest';
 

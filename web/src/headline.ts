@@ -43,7 +43,7 @@ export function recordCommands(
   return again ? [...run, ['Do the experiment again', again]] : run;
 }
 
-/** What a tab says of a command: of "Run it with taskset" the tool. */
+/** The tab of a command: the tool in "Run it with taskset". */
 export const tabName = (what: string): string =>
   what.replace(/^(Run it (with )?|Do the )/, '') || 'run';
 

@@ -43,7 +43,8 @@ const text = (event: Event): string =>
 export const NO_ANSWER =
   'pinwise serve does not answer. This page tries again, and shows what it has.';
 
-/** Calls back whenever records came, went or changed, and what to say of the connection, until the returned function is called. */
+/** Calls back whenever records are added, removed or changed, with the state of the connection,
+ * until the returned function is called. */
 export function watchList(
   address: string,
   onChange: () => void,

@@ -131,7 +131,7 @@ async function route(page: Page): Promise<void> {
   else if (own > 1) arrive(page);
 }
 
-/** After a step within the page the keyboard, and whoever listens, is at the new heading. */
+/** After a step within the page the keyboard focus, and screen readers, are at the new heading. */
 function arrive(page: Page): void {
   scrollTo(0, 0);
   const heading = main.querySelector('h1');

@@ -82,7 +82,7 @@ const headlineOf = ({
       )
     : '';
 
-/** The arms of a comparison with what the record says of each; empty for other records. */
+/** The arms of a comparison with their results; empty for other records. */
 function armsOf(record: AnyRecord): string {
   const contrasts = new Map(
     items(record['contrasts'] as ContrastRecord[]).map((c) => [c.arm, c]),

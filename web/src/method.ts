@@ -1,4 +1,4 @@
-// What experiments of any kind say of how they were made, and what they found.
+// How experiments of any kind were made, and their findings.
 
 import { h } from './dom';
 import { number, text, texts } from './fields';

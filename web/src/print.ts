@@ -1,5 +1,5 @@
-// Paper: its width is not the window's, and no frame comes before it is laid
-// out. What is drawn for a width is drawn anew then, at once.
+// Paper: its width is not the window's, and no frame is drawn before it is laid out. Drawings for a
+// width are then redrawn at once.
 
 const drawers = new Set<() => void>();
 let isOnPaper = false;

@@ -256,7 +256,7 @@ function legendOf(
 }
 
 const PAINT = ['fill', 'stroke'];
-/** What the style sheet says of the parts of a drawing by their class. */
+/** Styles of a drawing's parts by their class. */
 const STYLED = [
   ...PAINT,
   'stroke-width',
@@ -265,7 +265,7 @@ const STYLED = [
   'paint-order',
 ];
 
-/** Writes what the page's style says of a drawing into a copy of it: of `styled` all, else what is a variable. */
+/** Copies the page's style into a drawing: for `styled` all of it, else only variables. */
 function settle(
   from: Element,
   to: Element,

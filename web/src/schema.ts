@@ -1,4 +1,4 @@
-// What is said of records whose schema this page does not know.
+// Messages about records whose schema this page does not know.
 
 import { SCHEMAS } from './records';
 import type { AnyRecord } from './source';

@@ -129,6 +129,7 @@ export interface Source {
   canDiff(a: string, b: string): boolean;
   /** Calls back whenever the record grows, until the returned function is called. */
   watch(id: string, onChange: (change: Change) => void): () => void;
-  /** Calls back when any record came, went or ended, and what to say of the connection. */
+  /** Calls back when any record was added, removed or finished, with the state of the
+   * connection. */
   watchList(onChange: () => void, onState: (words: string) => void): () => void;
 }

@@ -1,6 +1,6 @@
-// Light and dark, and the colours of charts. The series colours are those of
-// Okabe and Ito (2008, "Color Universal Design"), distinguishable with any of the
-// common colour-vision deficiencies; meaning never rests on colour alone.
+// Light and dark, and the colours of charts. The series colours are those of Okabe and Ito (2008,
+// "Color Universal Design"), distinguishable with any of the common colour-vision deficiencies;
+// meaning never depends on colour alone.
 
 import { isPrinting } from './print';
 

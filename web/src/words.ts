@@ -7,7 +7,7 @@ import type { Finding, GapPartRecord, HostRecord } from './records';
 
 type Cause = Pick<GapPartRecord, 'kind' | 'name' | 'irq'>;
 
-/** A button that copies text, as it is by then, and says that it did. */
+/** A button that copies the current text, and says that it did. */
 export function copyButton(
   text: string | (() => string),
   what: string,

@@ -122,7 +122,7 @@ mod tests {
         ])
     }
 
-    fn of(files: &[&str]) -> Vec<String> {
+    fn affected_by(files: &[&str]) -> Vec<String> {
         let files = files.iter().map(ToString::to_string).collect();
         find_affected(&workspace(), &files).into_iter().collect()
     }
@@ -130,12 +130,15 @@ mod tests {
     #[test]
     fn what_depends_on_a_change_is_tested() {
         assert_eq!(
-            of(&["crates/stats/src/lib.rs"]),
+            affected_by(&["crates/stats/src/lib.rs"]),
             ["pinwise", "report", "stats"]
         );
-        assert_eq!(of(&["crates/report/Cargo.toml"]), ["pinwise", "report"]);
-        assert_eq!(of(&["docs/cli.md", "src/main.rs"]), ["pinwise"]);
-        assert_eq!(of(&["xtask/src/main.rs"]), ["xtask"]);
-        assert_eq!(of(&["xtask/src/main.rs", "Cargo.lock"]).len(), 4);
+        assert_eq!(
+            affected_by(&["crates/report/Cargo.toml"]),
+            ["pinwise", "report"]
+        );
+        assert_eq!(affected_by(&["docs/cli.md", "src/main.rs"]), ["pinwise"]);
+        assert_eq!(affected_by(&["xtask/src/main.rs"]), ["xtask"]);
+        assert_eq!(affected_by(&["xtask/src/main.rs", "Cargo.lock"]).len(), 4);
     }
 }

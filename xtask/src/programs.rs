@@ -25,8 +25,8 @@ pub fn target() -> PathBuf {
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
-    // Cargo sets them for xtask; the build script of ring watches them, and
-    // would have everything above it compiled anew beside a plain `cargo build`.
+    // Cargo sets them for xtask; the build script of ring watches them, and would have everything
+    // above it recompiled beside a plain `cargo build`.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {

@@ -50,7 +50,9 @@ pub(crate) fn write_types() -> Result<()> {
     let folder = root().join("web/generated");
     std::fs::create_dir_all(&folder)?;
     let path = folder.join("records.ts");
-    let text = make_table(FIRST_LINES, typed)? + &make_table(SCHEMAS, version)? + "} as const;\n";
+    let text = make_table(FIRST_LINES, type_declaration)?
+        + &make_table(SCHEMAS, version)?
+        + "} as const;\n";
     std::fs::write(&path, text).with_context(|| path.display().to_string())
 }
 
@@ -184,7 +186,7 @@ fn kinds(of: &Value) -> Vec<&str> {
 }
 
 /// A type for the page.
-fn typed(name: &str, of: &Value) -> String {
+fn type_declaration(name: &str, of: &Value) -> String {
     let about = format!("\n/** {} */\n", description(of));
     if of["properties"].is_object() && forms(of).len() == 1 {
         format!("{about}export interface {name} {}\n", typescript(of))

@@ -1,5 +1,5 @@
-//! `release VERSION`: the version in every manifest, its heading in the changelog, a
-//! commit and a tag. Publishing stays with who has the keys.
+//! `release VERSION`: the version in every manifest, its heading in the changelog, a commit and a
+//! tag. Publishing is left to the owner of the keys.
 
 use std::process::{Command, Stdio};
 
@@ -27,8 +27,10 @@ pub(crate) fn release(version: &str) -> Result<()> {
         bail!("there are changes that are not committed");
     }
     let today = output(Command::new("date").arg("+%F"))?;
-    rewrite("CHANGELOG.md", |text| released(text, version, today.trim()))?;
-    rewrite("Cargo.toml", |text| versioned(text, version))?;
+    rewrite("CHANGELOG.md", |text| {
+        release_changelog(text, version, today.trim())
+    })?;
+    rewrite("Cargo.toml", |text| set_version(text, version))?;
     // Resolving writes the packages' new versions to the lock files.
     for manifest in ["Cargo.toml", LIBFUZZER] {
         let mut resolve = cargo(&["metadata", "--offline", "--quiet", "--format-version", "1"]);
@@ -67,7 +69,7 @@ fn rewrite(file: &str, change: impl FnOnce(&str) -> Result<String>) -> Result<()
 }
 
 /// The changelog with what was unreleased below the version's own heading.
-fn released(text: &str, version: &str, today: &str) -> Result<String> {
+fn release_changelog(text: &str, version: &str, today: &str) -> Result<String> {
     let (before, after) = text
         .split_once(UNRELEASED)
         .context("there is no heading [Unreleased]")?;
@@ -82,7 +84,7 @@ fn released(text: &str, version: &str, today: &str) -> Result<String> {
 
 /// The workspace's manifest with a new version, its own crates' among the
 /// dependencies too.
-fn versioned(text: &str, version: &str) -> Result<String> {
+fn set_version(text: &str, version: &str) -> Result<String> {
     let old = text
         .lines()
         .find_map(|line| line.strip_prefix("version = "))
@@ -106,21 +108,21 @@ mod tests {
     #[test]
     fn what_was_unreleased_gets_a_heading() {
         let log = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A door.\n\n## [0.1.0] - 2026-01-01\n\n- All.\n";
-        let new = released(log, "0.2.0", "2026-11-26").unwrap();
+        let new = release_changelog(log, "0.2.0", "2026-11-26").unwrap();
         assert!(
             new.contains("## [Unreleased]\n\n## [0.2.0] - 2026-11-26\n\n### Added\n\n- A door.")
         );
         assert!(new.ends_with("## [0.1.0] - 2026-01-01\n\n- All.\n"));
-        let again = released(&new, "0.3.0", "2026-11-27").unwrap_err();
+        let again = release_changelog(&new, "0.3.0", "2026-11-27").unwrap_err();
         assert_eq!(again.to_string(), "nothing is listed as unreleased");
     }
 
     #[test]
     fn only_our_own_versions_change() {
         let manifest = "[workspace.package]\nversion = \"0.1.0\"\n[workspace.dependencies]\nother = \"0.1.0\"\npinwise-stats = { path = \"crates/stats\", version = \"0.1.0\" }\n";
-        let new = versioned(manifest, "0.2.0").unwrap();
+        let new = set_version(manifest, "0.2.0").unwrap();
         assert_eq!(new.matches("0.2.0").count(), 2);
         assert!(new.contains("other = \"0.1.0\""));
-        assert!(versioned(&new, "0.2.0").is_err());
+        assert!(set_version(&new, "0.2.0").is_err());
     }
 }

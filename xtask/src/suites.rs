@@ -70,7 +70,7 @@ pub(crate) fn lean(mut command: Command) -> Command {
 }
 
 /// The same with the compiler that lints.
-fn linted(command: Command) -> Result<Command> {
+fn with_linter(command: Command) -> Result<Command> {
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
     if !driver.exists() {
@@ -172,7 +172,7 @@ impl Tests {
         run_all(units.map(|program| (program, Vec::new())), extent)
     }
 
-    /// Those tests of the command that take long.
+    /// The slow tests of the command.
     pub(crate) fn run_long(&self, extent: Extent) -> Result<()> {
         let whole = self.programs.iter().filter(|program| program.name == WHOLE);
         run_all(
@@ -227,7 +227,7 @@ impl Tests {
 
 /// The command that compiles tests and lists the resulting programs.
 fn test_build() -> Result<Command> {
-    let mut command = linted(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
+    let mut command = with_linter(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
     command.args(["--quiet", "--message-format", "json-render-diagnostics"]);
     Ok(command)
 }
@@ -293,11 +293,11 @@ fn run(program: &Program, arguments: &[String], extent: Extent) -> Result<()> {
 
 /// Runs some of its tests once, and says which failed.
 fn run_once(program: &Program, arguments: &[String], extent: Extent) -> Result<Vec<String>> {
-    let mut command = linted(Command::new(&program.path))?;
+    let mut command = with_linter(Command::new(&program.path))?;
     command
         .current_dir(&program.folder)
         .args(arguments)
-        // How long a test took is said by an option that is not stable.
+        // Only an unstable option reports how long a test took.
         .args(["-Z", "unstable-options", "--report-time"])
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_MANIFEST_DIR", &program.folder)
@@ -337,7 +337,7 @@ fn run_once(program: &Program, arguments: &[String], extent: Extent) -> Result<V
     Ok(failed)
 }
 
-/// What libtest says of a test.
+/// libtest's report on a test.
 #[derive(Debug, PartialEq)]
 struct Outcome<'a> {
     name: &'a str,
@@ -361,7 +361,7 @@ impl<'a> Outcome<'a> {
 
 /// Examples in the documentation of the code.
 pub(crate) fn run_examples() -> Result<()> {
-    step(&mut linted(cargo(&[
+    step(&mut with_linter(cargo(&[
         "test",
         "--workspace",
         "--doc",

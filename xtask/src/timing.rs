@@ -11,7 +11,7 @@ use crate::programs::{Used, target, used_by};
 /// Tests that are shown.
 const SLOWEST: usize = 10;
 
-/// One step, and what came of it.
+/// One step and its result.
 pub(crate) struct Timed {
     name: &'static str,
     wall: Duration,

@@ -24,7 +24,7 @@ pub(crate) fn build() -> Result<()> {
     records::write_types()?;
     step(&mut npm(&["run", "--silent", "types"]))?;
     let page = folder().join("dist/page.html");
-    let before = std::fs::read(&page).ok().zip(modified(&page));
+    let before = std::fs::read(&page).ok().zip(modified_at(&page));
     step(&mut npm(&["run", "--silent", "build"]))?;
     // If the same page had a newer time, cargo would link everything again.
     if let Some((text, time)) = before
@@ -100,10 +100,10 @@ fn install() -> Result<()> {
 }
 
 fn is_newer(stamp: &Path, than: &Path) -> bool {
-    matches!((modified(stamp), modified(than)), (Some(a), Some(b)) if a >= b)
+    matches!((modified_at(stamp), modified_at(than)), (Some(a), Some(b)) if a >= b)
 }
 
-fn modified(path: &Path) -> Option<SystemTime> {
+fn modified_at(path: &Path) -> Option<SystemTime> {
     path.metadata().and_then(|data| data.modified()).ok()
 }
 

@@ -81,14 +81,14 @@ pub struct AccountRecord {
 pub struct PartRecord {
     /// What it comes from.
     pub part: AttributedPart,
-    /// What it is called: `longer spin-waits`.
+    /// Its name: `longer spin-waits`.
     pub name: String,
     /// After less before, seconds per unit; `null` if unknown, and then included in the unexplained
     /// part.
     pub delta_s: Option<AccountRecord>,
     /// Share of the whole difference; `null` if unknown, or if there is no difference.
     pub share: Option<AccountRecord>,
-    /// The figures of both machines that it rests on, or why it is not known.
+    /// The figures of both machines that it is based on, or why it is not known.
     pub detail: Option<String>,
 }
 
@@ -170,8 +170,8 @@ impl ProfileRecord {
         };
         let seen_s = run.cpu_s + unseen_s;
         let share = |time_s: f64| if seen_s > 0.0 { time_s / seen_s } else { 0.0 };
-        // A process that ran already was watched for as long as was asked for:
-        // that is no time that its work took.
+        // A process that was already running was watched for the requested time, which is not the
+        // time that its work took.
         let is_command = matches!(self.source, TraceSource::Command { .. });
         let has_wall = is_command && self.work.unit != "second" && run.used_cpu_s.is_some();
         Some(Repeat {

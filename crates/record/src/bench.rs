@@ -15,14 +15,14 @@ use super::host::HostRecord;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.bench/1")]
 pub struct Bench {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
-    /// When it was last written, likewise.
+    /// When it was last written, RFC 3339.
     pub ended: String,
     /// The machine it ran on.
     pub host: HostRecord,
-    /// Seed that those of the comparisons are made from.
+    /// Seed from which those of the comparisons are derived.
     pub seed: u64,
     /// The suite asked for; `null` if kernels were named.
     pub suite: Option<String>,
@@ -107,7 +107,7 @@ pub struct BenchKernel {
     pub work: u64,
     /// What is counted, such as `calls`.
     pub operation: String,
-    /// Bytes that each thread of the baseline goes through again and again; `null` if unknown.
+    /// Bytes in the working set of each thread of the baseline; `null` if unknown.
     pub working_set_bytes: Option<u64>,
     /// Compared with the caches, as a sentence; empty if unknown.
     pub cache_fit: String,
@@ -120,7 +120,7 @@ pub struct BenchKernel {
     pub smt_yield: Option<Estimate>,
     /// Confidence of the intervals, valid for all cells together.
     pub confidence: f64,
-    /// Whole blocks that the figures rest on.
+    /// Whole blocks that the figures are based on.
     pub blocks: usize,
     /// Why the comparison ended.
     pub stopped: Option<Stopped>,
@@ -148,7 +148,7 @@ pub struct BenchCell {
     pub size: Option<u64>,
     /// Time of a run without preparing, seconds: median with its interval.
     pub seconds: Option<Estimate>,
-    /// Operations per second, likewise; `null` if operations are unknown.
+    /// Operations per second: median with its interval; `null` if operations are unknown.
     pub rate: Option<Estimate>,
     /// Bytes per second, if that is measured.
     pub bytes_per_s: Option<Estimate>,

@@ -19,7 +19,7 @@ pub struct DiffRecord {
     pub figures: Vec<FigureChange>,
     /// The result.
     pub sentence: String,
-    /// What else must be known to read it, as full sentences.
+    /// Notes that are needed to read it, as full sentences.
     pub caveats: Vec<String>,
 }
 

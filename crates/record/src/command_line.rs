@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_cpus_stands_in_no_command() {
+    fn only_lists_of_cpus_enter_commands() {
         let only = ["pinwise run --place one-llc -- ./prog 'a b'"];
         check(|placed| placed.cpus = "0;touch x", &only);
         check(|placed| placed.cpus = "", &only);

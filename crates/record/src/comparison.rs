@@ -37,14 +37,14 @@ named! {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.comparison/1")]
 pub struct Comparison {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// What it is made for.
     pub study: ComparisonStudy,
     /// The arguments that made it, without the store; empty if no command line did.
     pub argv: Vec<String>,
-    /// The command that makes it again with the same seed; `null` likewise.
+    /// The command that makes it again with the same seed; `null` if no command line made it.
     pub again: Option<String>,
     /// The machine it ran on.
     pub host: HostRecord,
@@ -68,7 +68,7 @@ pub struct Comparison {
     pub stopped: Option<Stopped>,
     /// In words, or that it has not ended.
     pub ended: String,
-    /// Whole blocks that the contrasts rest on.
+    /// Whole blocks that the contrasts are based on.
     pub blocks: usize,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
@@ -105,7 +105,7 @@ pub struct PlanRecord {
     /// It went on until the answer was known: no end was planned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_ended: bool,
-    /// Whole blocks thrown away at the start.
+    /// Whole blocks discarded at the start.
     pub warmup_blocks: usize,
     /// What of the runs is judged: `typical`, `mean` or a percentile, `p90`.
     pub judge: String,
@@ -151,8 +151,8 @@ pub struct Arm {
     /// Lower bound of its slow-down, if its runs were killed at the time-out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed_out: Option<TimedOutRecord>,
-    /// How it came out, in a word of the metric's: `faster`, `baseline`,
-    /// `failed`; empty before there is a verdict.
+    /// Its result, in a word of the metric: `faster`, `baseline`, `failed`; empty before there is a
+    /// verdict.
     pub standing: String,
     /// What the scheduler did in one additional, traced run; `null` if there was none.
     pub trace: Option<ArmTrace>,
@@ -182,7 +182,7 @@ pub struct ArmTrace {
     pub elapsed_s: f64,
     /// The figures in words, as a full sentence.
     pub sentence: String,
-    /// What else should be known of it, as full sentences.
+    /// Further notes, as full sentences.
     pub notes: Vec<String>,
     /// The figures.
     #[serde(flatten)]
@@ -350,7 +350,7 @@ pub enum Stopped {
     Failed,
 }
 
-/// What is said of a record without an end, which does not show which it is.
+/// The state of a record without an end, which does not show which of the two it is.
 pub const NOT_ENDED: &str = "running, or cut off";
 
 /// The verdict of a record that has not ended, of an experiment, a search or a gate.

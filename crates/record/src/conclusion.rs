@@ -116,9 +116,8 @@ impl Comparison {
         commands
     }
 
-    /// The program of an arm as a shell takes it, with its environment and input,
-    /// each word as who starts it has to be given it; `None` of a service, which runs
-    /// already.
+    /// The program of an arm as a shell takes it, with its environment and input, each word as who
+    /// starts it has to be given it; `None` for a running service.
     #[must_use]
     pub fn program_of(&self, arm: &Arm, given: impl Fn(&str) -> String) -> Option<String> {
         let is_started = self.service.is_none();

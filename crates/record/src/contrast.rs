@@ -49,7 +49,7 @@ pub struct ContrastRecord {
     pub dropped_after: Option<usize>,
     /// The verdict in words, with its interval.
     pub sentence: String,
-    /// What else should be known of it, as a sentence; `null` without.
+    /// A further note, as a sentence; `null` without one.
     pub beside: Option<String>,
     /// Further time until the interval is ±`min_effect`, if undecided.
     pub more_time_s: Option<f64>,
@@ -88,12 +88,12 @@ pub struct ContrastRecord {
     pub load_levels: Option<LoadLevelsRecord>,
     /// After the same predecessor and elsewhere, as `by_load`.
     pub by_order: Option<SplitRecord>,
-    /// Early and late, likewise.
+    /// Early and late, as `by_load`.
     pub by_time: Option<SplitRecord>,
     /// Spread of the arm's runs around their local level over that of the
     /// baseline's: below 1 repeats better. `null` with too few blocks.
     pub spread_ratio: Option<f64>,
-    /// Lower end of its interval, `null` likewise.
+    /// Lower end of its interval; `null` with too few blocks.
     pub spread_low: Option<f64>,
     /// Upper end.
     pub spread_high: Option<f64>,
@@ -111,7 +111,7 @@ impl ContrastRecord {
         )
     }
 
-    /// Does something else than its interval speak against a verdict?
+    /// Does something other than its interval contradict a verdict?
     #[must_use]
     pub const fn is_withheld(&self) -> bool {
         self.depends_on_load
@@ -167,7 +167,7 @@ pub struct TotalsRecord {
     pub p90_ratio: f64,
     /// The first as a change of the metric, in words.
     pub mean: String,
-    /// The second, likewise.
+    /// The second as a change of the metric, in words.
     pub p90: String,
 }
 
@@ -261,7 +261,7 @@ pub struct LoadLevelRecord {
 }
 
 impl LoadLevelsRecord {
-    /// Those that there are, the lightest first.
+    /// The existing levels, the lightest first.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut LoadLevelRecord> {
         [
             Some(&mut self.light),

@@ -1,4 +1,4 @@
-//! What became of threads that were bound, one CPU each.
+//! What happened to threads that were bound, one CPU each.
 
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +111,7 @@ impl CoverageRecord {
 mod tests {
     use super::*;
 
-    fn of(threads: u64, moved: u64, where_asked_s: f64) -> CoverageRecord {
+    fn coverage(threads: u64, moved: u64, where_asked_s: f64) -> CoverageRecord {
         CoverageRecord {
             threads,
             moved_threads: moved,
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_share_is_said_and_never_rounded_up_to_all() {
-        let sentence = |threads, moved, s| of(threads, moved, s).sentence();
+        let sentence = |threads, moved, s| coverage(threads, moved, s).sentence();
         assert_eq!(
             sentence(4, 0, 2.0),
             "100.0 % of CPU time ran where asked; 4 threads were bound."
@@ -143,13 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn the_knob_is_named_where_it_is_known() {
+    fn a_known_knob_is_named() {
         let mover = |program: &str, knob: Option<&str>| MoverRecord {
             program: program.to_owned(),
             knob: knob.map(str::to_owned),
         };
-        assert_eq!(of(4, 0, 2.0).advice(), "");
-        let mut moved = of(4, 2, 1.0);
+        assert_eq!(coverage(4, 0, 2.0).advice(), "");
+        let mut moved = coverage(4, 2, 1.0);
         assert!(moved.advice().contains("somebody else"));
         moved.movers.push(mover("prog", None));
         assert!(moved.advice().starts_with("prog set its own"));
@@ -161,8 +161,8 @@ mod tests {
 
     #[test]
     fn runs_add_up() {
-        let mut sum = of(2, 1, 1.0);
-        let mut other = of(3, 0, 2.0);
+        let mut sum = coverage(2, 1, 1.0);
+        let mut other = coverage(3, 0, 2.0);
         other.movers.push(MoverRecord {
             program: "a".to_owned(),
             knob: None,

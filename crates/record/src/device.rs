@@ -62,7 +62,7 @@ pub struct DeviceRecord {
     /// The paths to other GPUs, accelerators and network cards, nearest first, in the classes of
     /// `nvidia-smi topo -m`: `NV12 gpu1-3, PXB mlx5_0`; `null` for devices of other kinds.
     pub ways: Option<String>,
-    /// What is odd about its place, as a sentence.
+    /// A warning about its place, as a sentence.
     pub note: Option<String>,
 }
 

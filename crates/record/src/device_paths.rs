@@ -1,4 +1,4 @@
-//! The ways between devices of a machine.
+//! The paths between devices of a machine.
 
 use std::cmp::Reverse;
 
@@ -22,14 +22,14 @@ named! {
         Switches = "PXB",
         /// A PCIe host bridge.
         HostBridge = "PHB",
-        /// The way between host bridges of one NUMA node.
+        /// The path between host bridges of one NUMA node.
         Node = "NODE",
         /// The way between NUMA nodes.
         System = "SYS",
     }
 }
 
-/// The nearest way between two devices.
+/// The nearest path between two devices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DevicePathRecord {
@@ -39,13 +39,13 @@ pub struct DevicePathRecord {
     pub to: String,
     /// The path between them.
     pub path: PathClass,
-    /// How many NVLinks; `null` for other ways.
+    /// How many NVLinks; `null` for other paths.
     pub nvlinks: Option<u32>,
 }
 
 impl DevicePathRecord {
-    /// The ways from each GPU and other accelerator to the others and to the
-    /// network cards, by address; functions that no driver has taken are left out.
+    /// The paths from each GPU and other accelerator to the others and to the network cards, by
+    /// address; functions that no driver has taken are left out.
     fn all<'a>(topology: &'a Topology) -> Vec<Self> {
         let is_end = |d: &&Device| matches!(d.kind, DeviceKind::Gpu | DeviceKind::Accelerator);
         let is_named = |d: &&Device| !d.names.is_empty();
@@ -76,7 +76,7 @@ impl DevicePathRecord {
         from.flat_map(others).collect()
     }
 
-    /// The link that it is; `None` for ways over the bus.
+    /// The link that it is; `None` for paths over the bus.
     pub(super) fn to_link(&self) -> Option<Link> {
         let kind = match (&self.path, self.nvlinks) {
             (PathClass::Nvlink, Some(count)) => LinkKind::Nvlink(count),
@@ -98,7 +98,7 @@ impl DevicePathRecord {
     }
 }
 
-/// The devices of a machine and the ways between them.
+/// The devices of a machine and the paths between them.
 pub(super) fn devices(topology: &Topology) -> (Vec<DeviceRecord>, Vec<DevicePathRecord>) {
     let mut devices: Vec<DeviceRecord> = topology.devices.iter().map(DeviceRecord::new).collect();
     let paths = DevicePathRecord::all(topology);

@@ -183,7 +183,7 @@ fn cost(number: usize) -> f64 {
     }
 }
 
-fn predicted(number: usize, is_simulated: bool) -> PredictedArm {
+fn predicted_arm(number: usize, is_simulated: bool) -> PredictedArm {
     let (truth, runs) = (cost(number), usize::from(number < 17) * (1 + number % 3));
     let has_run = runs > 0;
     let error = 0.06 * (chance(number, 3) - 0.5);
@@ -277,7 +277,7 @@ fn example_plan() -> SearchPlanRecord {
     }
 }
 
-fn found(arms: usize) -> (String, SearchVerdict) {
+fn search_answer(arms: usize) -> (String, SearchVerdict) {
     let best = arm(3.min(arms - 1)).name;
     let verdict = SearchVerdict {
         kind: SearchAnswer::Best,
@@ -331,7 +331,7 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
     } else {
         "local"
     };
-    let (best, verdict) = found(arms);
+    let (best, verdict) = search_answer(arms);
     let step = |at: usize| match at {
         0 => SearchStep::Warmup,
         1..6 => SearchStep::Profiling,
@@ -377,7 +377,9 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
                 run: run(at, cost(at % arms)),
             })
             .collect(),
-        predictions: (0..arms).map(|at| predicted(at, is_simulated)).collect(),
+        predictions: (0..arms)
+            .map(|at| predicted_arm(at, is_simulated))
+            .collect(),
         progress: progress(arms, is_simulated),
         model: Some(model()),
         runs_used: 23,

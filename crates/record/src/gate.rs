@@ -19,7 +19,7 @@ use pinwise_format::count;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.gate/1")]
 pub struct GateRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The machine it ran on.
@@ -81,7 +81,7 @@ pub struct GatePlanRecord {
     pub score: BlockScore,
 }
 
-/// A benchmark and what became of it.
+/// A benchmark and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateBenchmark {
@@ -93,7 +93,7 @@ pub struct GateBenchmark {
     pub metric: MetricRecord,
     /// Smallest slow-down of interest, as a share: 0.01 is 1 %.
     pub min_effect: f64,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: GateOutcome,
     /// The outcome in the words of its figure, with what is likely if it passed: `passed (faster)`.
     pub standing: String,
@@ -125,8 +125,8 @@ pub struct GateBenchmark {
     pub interval: String,
     /// Its CPU time, if that is judged beside its wall-clock time; otherwise `null`.
     pub cpu: Option<GateCpuTime>,
-    /// The ratio as a history chains it; `null` of builds without commits, before the end
-    /// and with too few pairs.
+    /// The ratio as a history chains it; `null` for builds without commits, before the end and with
+    /// too few pairs.
     pub link: Option<GateLink>,
     /// p-value adjusted for looks and for the suite by the rate of false
     /// discoveries (Benjamini and Hochberg); `null` with too few pairs.

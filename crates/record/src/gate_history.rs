@@ -13,7 +13,7 @@ pub struct GateHistory {
     pub suite: String,
     /// Its figure.
     pub metric: MetricRecord,
-    /// Probability at most that any change is named that is none.
+    /// Maximum probability that any false change is named.
     pub alpha: f64,
     /// From commit to commit, oldest first.
     pub steps: Vec<HistoryStep>,
@@ -21,7 +21,7 @@ pub struct GateHistory {
     pub changes: Vec<HistoryChange>,
     /// How many changes there are, as a full sentence.
     pub sentence: String,
-    /// What the figures rest on, and what is left out, in full sentences.
+    /// What the figures are based on, and what is left out, in full sentences.
     pub method: String,
     /// Gates of this benchmark that do not join the newest: of folders, or of
     /// commits that no other gate leads to.

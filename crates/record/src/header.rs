@@ -1,11 +1,10 @@
-//! What all records begin with that a store keeps.
+//! The fields of every stored record.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Entry, Finding, Record, Stopped};
 
-/// What all records begin with that a store keeps. Its fields are read as the
-/// record's own.
+/// The fields of every stored record. Its fields are read as the record's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Header {
@@ -23,7 +22,7 @@ pub struct Header {
     /// What it means, and what else is worth knowing, gravest first.
     #[serde(default)]
     pub findings: Vec<Finding>,
-    /// What else should be known, as full sentences.
+    /// Further notes, as full sentences.
     #[serde(default)]
     pub notes: Vec<String>,
     /// Labels of the user's; of a fleet's records, its own among them.

@@ -18,7 +18,7 @@ pub struct InterruptsRecord {
     pub stolen_percent: Option<f64>,
     /// Each cause, most time first.
     pub causes: Vec<InterruptCauseRecord>,
-    /// Reports of the kernel that the figures rest on; each costs what runs there.
+    /// Reports of the kernel that the figures are based on; each costs what runs there.
     pub reports: u64,
     /// Times that reports were lost: figures are lower bounds then.
     pub gaps: u64,
@@ -34,7 +34,7 @@ pub struct InterruptCauseRecord {
     pub kind: GapCause,
     /// Its name: the owner of the interrupt, or the softirq; empty if the kind says it all.
     pub name: String,
-    /// An interrupt's number, as in `/proc/irq`; `null` of anything else.
+    /// An interrupt's number, as in `/proc/irq`; `null` for anything else.
     pub irq: Option<u32>,
     /// The PCI device that raises it; `null` if there is none.
     pub device: Option<String>,
@@ -73,7 +73,7 @@ pub struct InterruptCpuRecord {
 }
 
 impl InterruptCauseRecord {
-    /// What it is called: `eth0-rx-1 (IRQ 38)`, `softirq NET_RX`.
+    /// Its name: `eth0-rx-1 (IRQ 38)`, `softirq NET_RX`.
     #[must_use]
     pub fn label(&self) -> String {
         name_cause(&self.kind, &self.name, self.irq)

@@ -11,7 +11,7 @@ use pinwise_format::{count_of, seconds};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.jitter/1")]
 pub struct JitterRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The machine it ran on.
@@ -71,7 +71,7 @@ pub struct JitterCauseRecord {
     /// Its name: the owner of the interrupt, the softirq, the thread; empty if the kind says it
     /// all.
     pub name: String,
-    /// An interrupt's number, as in `/proc/irq`; `null` of anything else.
+    /// An interrupt's number, as in `/proc/irq`; `null` for anything else.
     pub irq: Option<u32>,
     /// The PCI device that raises it; `null` if there is none.
     pub device: Option<String>,
@@ -180,7 +180,7 @@ pub struct IsolationRecord {
     pub irq_default: String,
 }
 
-/// What a cause is called: `local_timer`, `virtio2-rx (IRQ 38)`, `softirq RCU`.
+/// The name of a cause: `local_timer`, `virtio2-rx (IRQ 38)`, `softirq RCU`.
 pub(crate) fn name_cause(kind: &GapCause, name: &str, irq: Option<u32>) -> String {
     let name = match irq {
         Some(irq) if name.is_empty() => format!("IRQ {irq}"),

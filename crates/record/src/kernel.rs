@@ -9,7 +9,7 @@ named! {
     KernelSplit {
         /// Equal shares beforehand.
         Static = "static",
-        /// Pieces, to whoever is free.
+        /// Pieces, to any idle thread.
         Dynamic = "dynamic",
     }
 }
@@ -43,7 +43,7 @@ pub struct KernelRecord {
     pub bytes_per_s: Option<f64>,
     /// Value of `--size`; `null` if the kernel has none.
     pub size: Option<u64>,
-    /// Bytes that each thread's loop goes through again and again.
+    /// Bytes in the working set of each thread's loop.
     pub working_set_bytes: u64,
     /// Instruction set asked for.
     pub isa: String,

@@ -1,8 +1,8 @@
 //! The one list of all kinds of record. A record of a kind that is missing
 //! somewhere does not compile: all output matches on [`AnyRecord`].
 //!
-//! It says what a kind is, how its text is read and what the history says of
-//! it; how a record looks is `report`'s.
+//! It says what a kind is, how its text is read and its line of the history; how a record looks is
+//! up to `report`.
 
 use std::ops::{Deref, DerefMut};
 
@@ -32,8 +32,7 @@ pub trait StoredRecord: Record {
     fn entry(&self) -> Entry;
 }
 
-/// The history's line of a record that is stored, `None` of one that is only
-/// printed.
+/// The history's line of a record that is stored, `None` for one that is only printed.
 macro_rules! entry {
     (stored, $record:ident) => {
         Some(StoredRecord::entry(&**$record))
@@ -128,7 +127,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Its line of the history; `None` of a kind that is only printed.
+            /// Its line of the history; `None` for a kind that is only printed.
             #[must_use]
             pub fn entry(&self) -> Option<Entry> {
                 match self {
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_says_where_it_is() {
+    fn topologies_are_listed_with_their_host() {
         let topology = pinwise_topology::Topology::from_synthetic("core:2 pu:2").unwrap();
         let mut record = TopologyRecord::new(&topology, &[]);
         record.machine.hostname = Some("node7".to_owned());

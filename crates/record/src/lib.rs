@@ -191,7 +191,7 @@ pub use trace::{
 };
 pub use workload::WorkloadRecord;
 
-/// What the history says of a record.
+/// A record's line of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The record's id.
@@ -204,7 +204,7 @@ pub struct Entry {
     pub host: String,
     /// What it is about.
     pub title: String,
-    /// What came out, in words; empty while unfinished.
+    /// The result, in words; empty while unfinished.
     pub verdict: String,
     /// Did it end?
     pub is_complete: bool,

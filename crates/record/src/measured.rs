@@ -1,4 +1,4 @@
-//! What probes found on a machine, and what that says of the system's report.
+//! Probe results of a machine, and what they imply for the system's report.
 //!
 //! Part of [`super::TopologyRecord`]. CPU lists are written `0,2-4`; names include the units; what
 //! was not measured is `null` or missing from its list, never 0.
@@ -36,7 +36,7 @@ pub struct Measured {
     pub levels: Vec<MeasuredLevel>,
     /// No level divides the CPUs.
     pub flat: bool,
-    /// Why nothing can be said of the levels.
+    /// Why the levels are unknown.
     pub cannot_tell: Option<String>,
     /// What was odd, as full sentences.
     pub notes: Vec<String>,
@@ -87,11 +87,11 @@ pub struct Median {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Batches it rests on.
+    /// Batches that it is based on.
     pub batches: usize,
-    /// Batches thrown away since a thread was pushed off its CPU.
+    /// Batches discarded because a thread was preempted.
     pub switched: usize,
-    /// Batches thrown away since the hypervisor took the CPU.
+    /// Batches discarded because the hypervisor took the CPU.
     pub stolen: usize,
 }
 
@@ -394,7 +394,7 @@ pub struct DriftRecord {
     pub median_dwell_s: Option<f64>,
     /// The longest time without a change, s.
     pub longest_dwell_s: f64,
-    /// How long a measured map may be believed, s; `null`: no change was seen.
+    /// How long a measured map stays valid, s; `null`: no change was seen.
     pub valid_s: Option<f64>,
     /// As a sentence.
     pub sentence: String,
@@ -453,9 +453,9 @@ pub struct EffortRecord {
     pub parallel_pairs: usize,
     /// Batches measured.
     pub batches: usize,
-    /// Batches thrown away since a thread was pushed off its CPU.
+    /// Batches discarded because a thread was preempted.
     pub batches_switched: usize,
-    /// Batches thrown away since the hypervisor took the CPU.
+    /// Batches discarded because the hypervisor took the CPU.
     pub batches_stolen: usize,
     /// CPU time that the hypervisor gave to others meanwhile, as a share of the time of all CPUs;
     /// `null` if unknown.

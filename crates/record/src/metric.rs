@@ -29,7 +29,7 @@ pub struct MetricRecord {
     pub better: Direction,
     /// What it is called in sentences.
     pub label: String,
-    /// What one with a lower cost is called: `faster`, `smaller`, `better`.
+    /// The word for a lower cost: `faster`, `smaller`, `better`.
     pub better_word: String,
     /// The opposite.
     pub worse_word: String,
@@ -77,7 +77,7 @@ impl MetricRecord {
         format!("{sign} {}", self.effect(high, None, None).text)
     }
 
-    /// What one with this ratio of costs is called: `faster` below 1.
+    /// The word for this ratio of costs: `faster` below 1.
     #[must_use]
     pub fn word_of(&self, ratio: f64) -> &str {
         match ratio < 1.0 {

@@ -1,4 +1,4 @@
-//! Closed sets of words as enumerations.
+//! Enumerations of words.
 //!
 //! In JSON they stay the words that they were. A word of a newer version is kept and shown
 //! unchanged; its meaning is not guessed. The default is the empty word.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_what_they_are() {
+    fn words_stay_unchanged() {
         check("\"stairs\"", Way::Stairs);
         check("\"lift\"", Way::Lift);
         check("\"rope\"", Way::Other("rope".to_owned()));

@@ -1,9 +1,9 @@
-//! What became of a question with a limit: a benchmark of a gate, an arm of a comparison.
+//! The outcome of a question with a limit: a benchmark of a gate, an arm of a comparison.
 
 use super::named::named;
 
 named! {
-    /// What became of a benchmark.
+    /// The outcome of a benchmark.
     GateOutcome {
         /// Surely slower by more than the smallest effect: the gate fails.
         Slower = "slower",

@@ -1,4 +1,4 @@
-//! What a search says of placements that it did not run, as a record.
+//! A search's predictions for placements that it did not run, as a record.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ pub struct PredictedPlacement {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Runs of this very placement that it rests on.
+    /// Runs of this very placement that it is based on.
     pub runs: usize,
     /// On a simulated machine: the true cost, s; `null` if unknown.
     pub truth: Option<f64>,
@@ -68,8 +68,8 @@ pub struct PredictedPlacement {
     pub error: Option<f64>,
 }
 
-/// What people call a placement that uses these units: numbers of them in place of a
-/// shape or tree.
+/// The usual name of a placement that uses these units: numbers of them in place of a shape or
+/// tree.
 #[must_use]
 pub fn label(placement: &str, used: &UsedUnits) -> String {
     match placement.split_once(':') {

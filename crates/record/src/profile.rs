@@ -45,7 +45,7 @@ named! {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.profile/1")]
 pub struct ProfileRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The machine it ran on.
@@ -73,7 +73,7 @@ pub struct ProfileRecord {
     /// The figures.
     #[serde(flatten)]
     pub figures: ProfileFigures,
-    /// What came out, in words.
+    /// The result, in words.
     pub sentence: String,
     /// How the last command ended: exit status, or 128 + signal; `null` if none was started, and if
     /// `--for` ended it.
@@ -106,8 +106,7 @@ pub struct ProfilePause {
     pub high_ns: Option<f64>,
 }
 
-/// What differences between machines rest on, measured on the CPU on which a
-/// PAUSE is.
+/// The basis of differences between machines, measured on the CPU on which a PAUSE is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileMachine {
@@ -145,8 +144,8 @@ pub struct ProfileRun {
     pub cpu_s: f64,
     /// Units of work that it did.
     pub units: f64,
-    /// CPU time of all its processes as the kernel counts it, seconds; `null`
-    /// of a process that ran already.
+    /// CPU time of all its processes as the kernel counts it, seconds; `null` for a process that
+    /// was already running.
     pub used_cpu_s: Option<f64>,
     /// CPU time that waits in spin hints, by samples, seconds.
     pub waits_s: Option<f64>,

@@ -17,7 +17,7 @@ const MAX_FUNCTIONS: usize = 1_000;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.profile-diff/1")]
 pub struct ProfileDiff {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The profile before.
@@ -44,7 +44,7 @@ pub struct ProfileDiff {
     pub calls: Vec<CallChangeRecord>,
     /// What the time was spent on, in a sentence.
     pub headline: String,
-    /// What came out, in words.
+    /// The result, in words.
     pub sentences: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct ChangeRecord {
     pub low_s: f64,
     /// Upper end of it.
     pub high_s: f64,
-    /// It may be chance: the interval holds 0.
+    /// It may be chance: the interval contains 0.
     pub is_noise: bool,
 }
 
@@ -382,7 +382,7 @@ fn check(record: &ProfileRecord) -> Result<(), DiffError> {
     }
 }
 
-/// What must be known to read the difference rightly.
+/// What must be known to read the difference correctly.
 fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord) -> Vec<String> {
     let mut notes = vec![
         "Intervals cover the sampling error only, not differences from run to run (pinwise compare measures those)."

@@ -1,4 +1,4 @@
-//! What the inference says of a recorded latency matrix.
+//! The inference's result for a recorded latency matrix.
 //!
 //! CPU lists are written `0,2-4`; names include the units.
 

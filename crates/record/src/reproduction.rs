@@ -1,4 +1,4 @@
-//! What of the field reports came out again, as a record.
+//! Which results of the field reports were reproduced, as a record.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::Header;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.reproduction/1")]
 pub struct Reproduction {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// Name of the machine that ran it.
@@ -34,9 +34,9 @@ pub struct Reproduction {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimCounts {
-    /// Came out as reported.
+    /// Reproduced as reported.
     pub reproduced: usize,
-    /// Came out otherwise.
+    /// A different result.
     pub contradicted: usize,
     /// Set a parameter, or no mechanism predicts them: never counted as either.
     pub given: usize,
@@ -66,22 +66,22 @@ pub struct ExperimentRecord {
     pub name: String,
     /// What it asks.
     pub question: String,
-    /// What was claimed, and what came out.
+    /// What was claimed, and the result.
     pub claims: Vec<ClaimRecord>,
 }
 
-/// What became of a claim.
+/// The result of testing a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// It came out.
+    /// Reproduced.
     Reproduced,
     /// The figure was used to set a parameter, or nothing predicts it.
     Given,
     /// It cannot be tried here, or the answer stayed undecided.
     NotHere,
-    /// Something else came out.
+    /// A different result.
     Contradicted,
 }
 
@@ -97,7 +97,7 @@ pub struct ClaimRecord {
     pub measured: Option<String>,
     /// The reported figure in `unit`, if it is one.
     pub reported_value: Option<f64>,
-    /// The figure that came out.
+    /// The measured figure.
     pub measured_value: Option<f64>,
     /// Its 95 % interval.
     pub measured_low: Option<f64>,
@@ -105,7 +105,7 @@ pub struct ClaimRecord {
     pub measured_high: Option<f64>,
     /// Unit of the figures: `%` of change, `s`, `ms`, `ns`.
     pub unit: String,
-    /// What became of it.
+    /// The result of testing it.
     pub verdict: ClaimVerdict,
     /// Why that verdict.
     pub why: String,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A file of rules and whom it concerns now.
+/// A file of rules and the processes that it concerns now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.rules/1")]
@@ -12,7 +12,7 @@ pub struct RulesRecord {
     pub file: String,
     /// The rules, in its order.
     pub rules: Vec<RuleRecord>,
-    /// What is odd about the file, each with line and column.
+    /// Warnings about the file, each with line and column.
     pub warnings: Vec<String>,
 }
 

@@ -22,7 +22,7 @@ pub enum Phase {
     Dropped,
 }
 
-/// One run. What could not be measured is `null`, never 0.
+/// One run. Values that could not be measured are `null`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRecord {

@@ -26,7 +26,7 @@ fn one_that_was_cut_off_has_no_verdict_in_the_history() {
 }
 
 #[test]
-fn who_leads_is_no_recommendation() {
+fn the_leader_is_not_a_recommendation() {
     let mut record = search(3, false);
     record.verdict.kind = SearchAnswer::Best;
     record.conclude();

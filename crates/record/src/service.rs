@@ -1,4 +1,4 @@
-//! A service that ran already when it was placed or measured.
+//! A service that was already running when it was placed or measured.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +20,12 @@ pub struct ServiceRecord {
     pub metric_source: Option<String>,
     /// How long each placement was measured at a time, seconds.
     pub sample_s: Option<f64>,
-    /// Time thrown away after each change of placement, seconds.
+    /// Time discarded after each change of placement, seconds.
     pub settle_s: Option<f64>,
 }
 
 impl ServiceRecord {
-    /// What people call it: its unit, its cgroup, or its name and process.
+    /// Its usual name: its unit, its cgroup, or its name and process.
     #[must_use]
     pub fn label(&self) -> String {
         match (&self.unit, &self.cgroup, self.pid) {
@@ -37,7 +37,7 @@ impl ServiceRecord {
     }
 }
 
-/// A placement that was applied to what ran already, and given back.
+/// A placement that was applied to a running program, and undone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.applied/1")]
@@ -56,7 +56,7 @@ pub struct Applied {
     pub observations: u64,
     /// Of these, on CPUs of the placement, 0 to 1; `null` if nothing ran.
     pub observed_share: Option<f64>,
-    /// Threads that were placed, all in all.
+    /// Threads that were placed, in total.
     pub threads: usize,
     /// Threads left alone, each with the reason.
     pub left_alone: Vec<String>,
@@ -76,10 +76,10 @@ pub struct Applied {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AppliedInterrupt {
-    /// The interrupt's number; `null` of a queue.
+    /// The interrupt's number; `null` for a queue.
     pub irq: Option<u32>,
-    /// The interface and its queue, `eth0 rx-0` (RPS) or `eth0 tx-0` (XPS); `null` of
-    /// an interrupt.
+    /// The interface and its queue, `eth0 rx-0` (RPS) or `eth0 tx-0` (XPS); `null` for an
+    /// interrupt.
     pub queue: Option<String>,
     /// Its CPUs before, as a list; empty if a queue had none.
     pub before_cpus: String,
@@ -89,7 +89,7 @@ pub struct AppliedInterrupt {
     pub returned: Option<bool>,
 }
 
-/// Memory of what ran already that was moved to other NUMA nodes, and back.
+/// Memory of a running program that was moved to other NUMA nodes, and back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AppliedMemory {

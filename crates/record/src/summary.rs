@@ -1,4 +1,4 @@
-//! What lists and plots over time say of any record, read off its fields.
+//! The data of any record for lists and plots over time, from its fields.
 //!
 //! A record is read as JSON here, not as its type: damaged or newer records still appear in the
 //! history, with what is known of them.
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_has_an_empty_summary() {
+    fn a_summary_of_no_record_is_empty() {
         assert_eq!(Summary::from_json("{\"schema\":"), Summary::default());
         assert_eq!(Summary::from_json("[1]"), Summary::default());
         let strange =

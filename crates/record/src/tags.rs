@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_cannot_be_told_apart_are_refused() {
+    fn indistinguishable_tags_are_refused() {
         for good in ["nightly", "ä b", &"x".repeat(64)] {
             assert_eq!(check_tag(good), Ok(()), "{good}");
         }

@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn records_of_before_there_were_traces_are_read(record in any_comparison()) {
+    fn records_without_traces_are_read(record in any_comparison()) {
         let mut value = serde_json::to_value(&record).unwrap();
         value["verdict"].as_object_mut().unwrap().remove("beside");
         for arm in value["arms"].as_array_mut().unwrap() {

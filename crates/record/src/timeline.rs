@@ -47,7 +47,7 @@ named! {
 }
 
 named! {
-    /// Who caused a wait, or needless sharing.
+    /// The cause of a wait, or needless sharing.
     LossCause {
         /// The scheduler: a CPU that was allowed idled.
         Scheduler = "scheduler",

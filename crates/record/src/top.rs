@@ -46,7 +46,7 @@ pub struct TopRecord {
     pub threads: Vec<TopThread>,
     /// Threads left out of `threads`.
     pub threads_left_out: u64,
-    /// What else should be known, as full sentences.
+    /// Further notes, as full sentences.
     pub notes: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ use pinwise_topology::{
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.topology/1")]
 pub struct TopologyRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// Names and versions.
@@ -29,7 +29,7 @@ pub struct TopologyRecord {
     pub online: String,
     /// CPUs that this process may use, as a list.
     pub allowed: String,
-    /// Who takes CPUs away.
+    /// What takes CPUs away.
     pub restrictions: Vec<RestrictionRecord>,
     /// CPUs that the scheduler leaves alone (`isolcpus`, isolated cpuset partitions), as a
     /// list; `null` for none.
@@ -51,8 +51,7 @@ pub struct TopologyRecord {
     pub ranks: Vec<String>,
     /// Devices on the PCI bus, by address.
     pub devices: Vec<DeviceRecord>,
-    /// The nearest way from each GPU and other accelerator to the others and to
-    /// the network cards.
+    /// The nearest path from each GPU and other accelerator to the others and to the network cards.
     pub device_paths: Vec<DevicePathRecord>,
     /// Equal for machines of the same shape.
     pub shape_hash: String,
@@ -60,7 +59,7 @@ pub struct TopologyRecord {
     pub measured: Option<Box<Measured>>,
     /// Contradictions between measurement and the system's report.
     pub contradictions: Vec<Contradiction>,
-    /// What is odd about the system's report.
+    /// Warnings about the system's report.
     pub warnings: Vec<String>,
 }
 
@@ -203,7 +202,7 @@ pub struct QuotaRecord {
     pub source: String,
 }
 
-/// Who takes CPUs away, and what is left.
+/// What takes CPUs away, and what is left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RestrictionRecord {

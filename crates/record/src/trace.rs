@@ -17,7 +17,7 @@ use super::{Entry, Header, StoredRecord};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.trace/1")]
 pub struct TraceRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The machine it ran on; for an imported file, the machine it was read as.
@@ -93,11 +93,10 @@ pub enum TraceSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceCost {
-    /// CPU time that a switch took more, ns, measured on this machine before
-    /// the trace.
+    /// Extra CPU time per switch, ns, measured on this machine before the trace.
     pub ns_per_switch: f64,
-    /// An estimate: that times the switches, over the CPU time of the traced
-    /// threads, per cent.
+    /// An estimate: `ns_per_switch` times the switches, over the CPU time of the traced threads,
+    /// per cent.
     pub percent_of_cpu: f64,
     /// CPU time that pinwise used for collecting, seconds.
     pub own_cpu_s: f64,
@@ -143,7 +142,7 @@ pub enum LowerBound {
     Migrations,
     /// `waits.total_s`.
     Queued,
-    /// One that this version does not know.
+    /// A word that this version does not know.
     #[serde(other)]
     Other,
 }
@@ -189,7 +188,7 @@ pub struct TraceTotals {
     pub idle_s: Option<f64>,
     /// Switches of all CPUs, whoever ran.
     pub all_switches: Option<u64>,
-    /// Events that the figures rest on.
+    /// Events that the figures are based on.
     pub events: u64,
 }
 
@@ -313,7 +312,7 @@ pub struct SmtSharingRecord {
     pub note: Option<String>,
 }
 
-/// Who caused avoidable SMT sharing, seconds of CPU time.
+/// The cause of avoidable SMT sharing, seconds of CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SharingCauses {

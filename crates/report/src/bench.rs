@@ -2,7 +2,7 @@
 //! and placements, the gain from a build, and a summary.
 
 use super::comparison::{findings, place};
-use super::style::{Palette, columns, paragraph, quantity, shortened, table, visible};
+use super::style::{Palette, columns, paragraph, quantity, shorten, table, visible};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, round_bytes, three_digits};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, NOT_ENDED, Question, Stopped};
@@ -41,8 +41,8 @@ pub fn bench(record: &Bench, palette: Palette) -> String {
 }
 
 fn heading(record: &Bench, palette: Palette) -> String {
-    let title = palette.strong(&shortened(&record.title(), columns()));
-    format!("{title}\n{}\n", shortened(&place(&record.host), columns()))
+    let title = palette.strong(&shorten(&record.title(), columns()));
+    format!("{title}\n{}\n", shorten(&place(&record.host), columns()))
 }
 
 /// `+18.2 % (16.9–19.6)`.
@@ -109,7 +109,7 @@ fn smt_table(record: &Bench, palette: Palette) -> String {
     format!("\n{title}\n{shown}\n{}", table(&header, rows))
 }
 
-/// What the baseline does, in the kernel's own unit.
+/// The baseline's rate, in the kernel's own unit.
 fn rate(kernel: &BenchKernel, cell: &BenchCell) -> String {
     match (cell.bytes_per_s, cell.rate, cell.seconds) {
         (Some(bytes), ..) => format!("{:.2} GB/s", bytes.value / 1e9),
@@ -167,7 +167,7 @@ fn grid(kernel: &BenchKernel, palette: Palette) -> String {
     let mut text = kernel_line(kernel, palette);
     for part in families.chunks(COLUMNS) {
         let mut header = vec!["threads".to_owned()];
-        header.extend(part.iter().map(|family| shortened(family, NAME_WIDTH)));
+        header.extend(part.iter().map(|family| shorten(family, NAME_WIDTH)));
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
         let row = |threads: &usize| {
             let mut row = vec![threads.to_string()];
@@ -189,7 +189,7 @@ fn at(kernel: &BenchKernel, threads: usize, family: &str) -> String {
     let is_twin = |cell: &&BenchCell| cell.same_as.iter().any(|name| stem(name) == family);
     of_row.find(is_twin).map_or_else(
         || "·".to_owned(),
-        |cell| shortened(&format!("= {}", cell.family), NAME_WIDTH),
+        |cell| shorten(&format!("= {}", cell.family), NAME_WIDTH),
     )
 }
 
@@ -218,7 +218,7 @@ fn builds_table(kernels: &[&BenchKernel], palette: Palette) -> String {
             let mut row = vec![
                 kernel.kernel.clone(),
                 cell.threads.to_string(),
-                shortened(&cell.placement, NAME_WIDTH),
+                shorten(&cell.placement, NAME_WIDTH),
             ];
             let of_line = |c: &&BenchCell| (c.threads, c.placement.as_str()) == line;
             row.extend(isas.iter().map(|isa| {
@@ -283,8 +283,8 @@ fn scores(record: &Bench, palette: Palette) -> String {
         }
         rows.push(vec![
             score.group.clone(),
-            shortened(&score.cell, 24),
-            shortened(&score.reference, 18),
+            shorten(&score.cell, 24),
+            shorten(&score.reference, 18),
             format!("{:.2}", score.score),
             count(score.kernels.len(), "kernel"),
         ]);

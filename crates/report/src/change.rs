@@ -1,13 +1,13 @@
 //! What changed from one record to another, as text.
 
-use super::style::{Palette, paragraph, quantity, shortened, table};
+use super::style::{Palette, paragraph, quantity, shorten, table};
 use pinwise_record::{ChangeVerdict, ComparedRecord, DiffRecord, FigureChange};
 
 /// Widest name of a figure in the table.
 const WIDEST_NAME: usize = 18;
 
-/// The change for a terminal: machines first, then figures, then what must be
-/// known to read them.
+/// The change for a terminal: machines first, then figures, then notes that are needed to read
+/// them.
 #[must_use]
 pub fn record_diff(record: &DiffRecord, palette: Palette) -> String {
     let mut text = format!(
@@ -72,7 +72,7 @@ fn figures(figures: &[FigureChange]) -> String {
             _ => "–".to_owned(),
         };
         vec![
-            shortened(&figure.name, WIDEST_NAME),
+            shorten(&figure.name, WIDEST_NAME),
             value(figure.a),
             value(figure.b),
             ratio(figure.ratio),

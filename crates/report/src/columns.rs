@@ -2,10 +2,10 @@
 //! are stored together, names of fields once, and a recent value is only a reference. The text is
 //! restored with all its digits.
 //!
-//! Columns are apart by an empty line, their entries by lines. The first column
-//! holds shapes: the fields' names of an object. In the others `#3` is an object
-//! of shape 3, `*2` a list of two, `~1` the value before the last one; all else is
-//! JSON as it was. `web/src/columns.ts` reads it.
+//! Columns are separated by an empty line, their entries by line ends. The first column holds
+//! shapes: the fields' names of an object. In the others `#3` is an object of shape 3, `*2` a list
+//! of two, `~1` the value before the last one; everything else is plain JSON. `web/src/columns.ts`
+//! reads it.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -2,7 +2,7 @@
 
 mod traced;
 
-use super::style::{self, Palette, columns, paragraph, quantity, shortened, table_without};
+use super::style::{self, Palette, columns, paragraph, quantity, shorten, table_without};
 use pinwise_format::{count, duration, round_percent};
 use pinwise_record::{
     Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped,
@@ -26,7 +26,7 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
     text.push('\n');
     text.push_str(&arms_table(record));
     text.push_str(&limits(record));
-    text.push_str(&traced::traced(record, palette));
+    text.push_str(&traced::describe_traces(record, palette));
     if !grave.is_empty() {
         text.push_str(&findings(grave, palette));
         text.push('\n');
@@ -57,7 +57,7 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
         text.push('\n');
         text.push_str(&contrasts(record));
     }
-    text.push_str(&traced::traced(record, palette));
+    text.push_str(&traced::describe_traces(record, palette));
     text.push_str(&findings(&record.findings, palette));
     text.push('\n');
     text.push_str(&palette.faint(&method(record, palette)));
@@ -66,9 +66,9 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
 }
 
 fn heading(record: &Comparison, palette: Palette) -> String {
-    let title = palette.strong(&shortened(&record.title(), columns()));
+    let title = palette.strong(&shorten(&record.title(), columns()));
     let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
-    format!("{title}\n{}\n", shortened(&place, columns()))
+    format!("{title}\n{}\n", shorten(&place, columns()))
 }
 
 /// The machine of an experiment: name, CPU, counts.
@@ -113,7 +113,7 @@ fn arms_table(record: &Comparison) -> String {
     text
 }
 
-/// The only arm, with an interval of its own.
+/// The only arm, with its own interval.
 fn timed_table(record: &Comparison, arm: &Arm) -> String {
     let [name, cpus, typical, .., spread, _] = row(record, arm);
     let ends = arm.estimate.and_then(|e| e.low.zip(e.high));
@@ -146,8 +146,8 @@ fn row(record: &Comparison, arm: &Arm) -> [String; 7] {
         .map_or_else(|| "–".to_owned(), |s| format!("{:.1} %", 100.0 * s.cv));
     let [change, interval] = effect(record, arm);
     [
-        shortened(&arm.name, NAME_WIDTH),
-        shortened(&arm.cpus, CPUS_WIDTH),
+        shorten(&arm.name, NAME_WIDTH),
+        shorten(&arm.cpus, CPUS_WIDTH),
         typical,
         change,
         interval,
@@ -306,7 +306,7 @@ fn brief_method(record: &Comparison, notes: usize, palette: Palette) -> String {
             format!("{} of {runs}", count(record.blocks, "block"))
         }
     };
-    // That the answer was clear is plain from the answer.
+    // The answer already shows that it was clear.
     let ended = match (record.stopped, record.plan.precision) {
         (Some(Stopped::Precision), None) => String::new(),
         _ => format!("; {}", record.ending()),

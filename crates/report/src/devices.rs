@@ -1,7 +1,7 @@
 //! The devices of a machine as a table.
 
 use super::style::{
-    Palette, columns, cpu_noun, paragraph, shortened, table, visible, width as width_of,
+    Palette, columns, cpu_noun, paragraph, shorten, table, visible, width as width_of,
 };
 use pinwise_record::{DeviceRecord, PathClass, TopologyRecord};
 use pinwise_topology::CpuSet;
@@ -9,7 +9,7 @@ use pinwise_topology::CpuSet;
 /// Longer names and lists are cut; records have them whole.
 const LONGEST_NAME: usize = 20;
 const LONGEST_LIST: usize = 20;
-/// Below this much room for it the model is left out.
+/// If there is less room than this, the model is left out.
 const SHORTEST_MODEL: usize = 10;
 /// A card has hundreds of virtual functions: of those that differ only in their address this many
 /// are shown.
@@ -141,7 +141,7 @@ fn fit(header: &mut Vec<&str>, rows: &mut [Vec<String>]) {
     }
     for row in rows {
         match row.pop() {
-            Some(model) if left >= SHORTEST_MODEL => row.push(shortened(&model, left)),
+            Some(model) if left >= SHORTEST_MODEL => row.push(shorten(&model, left)),
             _ => {}
         }
     }
@@ -151,7 +151,7 @@ fn row(device: &DeviceRecord) -> Vec<String> {
     let names: Vec<String> = device.names.iter().map(|name| visible(name)).collect();
     let name = match names.is_empty() {
         true => "-".to_owned(),
-        false => shortened(&names.join(" "), LONGEST_NAME),
+        false => shorten(&names.join(" "), LONGEST_NAME),
     };
     let model = device.model.as_ref().or(device.ids.as_ref());
     let node = device.numa_node.map(|node| node.to_string());
@@ -159,8 +159,8 @@ fn row(device: &DeviceRecord) -> Vec<String> {
         name,
         device.kind.to_string(),
         node.unwrap_or_else(|| "?".to_owned()),
-        shortened(device.cpus.as_deref().unwrap_or("?"), LONGEST_LIST),
-        shortened(
+        shorten(device.cpus.as_deref().unwrap_or("?"), LONGEST_LIST),
+        shorten(
             device.interrupted_cpus.as_deref().unwrap_or_default(),
             LONGEST_LIST,
         ),

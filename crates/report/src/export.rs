@@ -88,8 +88,8 @@ pub fn markdown(record: &Comparison) -> String {
     text
 }
 
-/// The layout of hyperfine's `--export-json`, so that scripts made for it
-/// work. It has no place for contrasts: those are in pinwise's own JSON.
+/// The layout of hyperfine's `--export-json`, so that scripts for it work. It has no place for
+/// contrasts: pinwise's own JSON has them.
 #[must_use]
 pub fn hyperfine(record: &Comparison) -> serde_json::Value {
     let results: Vec<serde_json::Value> = record

@@ -1,8 +1,8 @@
-//! A fleet's nodes beside their peers, as text: outliers first, then the
-//! groups, what outliers share, and what else is to be known.
+//! A fleet's nodes beside their peers, as text: outliers first, then the groups, what outliers
+//! share, and other notes.
 
 use super::comparison::findings;
-use super::style::{Palette, paragraph, quantity, shortened, table};
+use super::style::{Palette, paragraph, quantity, shorten, table};
 use pinwise_format::{count, percent, ratio};
 use pinwise_record::{FleetGroup, FleetOutlier, FleetReport, OutlierKind};
 
@@ -12,7 +12,7 @@ const MAX_NODES: usize = 40;
 const MAX_ROWS_PER_NODE: usize = 3;
 /// Groups that are listed.
 const MAX_GROUPS: usize = 12;
-/// Settings that are listed of a group.
+/// Maximum number of a group's settings in the list.
 const MAX_SETTINGS: usize = 10;
 /// Sentences on what outliers have in common.
 const MAX_COMMON_SENTENCES: usize = 10;
@@ -81,7 +81,7 @@ fn groups(groups: &[FleetGroup], palette: Palette) -> String {
     text
 }
 
-/// Not what the group's name says already, nor what only programs read.
+/// Excludes what the group's name says already, and what only programs read.
 fn is_listed(name: &str) -> bool {
     !matches!(
         name,
@@ -123,15 +123,15 @@ fn outliers(record: &FleetReport, palette: Palette) -> String {
 
 fn row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
     let node = if is_first {
-        shortened(&outlier.node, NODE)
+        shorten(&outlier.node, NODE)
     } else {
         String::new()
     };
     let missing = || "–".to_owned();
-    let mut row = vec![node, shortened(&outlier.figure, FIGURE)];
+    let mut row = vec![node, shorten(&outlier.figure, FIGURE)];
     if outlier.kind == OutlierKind::Setting {
         let text =
-            |value: &Option<String>| value.as_deref().map_or_else(missing, |v| shortened(v, 12));
+            |value: &Option<String>| value.as_deref().map_or_else(missing, |v| shorten(v, 12));
         row.push(text(&outlier.setting));
         row.push(text(&outlier.typical_setting));
         row.extend([String::new(), String::new()]);

@@ -2,7 +2,7 @@
 //! largest first.
 
 use super::profile_diff::attributions;
-use super::style::{Palette, paragraph, quantity, shortened, table};
+use super::style::{Palette, paragraph, quantity, shorten, table};
 use pinwise_format::{count, ratio};
 use pinwise_record::{FleetDiff, FleetFigureChange, FleetSide};
 
@@ -35,10 +35,10 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
         text.push_str(&format!("\n{}\n", palette.strong("Settings that differ")));
         let shown = |value: &Option<String>| {
             let value = value.as_deref();
-            value.map_or_else(|| "unknown".to_owned(), |v| shortened(v, 26))
+            value.map_or_else(|| "unknown".to_owned(), |v| shorten(v, 26))
         };
         let rows = record.settings.iter().map(|setting| {
-            let name = shortened(&setting.name, 24);
+            let name = shorten(&setting.name, 24);
             vec![name, shown(&setting.a), shown(&setting.b)]
         });
         text.push_str(&table(&["", "A", "B"], rows.collect()));
@@ -80,7 +80,7 @@ fn row(figure: &FleetFigureChange) -> Vec<String> {
         _ => "–".to_owned(),
     };
     vec![
-        shortened(&format!("{} · {}", figure.step, figure.name), FIGURE),
+        shorten(&format!("{} · {}", figure.step, figure.name), FIGURE),
         quantity(figure.a, &figure.unit),
         quantity(figure.b, &figure.unit),
         ratio(figure.ratio),

@@ -1,4 +1,4 @@
-//! What was asked of a fleet, and what one of its nodes did, as text.
+//! The plan of a fleet, and the results of one of its nodes, as text.
 
 use std::collections::BTreeMap;
 
@@ -46,11 +46,11 @@ pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
             { step.timeout_s }.map_or(String::new(), |s| format!(" (at most {})", seconds(s)));
         out += &line("  ", &format!("{}: pinwise {words}{limit}", step.name));
     }
-    out + &planted(record)
+    out + &describe_planted(record)
 }
 
 /// Faults of a simulated fleet, by kind.
-fn planted(record: &FleetRecord) -> String {
+fn describe_planted(record: &FleetRecord) -> String {
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for fault in &record.planted {
         kinds.entry(&fault.fault).or_default().push(&fault.node);
@@ -66,7 +66,7 @@ fn planted(record: &FleetRecord) -> String {
     out
 }
 
-/// What a node of a fleet did, and what was found on it.
+/// What a node of a fleet did, and the findings on it.
 #[must_use]
 pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
     let done = { record.steps.iter() }.filter(|step| step.state == StepState::Done);
@@ -156,7 +156,7 @@ fn line(indent: &str, text: &str) -> String {
     paragraph(indent, "    ", text) + "\n"
 }
 
-/// The first of some names, and how many there are more.
+/// The first of some names, and how many more there are.
 fn join_names(names: &[&str]) -> String {
     let first = names[..names.len().min(MAX_NAMED)].join(", ");
     match names.len().saturating_sub(MAX_NAMED) {

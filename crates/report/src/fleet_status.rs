@@ -1,6 +1,6 @@
-//! What the nodes of a fleet are at, as a table.
+//! The state of a fleet's nodes, as a table.
 
-use super::style::{paragraph, shortened, table};
+use super::style::{paragraph, shorten, table};
 use super::{Palette, visible};
 use pinwise_record::{FleetStatus, NodeStatus};
 
@@ -43,7 +43,7 @@ pub fn fleet_status(status: &FleetStatus, palette: Palette) -> String {
     text
 }
 
-/// A line for each node, and what there is to say of it below.
+/// A line for each node, with remarks below it.
 fn nodes(status: &FleetStatus) -> String {
     let shown = || status.nodes.iter().take(MAX_SHOWN);
     if status.nodes.is_empty() {
@@ -52,10 +52,10 @@ fn nodes(status: &FleetStatus) -> String {
     let row = |node: &NodeStatus| {
         let since = node.since.as_deref().map(visible).unwrap_or_default();
         vec![
-            shortened(&visible(&node.node), LONGEST_NAME),
+            shorten(&visible(&node.node), LONGEST_NAME),
             node.state.name().to_owned(),
             format!("{}/{}", node.done, status.steps),
-            shortened(&since, LONGEST_NAME),
+            shorten(&since, LONGEST_NAME),
         ]
     };
     let header = ["Node", "State", "Steps", "Since"];

@@ -1,9 +1,7 @@
 //! A gate as text, as Markdown for a pull request, and as rows.
 
 use super::comparison::{findings, place};
-use super::style::{
-    Palette, columns, paragraph, quantity, shortened, table_without, visible, width,
-};
+use super::style::{Palette, columns, paragraph, quantity, shorten, table_without, visible, width};
 use super::table::{Cell, Table};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord};
@@ -15,7 +13,7 @@ const NAME_WIDTH: usize = 30;
 /// The whole gate for a terminal.
 #[must_use]
 pub fn gate(record: &GateRecord, palette: Palette) -> String {
-    let title = palette.strong(&shortened(&record.title(), columns()));
+    let title = palette.strong(&shorten(&record.title(), columns()));
     let verdict = match record.verdict.decision {
         GateDecision::Pass => palette.good("PASS"),
         GateDecision::Fail => palette.bad("FAIL"),
@@ -24,7 +22,7 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
     };
     let mut text = format!(
         "{title}\n{}\n\n{verdict}\n{}\n",
-        shortened(&place(&record.host), columns()),
+        shorten(&place(&record.host), columns()),
         paragraph("", "", &record.verdict.sentence)
     );
     if !record.verdict.advice.is_empty() {
@@ -39,7 +37,7 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
         "pairs",
         "verdict",
     ];
-    let header = header.map(|word| shortened(word, 12));
+    let header = header.map(|word| shorten(word, 12));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let least = [header[5], header[1], header[2]];
     let rows = in_order(record).map(row);
@@ -76,7 +74,7 @@ fn in_order(record: &GateRecord) -> impl Iterator<Item = &GateBenchmark> {
     sorted.into_iter()
 }
 
-/// Does its row leave something unsaid?
+/// Does its row leave something unmentioned?
 fn needs_words(benchmark: &GateBenchmark) -> bool {
     benchmark.problem.is_some()
         || benchmark.outcome == GateOutcome::Missing
@@ -100,8 +98,8 @@ fn row(benchmark: &GateBenchmark) -> Vec<String> {
     ]
 }
 
-/// Benchmarks of a framework share how their names begin, such as
-/// `tests/test_codec.py::`: a long one keeps its end.
+/// Benchmarks of a framework have a common prefix, such as `tests/test_codec.py::`: a long name
+/// keeps its end.
 fn name(text: &str) -> String {
     let text = visible(text);
     if width(&text) <= NAME_WIDTH {
@@ -321,7 +319,7 @@ mod tests {
         assert_eq!(effect(&passed), ["−5.0 %", "≤ +0.9 %"]);
         assert_eq!(passed.standing_at(0.05), "passed");
         assert_eq!(effect(&benchmark("higher", 1.009))[1], "≥ −0.9 %");
-        // Its own limit is none that holds for the suite.
+        // Its own limit differs from the suite's.
         let mut faster = benchmark("lower", 0.97);
         assert_eq!(effect(&faster), ["−5.0 %", "≤ −3.0 %"]);
         for (q, standing) in [(0.06, "passed"), (0.05, "passed (faster)")] {

@@ -1,6 +1,6 @@
 //! A benchmark over the gates of many commits, as text.
 
-use super::style::{Palette, columns, paragraph, shortened, table, visible};
+use super::style::{Palette, columns, paragraph, shorten, table, visible};
 use pinwise_format::count;
 use pinwise_record::{GateHistory, HistoryChange};
 
@@ -18,8 +18,8 @@ pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
     );
     let mut text = format!(
         "{}\n{}\n\n{}\n",
-        palette.strong(&shortened(&title, columns())),
-        shortened(&format!("suite {}", history.suite), columns()),
+        palette.strong(&shorten(&title, columns())),
+        shorten(&format!("suite {}", history.suite), columns()),
         list_changes(history, palette)
     );
     let header = ["commits", "change", "interval", "since the first", "gates"];

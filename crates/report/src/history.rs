@@ -1,6 +1,6 @@
 //! The list of stored records, as text.
 
-use super::style::{columns, paragraph, shortened, visible};
+use super::style::{columns, paragraph, shorten, visible};
 use pinwise_format::{count, shell};
 
 /// One entry of the history.
@@ -12,7 +12,7 @@ pub struct Line<'a> {
     pub host: &'a str,
     /// What it is about.
     pub title: &'a str,
-    /// What came out.
+    /// The result, in words.
     pub verdict: &'a str,
     /// Labels of the user's.
     pub tags: &'a [String],
@@ -33,8 +33,8 @@ fn entry(line: &Line<'_>) -> String {
     let mut text = format!(
         "{}  {:<10}  {}\n",
         visible(line.id),
-        shortened(line.host, 10),
-        shortened(
+        shorten(line.host, 10),
+        shorten(
             line.title,
             columns().saturating_sub(line.id.len().min(30) + 14)
         )

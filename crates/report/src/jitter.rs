@@ -1,4 +1,4 @@
-//! Gaps in the time that CPUs give, as text.
+//! Gaps in the time of CPUs, as text.
 
 use super::comparison::findings;
 use super::style::{Palette, paragraph, table, table_without};
@@ -47,7 +47,7 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
         out += &format!("  and {more} more CPUs in the record\n");
     }
     out += &causes(record, palette);
-    out += &unnamed(record, palette);
+    out += &describe_unnamed(record, palette);
     out += &format!("\n{}\n", isolation(&record.isolation));
     out += &findings(&record.findings, palette);
     for note in &record.notes {
@@ -148,7 +148,7 @@ fn causes(record: &JitterRecord, palette: Palette) -> String {
 }
 
 /// What the system counts, if it does not say what took the gaps.
-fn unnamed(record: &JitterRecord, palette: Palette) -> String {
+fn describe_unnamed(record: &JitterRecord, palette: Palette) -> String {
     let Some(reason) = &record.causes_unavailable else {
         return String::new();
     };

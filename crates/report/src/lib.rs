@@ -91,7 +91,7 @@ pub use prediction::prediction;
 pub use profile::{ProfileShown, folded, profile};
 pub use profile_diff::profile_diff;
 pub use recipes::recipes;
-pub use render::{applied, partly, rows, text};
+pub use render::{describe_applied, partly, rows, text};
 pub use reproduction::{ReportRow, reports, reproduction};
 pub use rules::{rule_change, rules, rules_unit};
 pub use search::{search, search_rows};

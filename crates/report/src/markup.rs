@@ -3,9 +3,8 @@
 
 use std::borrow::Cow;
 
-/// Text as the content of an element or a quoted attribute. Line ends and tabs
-/// survive as references; what XML 1.0 cannot hold (section 2.2) is written as
-/// Rust would escape it.
+/// Text as the content of an element or a quoted attribute. Line ends and tabs survive as
+/// references; what XML 1.0 cannot contain (section 2.2) is escaped as in Rust.
 pub(super) fn escape(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| is_allowed(c) && !"&<>\"'\n\r\t".contains(c);
     if text.chars().all(is_plain) {

@@ -1,5 +1,5 @@
-//! Records as one page: the same that `pinwise serve` shows, with the records
-//! written into it, so that it opens from disk and asks nothing of a network.
+//! Records as one page: the page of `pinwise serve`, with the records written into it, so that it
+//! opens from disk and needs no network.
 
 use std::io::Write;
 
@@ -24,7 +24,7 @@ const EMBEDDED: Option<&str> = Some(include_str!("../page.html"));
 #[cfg(not(has_page))]
 const EMBEDDED: Option<&str> = None;
 
-/// How a binary without the page says how to get it.
+/// How to get a binary with the page.
 pub const WITHOUT_PAGE: &str = "this pinwise was built without its page, which needs Node 20.19 or newer: in pinwise's source run 'cargo xtask web', then 'cargo install --path .', or set PINWISE_PAGE to a page.html that was built elsewhere (text works without it: pinwise record show)";
 
 /// The element that holds the page's data, as the page is built.
@@ -41,7 +41,7 @@ const LONG: usize = 64 << 10;
 /// verdict.
 const WITH_TEXT: usize = 20;
 
-/// A line of the history as pages get it.
+/// A line of the history in the page's form.
 #[derive(Debug, Serialize)]
 pub struct Line<'a> {
     id: &'a str,
@@ -139,8 +139,8 @@ pub fn page(
     ))
 }
 
-/// As the page's `unpacked` reads it: base64 (RFC 4648) of DEFLATE (RFC 1951) of
-/// the data by columns.
+/// In the form that the page's `unpack` reads: base64 (RFC 4648) of DEFLATE (RFC 1951) of the data
+/// by columns.
 fn pack(data: &str) -> std::io::Result<String> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(data.as_bytes())?;

@@ -1,7 +1,7 @@
 //! Predictions of a search as text.
 
 use super::search::{SHAPE, narrow_table, shape_beside};
-use super::style::{Palette, columns, paragraph, quantity, shortened, visible};
+use super::style::{Palette, columns, paragraph, quantity, shorten, visible};
 use pinwise_format::shell;
 use pinwise_format::{count, percent, three_digits};
 use pinwise_record::{Direction, PlacementPrediction, PredictedPlacement};
@@ -13,12 +13,12 @@ const SHOWN: usize = 12;
 #[must_use]
 pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
     let command = shell::line(&record.command);
-    let title = shortened(&format!("predicted: {command}"), columns());
+    let title = shorten(&format!("predicted: {command}"), columns());
     let machine = match record.is_searched_machine {
         true => format!("{}, the machine that was searched", record.machine),
         false => format!("{}, not the machine that was searched", record.machine),
     };
-    let subtitle = shortened(&format!("{machine} · search {}", record.search), columns());
+    let subtitle = shorten(&format!("{machine} · search {}", record.search), columns());
     let mut text = format!("{}\n{subtitle}\n\n", palette.strong(&title));
     if record.placements.is_empty() {
         text.push_str("No placement to predict.\n");

@@ -1,6 +1,6 @@
 //! A profile as text: summary, functions, hot instructions, threads.
 
-use super::style::{Palette, columns, paragraph, shortened, table, visible, width as width_of};
+use super::style::{Palette, columns, paragraph, shorten, table, visible, width as width_of};
 use pinwise_format::{count_of, percent, seconds, trimmed};
 use pinwise_record::{
     AmountRecord, FunctionKind, FunctionRecord, LineRecord, ProfileRecord, SampleEvent, SpotRecord,
@@ -68,7 +68,7 @@ fn title(record: &ProfileRecord) -> String {
             placement,
             cpus,
         } => {
-            let command = shortened(&command.join(" "), 200);
+            let command = shorten(&command.join(" "), 200);
             let runs = match record.runs.len() {
                 1 => "1 run".to_owned(),
                 many => format!("{many} runs"),
@@ -172,12 +172,12 @@ pub(super) fn function_name(
         (FunctionKind::Kernel, _) => " [kernel]".to_owned(),
         (_, Some("[vdso]")) => " [vdso]".to_owned(),
         (_, Some(module)) if is_bare || file(module) != file(program) => {
-            format!(" [{}]", shortened(&file(module), 14))
+            format!(" [{}]", shorten(&file(module), 14))
         }
         _ => String::new(),
     };
     let room = width.saturating_sub(width_of(&tail)).max(8);
-    format!("{}{tail}", shortened(name, room))
+    format!("{}{tail}", shorten(name, room))
 }
 
 fn functions(record: &ProfileRecord, most: usize) -> String {
@@ -208,7 +208,7 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let per_unit = format!("self/{}", shortened(&record.work.unit, 8));
+    let per_unit = format!("self/{}", shorten(&record.work.unit, 8));
     let mut header = vec!["Function", "self", "", "total"];
     if has_units {
         header.push(&per_unit);
@@ -227,8 +227,7 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
     out
 }
 
-/// The first this many functions that were seen executing or had much executed
-/// for them; and the others.
+/// The first this many functions that were seen executing or that called much work; and the others.
 fn worth_listing(
     record: &ProfileRecord,
     most: usize,
@@ -295,7 +294,7 @@ fn instruction(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String
     };
     let place = format!("{samples:>9} {time:>8}  {:>8x}  ", line.address);
     let room = columns().saturating_sub(width_of(&place) + width_of(mark));
-    let row = format!("{place}{}{mark}", shortened(&line.text, room));
+    let row = format!("{place}{}{mark}", shorten(&line.text, room));
     if line.address == spot.address {
         palette.warn(&row)
     } else if line.own.samples == 0 {
@@ -317,7 +316,7 @@ fn threads(record: &ProfileRecord, most: usize) -> String {
                 thread
                     .thread
                     .map_or_else(|| format!("×{}", thread.threads), |tid| tid.to_string()),
-                shortened(&thread.name, 16),
+                shorten(&thread.name, 16),
                 seconds(cpu_s),
                 seconds(thread.waits.cpu_s),
                 thread.sampled.samples.to_string(),

@@ -1,7 +1,7 @@
 //! What changed between two profiles, as text.
 
 use super::profile::function_name;
-use super::style::{Palette, paragraph, shortened, table, visible};
+use super::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::{scaled, seconds, signed_seconds, trimmed};
 use pinwise_record::{
     AccountRecord, AttributedTime, AttributionRecord, ChangeRecord, DiffSide, FunctionChangeRecord,
@@ -14,7 +14,7 @@ const NAME: usize = 26;
 /// A difference for a terminal, with this many functions.
 #[must_use]
 pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> String {
-    let unit = shortened(&record.unit, 12);
+    let unit = shorten(&record.unit, 12);
     let total = &record.total;
     let heading = format!(
         "{} of CPU time per {unit}: {}",
@@ -91,8 +91,8 @@ fn of_side(side: &DiffSide, unit: &str) -> String {
     let pause = pause.map_or_else(String::new, |ns| format!(", a PAUSE takes {ns:.1} ns"));
     format!(
         "{} on {}: {units}, {} of CPU time, {} samples{pause} (record {})",
-        shortened(&side.title, 100),
-        shortened(&side.host, 40),
+        shorten(&side.title, 100),
+        shorten(&side.host, 40),
         seconds(side.cpu_s),
         side.samples,
         side.id

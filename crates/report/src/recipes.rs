@@ -32,7 +32,7 @@ pub fn recipes(list: &RecipeList, palette: Palette) -> String {
     text
 }
 
-/// What is to be installed first, if anything.
+/// What must be installed first, if anything.
 fn absence(recipe: &RecipeEntry) -> Vec<String> {
     if recipe.available {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! Any record, as text or rows: which function lays it out. A kind that is missing here does not compile.
+//! Any record, as text or rows: chooses the function that lays it out. A kind that is missing here
+//! does not compile.
 
 use super::measured::matrix::pair_rows;
 use super::style::{Palette, paragraph, quantity, visible};
@@ -46,7 +47,7 @@ pub fn text(record: &AnyRecord, palette: Palette) -> String {
         AnyRecord::Doctor(record) => super::doctor(record, palette),
         AnyRecord::Kernel(record) => super::kernel(record),
         AnyRecord::Top(record) => {
-            let rows = top::printed(record, &top::View::default(), WIDTH, MAX_THREADS);
+            let rows = top::still_frame(record, &top::View::default(), WIDTH, MAX_THREADS);
             top::text(&rows, palette)
         }
         AnyRecord::Fleet(record) => super::fleet_plan(record, palette),
@@ -54,13 +55,13 @@ pub fn text(record: &AnyRecord, palette: Palette) -> String {
         AnyRecord::FleetStatus(record) => super::fleet_status(record, palette),
         AnyRecord::FleetReport(record) => super::fleet_report(record, palette),
         AnyRecord::FleetDiff(record) => super::fleet_diff(record, palette),
-        AnyRecord::Applied(record) => applied(record),
+        AnyRecord::Applied(record) => describe_applied(record),
         AnyRecord::Rules(record) => super::rules(record, palette),
         AnyRecord::RuleChange(record) => super::rule_change(record, palette),
     }
 }
 
-/// A record's rows for CSV; `None` of a kind that has none.
+/// A record's rows for CSV; `None` for a kind that has none.
 ///
 /// # Errors
 /// Slices of a trace that are damaged or of a newer layout.
@@ -77,8 +78,8 @@ pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
     })
 }
 
-/// What is known of a record that could not be read whole: its line of the
-/// history and its headline figures.
+/// What is known of a record that could not be read completely: its line of the history and its
+/// headline figures.
 #[must_use]
 pub fn partly(entry: &Entry, summary: &Summary) -> String {
     let mut text = format!("{}\n", visible(&entry.title));
@@ -133,7 +134,7 @@ fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
 
 /// A service that was placed: asked, granted, observed.
 #[must_use]
-pub fn applied(record: &Applied) -> String {
+pub fn describe_applied(record: &Applied) -> String {
     let observed = match record.observed_share {
         None => "none of them ran meanwhile".to_owned(),
         Some(share) => format!(

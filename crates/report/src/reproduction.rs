@@ -1,5 +1,4 @@
-//! Field reports as text: what was reported, what came out, and why that
-//! counts or not.
+//! Field reports as text: what was reported, the result, and why that counts or not.
 
 use super::Palette;
 use super::style::{paragraph, visible};
@@ -30,7 +29,7 @@ pub fn reports(rows: &[ReportRow<'_>]) -> String {
     out
 }
 
-/// What came of the experiments.
+/// The results of the experiments.
 #[must_use]
 pub fn reproduction(record: &Reproduction, palette: Palette) -> String {
     let mut out = String::new();

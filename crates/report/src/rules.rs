@@ -105,12 +105,11 @@ pub fn rule_change(change: &RuleChange, palette: Palette) -> String {
 
 /// A systemd unit that runs rules; `program` and `file` are absolute paths.
 ///
-/// The sandbox leaves what the rules need: CPUs and priorities of other users'
-/// processes (`CAP_SYS_NICE`), the kernel's word about new ones
-/// (`CAP_NET_ADMIN`, on the host's network: the connector has no other), the
-/// paths of their executables (`CAP_SYS_PTRACE`), and `/run/pinwise-rules`, which
-/// outlasts a restart. Its end removes that folder, so that it must not be the one
-/// in which other journals of root's are.
+/// The sandbox keeps what the rules need: CPUs and priorities of other users' processes
+/// (`CAP_SYS_NICE`), the kernel's reports of new ones (`CAP_NET_ADMIN`, on the host's network: the
+/// connector has no other), the paths of their executables (`CAP_SYS_PTRACE`), and
+/// `/run/pinwise-rules`, which outlasts a restart. When the unit ends, that folder is removed, so
+/// it must not be the one with root's other journals.
 #[must_use]
 pub fn rules_unit(program: &str, file: &str) -> String {
     let (command, file_shown) = (unit_word(program), unit_word(file));

@@ -38,7 +38,7 @@ impl Palette {
         }
     }
 
-    /// Which record a text is of, as a sentence.
+    /// The id of a text's record, as a sentence.
     pub(super) fn record(self, id: &str) -> String {
         match self.is_unstored {
             true => "Not stored.".to_owned(),
@@ -136,7 +136,7 @@ pub(super) fn width(text: &str) -> usize {
 }
 
 /// At most this many columns of a text, with a mark if it was longer.
-pub(super) fn truncated(text: &str, columns: usize, mark: char) -> String {
+pub(super) fn truncate(text: &str, columns: usize, mark: char) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -187,14 +187,14 @@ const HIDDEN: [(char, char); 25] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Could this character fool who reads it? Control characters drive a terminal,
-/// and what cannot be seen makes two names look alike.
+/// Could this character deceive a reader? Control characters drive a terminal, and invisible ones
+/// make two names look alike.
 pub(super) fn is_hidden(c: char) -> bool {
     // Most text is ASCII, and of what follows the first is U+00AD.
     c.is_control() || (c > '\u{9f}' && HIDDEN.iter().any(|(low, high)| (*low..=*high).contains(&c)))
 }
 
-/// Text with what could fool a terminal or its reader made visible.
+/// Text with everything made visible that could deceive a terminal or its reader.
 #[must_use]
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -252,7 +252,7 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
 }
 
 /// Lines of at most this many characters, if words allow it. A number stays with its unit.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let options =
         textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
     textwrap::wrap(&with_units_glued(&visible(text)), options)
@@ -288,8 +288,8 @@ pub(super) const fn cpu_noun(count: usize) -> &'static str {
 }
 
 /// At most this many columns, with an ellipsis if it was longer.
-pub(super) fn shortened(text: &str, columns: usize) -> String {
-    truncated(&visible(text), columns, '…')
+pub(super) fn shorten(text: &str, columns: usize) -> String {
+    truncate(&visible(text), columns, '…')
 }
 
 /// Columns of words are not cut shorter than this.
@@ -341,7 +341,7 @@ pub(super) fn table_without(
     table.load_style(presets::NOTHING);
     table.set_header(
         all.iter()
-            .map(|column| truncated(&column.name, column.width, '…')),
+            .map(|column| truncate(&column.name, column.width, '…')),
     );
     for row in 0..rows.len() {
         table.add_row(all.iter().map(|column| column.cell(row)));
@@ -393,7 +393,7 @@ impl Column {
 
     fn cell(&self, row: usize) -> String {
         let cell = self.cells.get(row).map_or("", String::as_str);
-        truncated(cell, self.width, '…')
+        truncate(cell, self.width, '…')
     }
 }
 
@@ -475,9 +475,9 @@ mod tests {
 
     #[test]
     fn wide_characters_take_two_columns() {
-        assert_eq!(shortened("日本語", 6), "日本語");
-        assert_eq!(shortened("日本語", 5), "日本…");
-        assert_eq!(shortened("日本語", 4), "日…");
+        assert_eq!(shorten("日本語", 6), "日本語");
+        assert_eq!(shorten("日本語", 5), "日本…");
+        assert_eq!(shorten("日本語", 4), "日…");
     }
 
     #[test]
@@ -492,27 +492,27 @@ mod tests {
     #[test]
     fn hostile_text_is_made_visible() {
         assert_eq!(visible("a\u{1b}[31mb\n"), "a\\u{1b}[31mb\\n");
-        assert_eq!(shortened("abcdef", 4), "abc…");
+        assert_eq!(shorten("abcdef", 4), "abc…");
         assert_eq!(quantity(1.0, "\u{1b}x"), "1.00 \\u{1b}x");
         let rows = vec![vec!["a\u{1b}[31m\r".to_owned()]];
         assert!(table(&["head"], rows).contains("a\\u{1b}[31m\\r"));
     }
 
     #[test]
-    fn what_cannot_be_seen_is_made_visible() {
+    fn invisible_characters_are_made_visible() {
         for hidden in
             "\u{ad}\u{61c}\u{200b}\u{202e}\u{2028}\u{2060}\u{2066}\u{3164}\u{fe0f}\u{e0041}".chars()
         {
             let escaped = format!("a{}b", hidden.escape_unicode());
             assert_eq!(visible(&format!("a{hidden}b")), escaped);
-            assert_eq!(shortened(&format!("a{hidden}b"), 20), escaped);
+            assert_eq!(shorten(&format!("a{hidden}b"), 20), escaped);
         }
         let plain = "± 4.2 µs · Ärger → 日本語 \u{e000}";
         assert_eq!(visible(plain), plain);
     }
 
     #[test]
-    fn colour_only_where_wanted() {
+    fn colour_is_only_used_if_wanted() {
         assert_eq!(Palette::new(false).bad("x"), "x");
         assert!(Palette::new(true).bad("x").contains("\u{1b}["));
     }

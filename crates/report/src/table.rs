@@ -5,18 +5,20 @@
 pub(super) struct Cell(String);
 
 impl Cell {
-    /// A count; one that no 64 bits with a sign can hold is missing.
+    /// A count; missing if it does not fit 64 bits with a sign.
     pub(super) fn whole(value: impl TryInto<i64>) -> Self {
         Self::count(Some(value))
     }
 
     /// A count that may be missing.
     pub(super) fn count(value: Option<impl TryInto<i64>>) -> Self {
-        Self(shown::<i64>(value.and_then(|value| value.try_into().ok())))
+        Self(cell_text::<i64>(
+            value.and_then(|value| value.try_into().ok()),
+        ))
     }
 
     pub(super) fn number(value: impl Into<Option<f64>>) -> Self {
-        Self(shown::<f64>(value.into()))
+        Self(cell_text::<f64>(value.into()))
     }
 
     pub(super) fn text(value: impl Into<String>) -> Self {
@@ -47,7 +49,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// With a header; what is missing is empty.
+    /// With a header; missing cells are empty.
     ///
     /// # Errors
     /// The CSV writer's, in the unlikely case that it has any.
@@ -62,7 +64,7 @@ impl Table {
     }
 }
 
-fn shown<T: ToString>(value: Option<T>) -> String {
+fn cell_text<T: ToString>(value: Option<T>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_stand_below_their_names() {
+    fn cells_are_below_their_names() {
         let mut table = Table::new(["arm", "block", "wall_s"]);
         table.push([Cell::text("a,\"b"), Cell::whole(7_u32), Cell::number(1.5)]);
         table.push([Cell::text(""), Cell::whole(u64::MAX), Cell::number(None)]);

@@ -1,5 +1,5 @@
-//! The machine as text: a summary, the tree with equal parts folded, what is
-//! odd about it, and what was measured.
+//! The machine as text: a summary, the tree with equal parts folded, its warnings, and what was
+//! measured.
 
 use super::comparison::findings;
 use super::devices;
@@ -143,7 +143,7 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
     text
 }
 
-/// Who takes CPUs away, and cores of which one is left.
+/// What takes CPUs away, and cores of which one CPU is left.
 fn taken_away(record: &TopologyRecord, topology: &Topology, palette: Palette) -> String {
     let mut text = String::new();
     // A mask that only repeats what a cpuset leaves takes nothing away.
@@ -182,7 +182,7 @@ fn with_noun(list: &str) -> String {
     format!("{} {list}", cpu_noun(if is_one { 1 } else { 2 }))
 }
 
-/// What memory of each kind there is.
+/// The memory of each kind.
 fn memory_tiers(topology: &Topology) -> String {
     let mut text = String::new();
     for tier in topology.memory_tiers() {
@@ -201,7 +201,7 @@ fn memory_tiers(topology: &Topology) -> String {
     text
 }
 
-/// What a unit is like: its shape, and what is said of it and of all in it.
+/// What makes units alike: the shape, and the notes on a unit and everything in it.
 fn likeness(node: &Node, topology: &Topology) -> u64 {
     let mut below: Vec<u64> = node
         .children
@@ -249,7 +249,7 @@ fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
                 "… and {} more such {}s, CPUs {}",
                 alike - SHOWN_ALIKE,
                 noun(child.kind),
-                spaced(&cpus)
+                foldable_list(&cpus)
             );
             push_line(text, indent, &line);
         }
@@ -268,14 +268,14 @@ fn draw_unit(node: &Node, topology: &Topology, indent: &str, text: &mut String) 
             line.push_str(&format!(
                 ": {} {}{}",
                 cpu_noun(node.cpus.len()),
-                spaced(&node.cpus),
-                core_notes(topology, node, &spaced)
+                foldable_list(&node.cpus),
+                core_notes(topology, node, &foldable_list)
             ));
         }
         _ => line.push_str(&format!(
             ": {} {}{}",
             cpu_noun(node.cpus.len()),
-            spaced(&node.cpus),
+            foldable_list(&node.cpus),
             notes(topology, node)
         )),
     }
@@ -292,7 +292,7 @@ fn push_line(text: &mut String, indent: &str, line: &str) {
 }
 
 /// Short lists as they are typed, long ones with spaces to fold at.
-fn spaced(cpus: &CpuSet) -> String {
+fn foldable_list(cpus: &CpuSet) -> String {
     let list = cpus.to_string();
     if list.len() > LONGEST_LIST {
         return list.replace(',', ", ");
@@ -416,7 +416,11 @@ fn memory_only_nodes(topology: &Topology) -> String {
         }
         let near = &node.attributes.near;
         if !near.is_empty() {
-            line.push_str(&format!(", near {} {}", cpu_noun(near.len()), spaced(near)));
+            line.push_str(&format!(
+                ", near {} {}",
+                cpu_noun(near.len()),
+                foldable_list(near)
+            ));
         }
         format!("{}\n", paragraph("", "  ", &line))
     });

@@ -1,7 +1,7 @@
 //! A trace as text: what the scheduler did, which thread ran where, what it means.
 
 use super::comparison::findings;
-use super::style::{Palette, paragraph, shortened, table, visible};
+use super::style::{Palette, paragraph, shorten, table, visible};
 use super::trace_blocked::blocked;
 use super::trace_interrupts::interrupts;
 use pinwise_format::{bytes, count_of, grouped, percent, percent_range, seconds};
@@ -93,7 +93,7 @@ fn title(record: &TraceRecord) -> String {
             placement,
             cpus,
         } => {
-            let command = shortened(&command.join(" "), 200);
+            let command = shorten(&command.join(" "), 200);
             format!("{command} under {placement} (CPUs {cpus}), {took}")
         }
         TraceSource::Process { pid, name } => format!("{} ({pid}), {took}", visible(name)),
@@ -381,7 +381,7 @@ fn threads(record: &TraceRecord) -> String {
             let more = if thread.cpus.len() > 3 { "…" } else { "" };
             vec![
                 thread.thread.to_string(),
-                shortened(&thread.name, 16),
+                shorten(&thread.name, 16),
                 seconds(thread.cpu_s),
                 waited(thread),
                 counted(thread.switches),

@@ -1,4 +1,4 @@
-//! What interrupts and softirqs took of a trace, as text.
+//! Time of a trace that interrupts and softirqs took, as text.
 
 use super::style::{paragraph, table};
 use pinwise_format::{count, grouped, percent, seconds};

@@ -7,10 +7,9 @@ use super::table::{Cell, Table};
 use super::trace_events::harmless;
 use pinwise_record::{PackedError, PackedSlicesRecord, TraceRecord};
 
-/// One row for each slice of a traced thread: `thread`, `process`, `name`,
-/// `cpu`, `start_s` since the trace's first moment, `length_s`, `end`. Of a
-/// trace too long for that, one for each CPU and span: `cpu`, `start_s`,
-/// `length_s`, `own` and `foreign` as shares of it.
+/// One row for each slice of a traced thread: `thread`, `process`, `name`, `cpu`, `start_s` since
+/// the trace's beginning, `length_s`, `end`. For a trace too long for that, one for each CPU and
+/// span: `cpu`, `start_s`, `length_s`, `own` and `foreign` as shares of it.
 ///
 /// # Errors
 /// Packed slices that are damaged or of a newer layout.
@@ -25,7 +24,7 @@ pub(super) fn rows(record: &TraceRecord) -> Result<Table, PackedError> {
 fn slices(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, PackedError> {
     let mut all = packed.slices()?;
     all.sort_by_key(|slice| slice.start_ns + slice.length_ns);
-    // The number may have come again; the busiest of its owners is first.
+    // The thread id may have been reused; its busiest owner is first.
     let mut owners = HashMap::new();
     for thread in &record.threads {
         owners.entry(thread.thread).or_insert(thread);

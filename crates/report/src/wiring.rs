@@ -5,7 +5,7 @@ use super::style::Palette;
 use pinwise_format::count;
 use pinwise_record::ReplayRecord;
 
-/// What the inference says of a matrix, for a terminal.
+/// The inference's result for a matrix, for a terminal.
 #[must_use]
 pub fn replay(record: &ReplayRecord, palette: Palette) -> String {
     let cpus = count(record.cpus, "CPU");

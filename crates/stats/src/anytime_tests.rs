@@ -48,7 +48,7 @@ const GOLDEN: [Golden; 3] = [
 ];
 
 #[test]
-fn golden_values() {
+fn intervals_are_those_of_the_reference() {
     for (differences, alpha, scale, pairs, low, high, evidence) in GOLDEN {
         let sequence = Sequence::new(alpha, scale, pairs);
         let interval = sequence.interval(differences).expect("enough pairs");

@@ -1,4 +1,4 @@
-//! What speaks against a verdict although its interval is clear.
+//! Caveats: reasons against a verdict although its interval is clear.
 //!
 //! The random order makes a comparison fair between runs as they were made. It
 //! does not make the answer hold elsewhere: an arm may leave a mess for whatever
@@ -99,7 +99,7 @@ pub struct Split {
     pub first: f64,
     /// In the second: heavy load, after unequal predecessors, late.
     pub second: f64,
-    /// Does it speak against the verdict?
+    /// Does it contradict the verdict?
     pub contradicts: bool,
 }
 
@@ -113,7 +113,7 @@ pub struct Other {
     pub estimate: f64,
     /// Interval at the contrast's level, for itself.
     pub interval: Interval,
-    /// Does it speak against the verdict?
+    /// Does it contradict the verdict?
     pub contradicts: bool,
 }
 
@@ -138,7 +138,7 @@ impl Known {
     }
 }
 
-/// All that speaks against the verdict on an arm.
+/// All caveats on the verdict of an arm.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Caveats {
     /// The difference depends on load: lightest and heaviest third.
@@ -285,10 +285,10 @@ impl Judged {
     /// then, with the difference between the arms removed, the second run of a block differs from
     /// the first by more or less if the previous block ended with the arm that begins this one.
     fn order(&self, data: &Responses, around: &Circumstances) -> Option<Split> {
-        let known = self.known(data, around)?;
+        let known = self.known_blocks(data, around)?;
         let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
-        if !self.is_alarming_of_two(self.left_behind(&known))
-            && !self.is_alarming_of_two(self.repeated(&known))
+        if !self.is_alarming_of_two(self.left_behind_z(&known))
+            && !self.is_alarming_of_two(self.repetition_z(&known))
         {
             return None;
         }
@@ -316,7 +316,7 @@ impl Judged {
 
     /// Standard normal if no arm leaves anything behind; positive if what the arm leaves costs more
     /// than what the baseline leaves.
-    fn left_behind(&self, known: &[Known]) -> Option<f64> {
+    fn left_behind_z(&self, known: &[Known]) -> Option<f64> {
         let steps: Vec<(f64, f64)> = known
             .iter()
             .filter_map(|block| {
@@ -333,7 +333,7 @@ impl Judged {
     }
 
     /// Standard normal if arms run alike after themselves and after others.
-    fn repeated(&self, known: &[Known]) -> Option<f64> {
+    fn repetition_z(&self, known: &[Known]) -> Option<f64> {
         let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
         let centre = hodges_lehmann(&own);
         let by_place: Vec<f64> = known
@@ -349,7 +349,7 @@ impl Judged {
     }
 
     /// Blocks for which it is known what ran right before; `None` if there are too few.
-    fn known(&self, data: &Responses, around: &Circumstances) -> Option<Vec<Known>> {
+    fn known_blocks(&self, data: &Responses, around: &Circumstances) -> Option<Vec<Known>> {
         if around.before.len() != data.blocks() {
             return None;
         }
@@ -401,9 +401,9 @@ impl Judged {
         }
     }
 
-    /// Who asks for the typical run is warned by a chance of one in two that
-    /// the mean lies on the other side; who asks for the mean or a percentile
-    /// has said which matters, and only certainty of the opposite counts.
+    /// A user who asks for the typical run is warned by a chance of one in two that the mean lies
+    /// on the other side; one who asks for the mean or a percentile has said which matters, and
+    /// only certainty of the opposite counts.
     fn is_contradicted(
         &self,
         judge: Judge,

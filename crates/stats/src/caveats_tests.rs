@@ -58,7 +58,7 @@ fn experiment(world: World, blocks: usize, seed: u64) -> (Responses, Circumstanc
 }
 
 /// Of 200 experiments of 60 blocks, how many raise this caveat?
-fn raised(world: World, caveat: impl Fn(&Caveats) -> bool) -> usize {
+fn count_raised_of_200(world: World, caveat: impl Fn(&Caveats) -> bool) -> usize {
     count_raised(60, true, world, caveat)
 }
 
@@ -82,7 +82,7 @@ fn judge(data: &Responses, is_last: bool) -> (Judged, Interval) {
 }
 
 /// Two arms without a difference, at the last look.
-fn decided(decision: Decision) -> Judged {
+fn judged_as(decision: Decision) -> Judged {
     Judged {
         arm: 1,
         baseline: 0,
@@ -115,14 +115,14 @@ fn count_raised(
 #[test]
 fn equal_arms_raise_few_doubts() {
     let equal = World::default();
-    assert!(raised(equal, |d| d.order.is_some()) <= 11);
-    assert!(raised(equal, |d| d.time.is_some()) <= 11);
-    assert!(raised(equal, |d| d.load.is_some()) <= 11);
+    assert!(count_raised_of_200(equal, |d| d.order.is_some()) <= 11);
+    assert!(count_raised_of_200(equal, |d| d.time.is_some()) <= 11);
+    assert!(count_raised_of_200(equal, |d| d.load.is_some()) <= 11);
     let slower = World {
         effect: 0.03,
         ..World::default()
     };
-    assert!(raised(slower, Caveats::withholds) <= 6);
+    assert!(count_raised_of_200(slower, Caveats::withholds) <= 6);
 }
 
 #[test]
@@ -131,19 +131,19 @@ fn an_arm_that_leaves_a_mess_is_not_faster() {
         leaves: 0.05,
         ..World::default()
     };
-    assert!(raised(messy, Caveats::depends_on_order) >= 190);
+    assert!(count_raised_of_200(messy, Caveats::depends_on_order) >= 190);
     let gaining = World {
         gains: 0.05,
         ..World::default()
     };
-    assert!(raised(gaining, Caveats::depends_on_order) >= 160);
+    assert!(count_raised_of_200(gaining, Caveats::depends_on_order) >= 160);
     // An answer that holds after equal predecessors, too, holds.
     let slower = World {
         effect: 0.10,
         leaves: 0.02,
         ..World::default()
     };
-    assert!(raised(slower, Caveats::depends_on_order) <= 4);
+    assert!(count_raised_of_200(slower, Caveats::depends_on_order) <= 4);
 }
 
 #[test]
@@ -152,13 +152,13 @@ fn an_arm_that_warms_up_alone_is_not_slower() {
         cold: 0.2,
         ..World::default()
     };
-    assert!(raised(cold, |d| d.time.is_some()) >= 190);
+    assert!(count_raised_of_200(cold, |d| d.time.is_some()) >= 190);
     let slower = World {
         effect: 0.10,
         cold: 0.05,
         ..World::default()
     };
-    assert!(raised(slower, Caveats::depends_on_time) <= 4);
+    assert!(count_raised_of_200(slower, Caveats::depends_on_time) <= 4);
 }
 
 /// 10 % more at first, of which sixty runs leave a third.
@@ -199,19 +199,19 @@ fn a_drift_that_is_nothing_beside_the_difference_withholds_nothing() {
 }
 
 #[test]
-fn an_effect_of_load_is_seen_and_withholds_where_it_turns() {
+fn an_effect_of_load_withholds_a_verdict_if_its_sign_turns() {
     let turning = World {
         under_load: 0.10,
         ..World::default()
     };
-    assert!(raised(turning, |d| d.depends_on_load() && d.withholds()) >= 190);
+    assert!(count_raised_of_200(turning, |d| d.depends_on_load() && d.withholds()) >= 190);
     let growing = World {
         effect: 0.10,
         under_load: 0.16,
         ..World::default()
     };
-    assert!(raised(growing, Caveats::depends_on_load) >= 120);
-    assert!(raised(growing, Caveats::withholds) <= 20);
+    assert!(count_raised_of_200(growing, Caveats::depends_on_load) >= 120);
+    assert!(count_raised_of_200(growing, Caveats::withholds) <= 20);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn what_is_small_under_every_load_is_the_same() {
         load: (0..60).map(|i| Some(f64::from(i % 2))).collect(),
         ..Circumstances::default()
     };
-    let judged = decided(Decision::Same);
+    let judged = judged_as(Decision::Same);
     let is_contradicted = |size: f64| {
         let noise = |i: i32| f64::from(i * 17 % 41) / 41_000.0;
         let one = |i: i32| noise(i) + if i % 2 == 0 { -size } else { size };
@@ -240,12 +240,12 @@ fn few_slow_runs_contradict_many_quick_ones() {
         slow: (0.1, 0.5),
         ..World::default()
     };
-    assert!(raised(slow, Caveats::depends_on_tail) >= 150);
+    assert!(count_raised_of_200(slow, Caveats::depends_on_tail) >= 150);
     let even = World {
         effect: -0.02,
         ..World::default()
     };
-    assert!(raised(even, Caveats::depends_on_tail) <= 4);
+    assert!(count_raised_of_200(even, Caveats::depends_on_tail) <= 4);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn without_order_or_load_nothing_is_said_of_them() {
         60,
         1,
     );
-    let judged = decided(Decision::Undecided);
+    let judged = judged_as(Decision::Undecided);
     let caveats = judged.caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
     assert_eq!((caveats.order, caveats.load), (None, None));
     assert_eq!(caveats.others.len(), 2);

@@ -75,13 +75,13 @@ impl Link {
     pub fn pool(links: &[Self]) -> Option<(Self, f64)> {
         let between = Self::between(links);
         let weight = |link: &Self| (link.variance() + between).recip();
-        Some((Self::weighted(links, weight)?, between.sqrt()))
+        Some((Self::weighted_mean(links, weight)?, between.sqrt()))
     }
 
     /// Variance between experiments beyond their own errors.
     fn between(links: &[Self]) -> f64 {
         let precision = |link: &Self| link.variance().recip();
-        let Some(fixed) = Self::weighted(links, precision) else {
+        let Some(fixed) = Self::weighted_mean(links, precision) else {
             return 0.0;
         };
         let sum = |of: &dyn Fn(&Self) -> f64| links.iter().map(of).sum::<f64>();
@@ -94,7 +94,7 @@ impl Link {
         }
     }
 
-    fn weighted(links: &[Self], weight: impl Fn(&Self) -> f64) -> Option<Self> {
+    fn weighted_mean(links: &[Self], weight: impl Fn(&Self) -> f64) -> Option<Self> {
         let whole: f64 = links.iter().map(&weight).sum();
         let sum: f64 = links.iter().map(|link| weight(link) * link.estimate).sum();
         let unsure = |link: &Self| weight(link).powi(2) / link.freedom;
@@ -244,12 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_changes_nothing_is_found() {
+    fn an_unchanged_history_rarely_has_a_change() {
         assert!(alarms(&[0.0; 30]) <= 0.05 + 3.0 * (0.05f64 * 0.95 / 400.0).sqrt());
     }
 
     #[test]
-    fn a_step_is_found_where_it_is() {
+    fn a_step_is_located() {
         let mut truth = [0.0; 30];
         truth[12] = 0.05;
         let right = (0..200).filter(|seed| {

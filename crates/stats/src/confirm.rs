@@ -30,7 +30,7 @@ const GUARD: f64 = 0.8;
 /// Means of few runs of skewed noise are not looked at before the end.
 const MIN_RUNS_FOR_MEANS: usize = 24;
 
-/// A difference that is none, but has a sign.
+/// A difference that counts as none, but has a sign.
 const NOTHING: f64 = 1e-9;
 
 /// How blocks are weighted when the typical run is judged.

@@ -235,7 +235,7 @@ fn beside_load(seed: u64, lost: [f64; 3]) -> Responses {
 }
 
 #[test]
-fn the_estimate_is_about_all_blocks_where_the_effect_goes_with_the_load() {
+fn the_estimate_covers_all_blocks_if_the_effect_depends_on_load() {
     let within = (0..40)
         .filter(|&seed| {
             let data = beside_load(seed, [0.002, 0.10, 0.13]);
@@ -248,7 +248,7 @@ fn the_estimate_is_about_all_blocks_where_the_effect_goes_with_the_load() {
 }
 
 #[test]
-fn equal_arms_beside_load_are_rarely_told_apart() {
+fn equal_arms_beside_load_rarely_differ() {
     let claims = (0..100)
         .filter(|&seed| {
             let data = beside_load(1000 + seed, [0.0; 3]);
@@ -289,7 +289,7 @@ fn two_modes(seed: u64, blocks: usize) -> Responses {
 }
 
 #[test]
-fn where_medians_lie_outside_the_interval_there_is_no_verdict() {
+fn medians_outside_the_interval_withhold_the_verdict() {
     let looks: Vec<Look> = (0..30)
         .map(|seed| last_look(&two_modes(seed, 199), QUESTION))
         .collect();

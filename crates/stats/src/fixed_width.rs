@@ -9,10 +9,9 @@
 //! narrow enough would stop when it looks narrower than it is (with noise of 1 % a run, errors
 //! would be 13 % larger than stated).
 //!
-//! Plain ranks make it, with the estimate of Hodges and Lehmann: every pair has its say, and
-//! errors are what Student's t says of so many pairs. Scores that redescend choose their
-//! shape from few pairs, too, and one of a thousand of their estimates is 5.3 errors off
-//! instead of 3.9.
+//! Plain ranks make it, with the estimate of Hodges and Lehmann: every pair counts, and errors
+//! follow Student's t for this many pairs. Redescending scores also choose their shape from few
+//! pairs, and one of a thousand of their estimates is 5.3 errors off instead of 3.9.
 
 use super::Responses;
 use super::caveats::Circumstances;

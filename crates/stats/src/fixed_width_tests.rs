@@ -75,7 +75,7 @@ fn what_is_chained_does_not_depend_on_when_the_gate_was_decided() {
 }
 
 #[test]
-fn a_step_in_a_chain_of_gates_is_found_where_it_is() {
+fn a_step_in_a_chain_of_gates_is_located() {
     let mut chance = ChaCha8Rng::seed_from_u64(2);
     let mut within_one = 0;
     for _ in 0..10 {
@@ -93,7 +93,7 @@ fn a_step_in_a_chain_of_gates_is_found_where_it_is() {
 }
 
 #[test]
-fn pairs_are_enough_where_the_interval_is_narrow_or_never_will_be() {
+fn pairs_end_if_the_interval_is_narrow_or_never_will_be() {
     let question = Question {
         delta: 0.01,
         ..question()

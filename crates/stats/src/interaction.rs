@@ -58,7 +58,7 @@ fn signed_ranks(differences: &[f64], shift: f64) -> Vec<f64> {
 /// Places of values among each other, 0 to 1, equal ones alike: a covariate
 /// that no wild value rules.
 #[must_use]
-pub fn ranked(values: &[f64]) -> Vec<f64> {
+pub fn rank(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|other| **other < value).count();
     let equal = |value: f64| values.iter().filter(|other| **other <= value).count();
     let most = values.len().saturating_sub(1).max(1) as f64;
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn equal_values_have_equal_places() {
         assert_eq!(
-            ranked(&[5.0, 1.0, 5.0, 9.0, 1.0]),
+            rank(&[5.0, 1.0, 5.0, 9.0, 1.0]),
             [0.625, 0.125, 0.625, 1.0, 0.125]
         );
     }

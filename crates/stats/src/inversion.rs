@@ -98,7 +98,7 @@ pub fn estimate(family: &dyn Family) -> f64 {
     };
     let last_above = bisect(low, high, beside, is_above);
     let first_below = bisect(last_above, high, beside, is_not_below);
-    snapped(0.5 * (last_above + first_below), beside)
+    snap_to_zero(0.5 * (last_above + first_below), beside)
 }
 
 /// All shifts that a two-sided test at `level` does not reject, around an
@@ -119,7 +119,7 @@ pub fn interval_around(family: &dyn Family, estimate: f64, level: f64) -> Interv
             Some(_) => last_accepted(&is_rejected, estimate, outmost),
             None => (outmost, estimate),
         };
-        snapped(bisect(rejected, accepted, beside, is_rejected), beside)
+        snap_to_zero(bisect(rejected, accepted, beside, is_rejected), beside)
     };
     Interval {
         low: end(low - far),
@@ -184,7 +184,7 @@ fn tolerance(family: &dyn Family) -> f64 {
     }
 }
 
-fn snapped(value: f64, tolerance: f64) -> f64 {
+fn snap_to_zero(value: f64, tolerance: f64) -> f64 {
     if value.abs() <= SNAP * tolerance {
         0.0
     } else {

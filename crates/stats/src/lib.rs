@@ -24,7 +24,7 @@
 //! * [`beside`]: CPU time beside wall-clock time;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
-//! * [`surrogate`]: what a few runs say of arms that were never run;
+//! * [`surrogate`]: predictions for arms that were never run, from a few runs;
 //! * [`steadiness`]: which arm's runs spread less;
 //! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects;
 //! * [`apart`]: two series that were measured apart in time;

@@ -22,7 +22,7 @@ pub struct Contrast {
     pub nominal_level: f64,
     /// What follows, caveats considered.
     pub decision: Decision,
-    /// What speaks against it, and against what the interval alone would say.
+    /// Caveats on it, and on what the interval alone would say.
     pub caveats: Caveats,
 }
 
@@ -49,10 +49,9 @@ pub struct Look {
 const CLEARLY: f64 = 3.0;
 
 impl Look {
-    /// Contrasts of the arms that no more blocks could make the choice: behind
-    /// the best by three times `delta` at least, with nothing that speaks
-    /// against it, and decided, unless the best is shown to be better than the
-    /// baseline.
+    /// Contrasts of the arms that more blocks cannot make the choice: behind the best by three
+    /// times `delta` at least, without caveats, and decided, unless the best is shown to be better
+    /// than the baseline.
     pub fn clearly_behind(&self, delta: f64) -> impl Iterator<Item = &Contrast> {
         let winner = self.contrasts.iter().find(|c| c.arm == self.winner);
         let is_sure = winner.is_none_or(|winner| !winner.caveats.withholds());

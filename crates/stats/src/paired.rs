@@ -112,7 +112,7 @@ impl Paired {
     /// Distance, weight, weighted mid-rank, block and sign of every pair,
     /// smallest distance from `theta` first. The differences are sorted, so the
     /// distances are two sorted halves that only need to be merged.
-    fn ranked(&self, theta: f64) -> Vec<Ranked> {
+    fn rank(&self, theta: f64) -> Vec<Ranked> {
         let mut above = self.sorted.partition_point(|pair| pair.0 < theta);
         let mut below = above;
         let mut weight_below = 0.0;
@@ -187,7 +187,7 @@ impl Family for Paired {
 
     fn scores(&self, theta: f64) -> Vec<f64> {
         let mut scores = vec![0.0; self.len()];
-        let ranked = self.ranked(theta);
+        let ranked = self.rank(theta);
         if self.share_of_ranks >= 1.0 {
             for pair in ranked {
                 scores[pair.block] = pair.weight * pair.rank * pair.sign;

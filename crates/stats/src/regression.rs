@@ -21,7 +21,7 @@ const NEAR: f64 = 3.0;
 /// Total seconds that wall-clock time is measured for after CPU time has passed.
 const LONG_S: f64 = 120.0;
 
-/// What is known of a benchmark.
+/// The state of knowledge on a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// Surely slower by more than the smallest effect.

@@ -82,7 +82,7 @@ fn a_slow_down_rarely_passes_and_is_found() {
     let count = |all: &[Standing], wanted: Standing| all.iter().filter(|s| **s == wanted).count();
     let at_limit = of(DELTA, &mut chance);
     assert!(count(&at_limit, Standing::Passed) < 10, "{at_limit:?}");
-    // An estimate beyond the limit is none that is sure.
+    // An estimate beyond the limit is not certain.
     assert!(count(&at_limit, Standing::Slower) < 10, "{at_limit:?}");
     let slow = of(2.0 * DELTA, &mut chance);
     assert!(count(&slow, Standing::Slower) > 90, "{slow:?}");
@@ -161,7 +161,7 @@ fn not_slower_with_tails(tails: [f64; 2]) -> usize {
 }
 
 #[test]
-fn a_tail_withholds_a_pass_where_it_is_slower_alone() {
+fn a_slower_tail_withholds_a_pass() {
     let [faster, slower] = [[0.2, 0.0], [0.0, 0.2]];
     assert!(not_slower_with_tails(faster) >= 16);
     assert!(not_slower_with_tails(slower) <= 4);

@@ -165,7 +165,7 @@ impl GroupSequential {
         let shared = (correlation * correlation).clamp(0.05, 0.995);
         let variance = self.variance / shared;
         let step = (variance - self.variance).sqrt();
-        let bound = self.bound(increment, variance.sqrt(), step);
+        let bound = self.find_bound(increment, variance.sqrt(), step);
         let before = std::mem::take(&mut self.going_on);
         self.going_on = grid(bound, variance.sqrt())
             .map(|(s, weight)| {
@@ -186,7 +186,7 @@ impl GroupSequential {
 
     /// The bound in standard deviations that is newly crossed with
     /// probability `increment`.
-    fn bound(&self, increment: f64, sd: f64, step: f64) -> f64 {
+    fn find_bound(&self, increment: f64, sd: f64, step: f64) -> f64 {
         // Both sides are alike.
         let crossing = |bound: f64| -> f64 {
             let edge = bound * sd;

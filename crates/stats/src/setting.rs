@@ -1,4 +1,4 @@
-//! What sentences on a comparison speak of: names, units, the blocks they rest on.
+//! The subject of sentences on a comparison: names, units, the blocks that they are based on.
 
 use std::fmt;
 use std::time::Duration;
@@ -88,7 +88,7 @@ impl Setting<'_> {
     }
 }
 
-/// The whole blocks that a contrast rests on.
+/// The whole blocks that a contrast is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Basis {
     /// Their number.

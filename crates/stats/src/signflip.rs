@@ -290,7 +290,7 @@ mod tests {
         }
 
         #[test]
-        fn enumeration_agrees(signs in proptest::collection::vec(any::<bool>(), 1..11)) {
+        fn tails_agree_with_enumeration(signs in proptest::collection::vec(any::<bool>(), 1..11)) {
             let signed: Vec<f64> = signs.iter().enumerate()
                 .map(|(i, &s)| (i as f64 + 1.0) * if s { 1.0 } else { -1.0 }).collect();
             let observed = signed.iter().sum::<f64>().abs();

@@ -22,8 +22,8 @@ use super::describe::quantile;
 use super::interaction;
 use super::paired::hodges_lehmann;
 
-/// Excess levels are judged against at least this many times the median step
-/// between neighbouring blocks, so that plain noise is not taken for load.
+/// Excess levels are judged against at least this many times the median step between neighbouring
+/// blocks, so that plain noise is not mistaken for load.
 const STEP_FACTOR: f64 = 2.0;
 /// If the difference depends on the own level by more standard deviations, that level is not used.
 const INDEPENDENT: f64 = 1.0;
@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn blocks_count_less_where_differences_are_large() {
+    fn blocks_with_large_differences_count_less() {
         // Every second level has ten times the noise, without being much longer.
         let levels: Vec<f64> = (0..80).map(|i| 0.01 * f64::from(i % 2)).collect();
         let noise = |i: u32| f64::from(i * 17 % 41) / 20.0 - 1.0;

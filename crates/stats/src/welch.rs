@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_in_scipy() {
+    fn p_values_are_those_of_scipy() {
         // scipy 1.17.1: ttest_ind(a, b, equal_var=False)
         let a = [1.0, 1.2, 0.9, 1.1, 1.3];
         let b = [1.4, 1.6, 1.5, 1.2, 1.9];

@@ -3,8 +3,8 @@
 use pinwise_record::GapCause;
 use pinwise_sched::jitter::Cause;
 
-/// Kind, name and number of a cause. What is beneath the kernel is hardware here: who
-/// knows of a hypervisor says so instead.
+/// Kind, name and number of a cause. What is below the kernel counts as hardware here: callers that
+/// know of a hypervisor say so instead.
 pub(crate) fn words(cause: &Cause) -> (GapCause, String, Option<u32>) {
     let name = |kind, name: &str| (kind, name.to_owned(), None);
     match cause {

@@ -172,7 +172,7 @@ fn describe_side(side: Side<'_>) -> ComparedRecord {
     }
 }
 
-/// What records say of the machine, wherever they say it.
+/// What records say about the machine.
 #[derive(Default, Deserialize)]
 struct Surroundings {
     host: Option<Named>,
@@ -274,8 +274,8 @@ fn summaries(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureC
     names.iter().map(|name| of_name(name)).collect()
 }
 
-/// By how much wider than one interval each of several is that hold all at
-/// once (Bonferroni, for normal estimates).
+/// Factor by which intervals that hold all at once are wider than one alone (Bonferroni, for normal
+/// estimates).
 fn all_at_once(figures: usize) -> f64 {
     let tail = 0.5 * (1.0 - CONFIDENCE);
     normal::upper_quantile(tail / figures.max(1) as f64) / normal::upper_quantile(tail)
@@ -313,8 +313,8 @@ fn judge_figure(mut figure: FigureChange, delta: f64) -> FigureChange {
         (Some(low), Some(high)) if low >= 1.0 / (1.0 + delta) && high <= 1.0 + delta => {
             ChangeVerdict::Same
         }
-        // Two states of one machine often differ by a little for longer than
-        // an experiment lasts: only what is more than that is reported.
+        // Two states of one machine often differ slightly for longer than an experiment lasts: only
+        // larger differences are reported.
         (_, Some(high)) if high < 1.0 / (1.0 + delta) => ChangeVerdict::Lower,
         (Some(low), _) if low > 1.0 + delta => ChangeVerdict::Higher,
         _ => ChangeVerdict::CannotTell,

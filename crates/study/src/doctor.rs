@@ -1,5 +1,4 @@
-//! What on a machine would distort measurements, ranked, each with evidence
-//! and a fix.
+//! Things on a machine that distort measurements, ranked, each with evidence and a fix.
 //!
 //! Checks are pure functions of facts, so they are tested on hosts that are not at hand. Nothing is
 //! changed: turbo, SMT and frequency are part of what a placement does, and only the user decides
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_learns_what_it_was_given() {
+    fn the_limits_of_a_pod_are_reported() {
         let in_group = |group: &str, cpuset: &str, limit: Option<f64>| {
             let mut topology = Topology::from_synthetic("numa:2 core:4 pu:2").unwrap();
             let leaves = CpuSet::parse_list(cpuset).unwrap();

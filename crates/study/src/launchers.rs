@@ -1,5 +1,5 @@
-//! A placement in the words of what starts programs elsewhere: init
-//! systems, batch systems, containers, runtimes.
+//! A placement in the words of programs that start others elsewhere: init systems, batch systems,
+//! containers, runtimes.
 
 use pinwise_format::shell;
 use pinwise_placement::emit::{Context, Piece, Target, Tool, emit};
@@ -7,7 +7,7 @@ use pinwise_placement::{Realised, Wish};
 use pinwise_record::{CommandRecord, SettingRecord};
 use pinwise_topology::Topology;
 
-/// Those that are offered beside the first commands, with what they are called.
+/// Tools offered beside the first commands, with their names.
 const LAUNCHERS: [(Tool, &str); 4] = [
     (Tool::SystemdRun, "systemd"),
     (Tool::Slurm, "Slurm"),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_bind_threads_is_left_out() {
+    fn tools_that_cannot_bind_threads_are_left_out() {
         check(
             "cpu:0,2/bound",
             &["env 'OMP_PLACES={0},{2}' OMP_PROC_BIND=close OMP_NUM_THREADS=2 ./prog '$a b' < in"],

@@ -20,8 +20,8 @@ const MIN_WINDOWS: usize = 5;
 /// Nominal level of the tests compared.
 const LEVEL: f64 = 0.05;
 
-/// Rewrites an A/A comparison's verdict for what it is about and adds what its
-/// runs show of the machine.
+/// Rewrites an A/A comparison's verdict for its question and adds what its runs show about the
+/// machine.
 #[must_use]
 pub fn conclude(mut record: Comparison) -> Comparison {
     // The arms are identical: if runs had different numbers of threads, that comes from how often

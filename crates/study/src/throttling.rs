@@ -4,8 +4,8 @@
 //! is how the program runs there, and what is compared there. But if a limit stops a run only now
 //! and then, because others in the cgroup used it up, that run says nothing about its arm.
 
-/// Runs after which it is known whether a limit stops most of them. What needs about as
-/// much as the limit allows is not stopped in all.
+/// Number of runs after which it is known whether a limit stops most of them. A program that needs
+/// about as much as the limit allows is not stopped in all.
 const KNOWN_AFTER: usize = 4;
 /// Fewer than one run in this many is rare.
 const RARE: usize = 4;
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_permanent_counts_after_a_while() {
+    fn a_limit_that_becomes_permanent_counts_after_a_while() {
         assert_eq!(disturbed("....xxxxx"), "....dd...");
     }
 }

@@ -241,7 +241,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_letter)
 }
 
-/// Has it the form of a parameter in a text? `{0}` and `{}` belong to other tools.
+/// Does it look like a parameter in a text? `{0}` and `{}` belong to other tools.
 fn is_mark(name: &str) -> bool {
     is_name(name) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
@@ -262,7 +262,7 @@ impl Sweep {
         }
     }
 
-    /// What a combination is called, such as `threads=2,size=1`.
+    /// The name of a combination, such as `threads=2,size=1`.
     #[must_use]
     pub fn label(choice: &[(&str, &str)]) -> String {
         let parts: Vec<String> = choice.iter().map(|(n, v)| format!("{n}={v}")).collect();
@@ -311,7 +311,7 @@ impl Sweep {
     }
 }
 
-/// What has the form of a parameter in a text; `${NAME}` is a shell's.
+/// What looks like a parameter in a text; `${NAME}` belongs to a shell.
 fn marks(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('{').filter_map(|(at, _)| {
         let (name, _) = text[at + 1..].split_once('}')?;
@@ -319,8 +319,8 @@ fn marks(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Puts values in place of their marks, all in one pass: a value that looks
-/// like a mark is text, so that values cannot multiply each other.
+/// Replaces marks by values, all in one pass: a value that looks like a mark is text, so that
+/// values cannot multiply each other.
 pub(super) fn fill(line: &str, choice: &[(&str, &str)]) -> String {
     let mut filled = String::new();
     let mut rest = line;

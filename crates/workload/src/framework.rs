@@ -71,9 +71,8 @@ impl Framework {
         }
     }
 
-    /// The benchmarks in what was listed on standard output, in its order and
-    /// each once. Standard error does not belong to it: every line of Google
-    /// Benchmark's list is a name.
+    /// The benchmarks in a list on standard output, in its order and each once. Standard error does
+    /// not belong to it: every line of Google Benchmark's list is a name.
     ///
     /// Go lists no sub-benchmarks and JMH no parameters: such a benchmark includes all of them.
     ///

@@ -1,4 +1,4 @@
-//! Output of real benchmarks, shortened, and output that is none.
+//! Output of real benchmarks, shortened, and output that is not a report.
 
 use super::*;
 use crate::{Better, Measured, Metric};

@@ -29,23 +29,23 @@ pub struct Signs<'a> {
     pub mappings: &'a str,
 }
 
-/// By what a knob is known.
+/// How a knob is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     /// Name of the program.
     Program(&'static str),
-    /// Name of a variable that is set, and not to nothing.
+    /// Name of a variable that is set and not empty.
     Variable(&'static str),
     /// An argument, or its part before `=`.
     Argument(&'static str),
-    /// Begin of the name of a mapped file.
+    /// Prefix of the name of a mapped file.
     Library(&'static str),
 }
 
 use Sign::{Argument, Library, Program, Variable};
 
-/// All that are known. The first that fits is reported: what the user set comes
-/// before what a library might do.
+/// All known ones. The first match is reported: what the user set comes before what a library might
+/// do.
 const KNOBS: [Knob; 17] = [
     Knob {
         owner: "nginx",
@@ -267,8 +267,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever processes show, it is looked through, and what fits by its
-        /// program's name is found among anything else.
+        /// Any process can be examined, and a program is found by its name among anything else.
         #[test]
         fn whatever_is_shown_is_looked_through(
             program in any::<String>(),

@@ -1,5 +1,5 @@
-//! What is run: the command, its surroundings, when it counts as a success,
-//! and what is read off a run as its cost.
+//! What is run: the command, its surroundings, when it counts as a success, and which of a run's
+//! figures is its cost.
 //!
 //! Values only: nothing is started here, no file opened.
 //!
@@ -61,7 +61,7 @@ pub struct Workload {
     /// Run after every successful run, unmeasured and unplaced: if it fails, the run's output was
     /// wrong and the run does not count.
     pub verify: Option<Command>,
-    /// What the output must hold for the run to count; it is then kept.
+    /// What the output must contain for the run to count; it is then kept.
     pub expect: Option<Pattern>,
     /// The recipe that it was made from.
     pub recipe: Option<String>,
@@ -78,7 +78,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// A command with nothing on standard input and no other wishes.
+    /// A command with nothing on standard input and no other settings.
     #[must_use]
     pub const fn new(command: Command) -> Self {
         Self {

@@ -1,8 +1,7 @@
-//! What is read off a run as its cost.
+//! The cost of a run.
 //!
-//! Lower is better for a cost. A rate is inverted, so that ratios of costs
-//! always mean the same: below 1 is better. A metric that a run does not give
-//! is an error of that run, never 0.
+//! Lower is better for a cost. A rate is inverted, so that ratios of costs always mean the same:
+//! below 1 is better. A metric that a run lacks is an error of that run, never 0.
 
 mod own;
 
@@ -18,8 +17,8 @@ use pinwise_stats::verdict::Words;
 use own::{CPU, OWN, WALL};
 pub use own::{Counts, Measured, OwnMetric};
 
-/// Compiled size of a regular expression, bytes: matching takes time in
-/// proportion to it, and those that people write stay far below.
+/// Compiled size of a regular expression, bytes: matching takes time in proportion to it, and those
+/// that people write are far smaller.
 const LARGEST_REGEX: usize = 256 * 1024;
 
 /// Words in the name of a figure that is a time or a rate.
@@ -65,7 +64,7 @@ pub enum Better {
 /// A figure of a run.
 #[derive(Debug, Clone)]
 pub enum Metric {
-    /// One that is measured of every run.
+    /// A metric that is measured in every run.
     Own(&'static OwnMetric),
     /// The first group of a regular expression in the program's output.
     Regex(Regex, Better),
@@ -204,13 +203,13 @@ impl Metric {
         )
     }
 
-    /// Is it what happened between two readings of a page?
+    /// Does it describe what happened between two readings of a page?
     #[must_use]
     pub const fn needs_two_readings(&self) -> bool {
         matches!(self, Self::Prometheus(query, _) if query.needs_two_readings())
     }
 
-    /// The metrics that need no program's own words.
+    /// The metrics that do not depend on the program's output.
     pub fn names() -> impl Iterator<Item = &'static str> {
         OWN.iter().flat_map(|own| own.names).copied()
     }
@@ -257,7 +256,7 @@ impl Metric {
         }
     }
 
-    /// What it is called in sentences.
+    /// Its name in sentences.
     #[must_use]
     pub const fn label(&self) -> &'static str {
         match self {
@@ -268,7 +267,7 @@ impl Metric {
         }
     }
 
-    /// How its cost is spoken of.
+    /// Words for its cost.
     #[must_use]
     pub fn words(&self) -> Words {
         match self {
@@ -278,7 +277,7 @@ impl Metric {
         }
     }
 
-    /// Reads the figure off a run: a finite number above 0.
+    /// Reads the figure of a run: a finite number above 0.
     ///
     /// # Errors
     /// [`Reading`] says why there is no value.

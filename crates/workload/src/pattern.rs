@@ -1,4 +1,4 @@
-//! A regular expression that a program's output must hold.
+//! A regular expression that a program's output must match.
 //!
 //! It says whether a text matches, not what that means.
 

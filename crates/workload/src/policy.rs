@@ -21,7 +21,7 @@ pub enum SchedulingPolicy {
     Deadline {
         /// CPU time in each period.
         runtime: Duration,
-        /// The deadline after the begin of a period.
+        /// The deadline, counted from the start of a period.
         deadline: Duration,
         /// The period.
         period: Duration,

@@ -1,16 +1,14 @@
 //! Figures in Prometheus' text format, as servers publish them on `/metrics`.
 //!
-//! The format is that of
-//! <https://prometheus.io/docs/instrumenting/exposition_formats/>; `OpenMetrics`
-//! adds exemplars behind a value, which are passed over. Lines that are not of
-//! the format are passed over too: a page is read for one figure, not judged.
-//! Counters and histograms only mean something between two readings of a
-//! page, which [`two_readings`] puts into one text.
+//! The format is that of <https://prometheus.io/docs/instrumenting/exposition_formats/>;
+//! `OpenMetrics` adds exemplars behind a value, which are skipped. Malformed lines are skipped as
+//! well: a page is read for one figure, not judged. Counters and histograms only mean something
+//! between two readings of a page, which [`two_readings`] puts into one text.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Names and quotes that a selector may hold, bytes.
+/// Longest names and quotes in a selector, bytes.
 const LONGEST: usize = 4096;
 /// Separates two readings; for every other reader it is a comment.
 const BETWEEN: &str = "\n# pinwise: seconds until the next reading: ";
@@ -28,11 +26,11 @@ pub struct Query {
 enum Aggregation {
     /// The value itself, of exactly one series.
     Value,
-    /// What a counter grew by in a second, over all series.
+    /// The increase of a counter per second, over all series.
     Rate,
-    /// The mean of what a histogram or summary received meanwhile.
+    /// The mean of the values that a histogram or summary received meanwhile.
     Mean,
-    /// A quantile (0 to 1) of what a histogram received meanwhile.
+    /// A quantile (0 to 1) of the values that a histogram received meanwhile.
     Quantile(f64),
 }
 
@@ -185,7 +183,7 @@ impl Query {
         }
     }
 
-    /// What the series of a name grew by, all together.
+    /// The total increase of the series of a name.
     fn growth(&self, name: &str, first: &str, second: &str) -> Result<f64, Missing> {
         let sum = |page: &str| {
             let found = self.select(name, page).map(|series| series.value);
@@ -314,8 +312,7 @@ fn quantile(function: &str) -> Option<f64> {
     (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
 }
 
-/// A line's name, labels and value; `None` for comments and what is no line
-/// of the format.
+/// A line's name, labels and value; `None` for comments and malformed lines.
 fn line(text: &str) -> Option<Series<'_>> {
     let (name, rest) = name(text.trim())?;
     let rest = rest.trim_start();

@@ -1,4 +1,4 @@
-//! Pages, two readings, and what is no query.
+//! Pages, two readings, and malformed queries.
 
 use super::*;
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn figures_between_two_readings() {
 }
 
 #[test]
-fn what_is_no_query() {
+fn malformed_queries_are_refused() {
     for bad in [
         "",
         "1a",
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn quantiles_lie_among_the_buckets(counts in prop::collection::vec(0u32..50, 1..8), share in 0.01f64..0.99) {
+    fn quantiles_are_within_their_buckets(counts in prop::collection::vec(0u32..50, 1..8), share in 0.01f64..0.99) {
         let mut total = 0;
         let mut page = String::new();
         for (index, count) in counts.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Recipes: real programs as ready workloads, written down in TOML.
+//! Recipes: real programs as ready workloads, described in TOML.
 //!
 //! Text in, value out: a recipe says which programs it needs, how its input is made, what is run,
 //! what is measured and how the output is verified. Nothing is looked up, made or started here.
@@ -19,7 +19,7 @@ const FOLDER: &str = "folder";
 /// A program with its input, its figure and the proof of its work.
 #[derive(Debug, Clone)]
 pub struct Recipe {
-    /// What it is called: lower-case letters, digits and hyphens.
+    /// Its name: lower-case letters, digits and hyphens.
     pub name: String,
     /// What it does, in a sentence.
     pub about: String,
@@ -60,7 +60,7 @@ enum Measured {
 pub struct Program {
     /// Written as `{key}` in commands and scripts.
     pub key: String,
-    /// Names it goes by, the preferred one first.
+    /// Its names, the preferred one first.
     pub names: Vec<String>,
     /// Folders to search before those of `PATH`; a `*` matches any name.
     pub folders: Vec<String>,
@@ -208,7 +208,7 @@ impl Recipe {
                 recipe: self.name.clone(),
                 name: sweep.name.clone(),
                 value: value.clone(),
-                wanted: parameter.wanted(),
+                wanted: parameter.describe_values(),
             }),
         }
     }
@@ -232,7 +232,7 @@ impl Recipe {
         Filling::new(chosen, folder, programs).scripts([&self.generate])
     }
 
-    /// What starts and what stops the server that lasts for the experiment.
+    /// Commands that start and stop the server that lasts for the experiment.
     ///
     /// # Errors
     /// [`CommandError`] if a value holds NUL.
@@ -251,7 +251,7 @@ impl Recipe {
         ))
     }
 
-    /// What is run, with what belongs to every run.
+    /// What is run, with everything that belongs to every run.
     ///
     /// # Errors
     /// [`CommandError`] if a value holds NUL.
@@ -298,7 +298,7 @@ impl Parameter {
         !is_whole(&self.default) || is_whole(value)
     }
 
-    fn wanted(&self) -> String {
+    fn describe_values(&self) -> String {
         match self.values.is_empty() {
             true => "a whole number".to_owned(),
             false => self.values.join(", "),

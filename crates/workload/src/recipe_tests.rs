@@ -49,7 +49,7 @@ fn marks_are_filled_and_scripts_quoted() {
 }
 
 #[test]
-fn sweeps_make_arms_and_what_cannot_be_had_is_refused() {
+fn sweeps_make_arms_and_unknown_values_are_refused() {
     let recipe = Recipe::parse(SMALL).unwrap();
     let all = recipe.choices(&[sweep("threads=1..3")]).unwrap();
     let labels: Vec<_> = all.iter().filter_map(|c| c.label.as_deref()).collect();

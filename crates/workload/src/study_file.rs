@@ -20,7 +20,7 @@ use super::toml_error::{self, Position, TomlError};
 
 /// Largest file, bytes.
 const LARGEST: usize = 1024 * 1024;
-/// Most steps of a fleet, repetitions counted.
+/// Maximum number of steps of a fleet, repetitions included.
 pub const MAX_STEPS: usize = 1000;
 /// Longest name of a step, characters.
 const LONGEST_NAME: usize = 60;
@@ -148,7 +148,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if name.len() > LONGEST_NAME {
         return Err(format!("name: longer than {LONGEST_NAME} characters"));
     }
-    // Files of a node that are not of a step.
+    // Files of a node that belong to no step.
     let is_taken = matches!(name, "node" | "log") || name.starts_with('.');
     let is_numbered = |stem: &str| name.starts_with(stem);
     let is_numbered = is_numbered("begun-") || is_numbered("ended-");

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_stand_in_arguments_and_environment() {
+    fn threads_replace_the_placeholder_and_set_the_environment() {
         let command = Command::from_line("prog -t{threads} --also {threads}").unwrap();
         let line = |text: &str| Command::from_line(text).ok();
         let workload = Workload {

@@ -1,5 +1,5 @@
-//! Mistakes in TOML that people write: each has its line and column, and is one
-//! line, whatever text it quotes. What the keys mean is for others to say.
+//! Mistakes in TOML that people write: each has its line and column, and is one line, whatever text
+//! it quotes. The meaning of the keys is left to others.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// What is wrong with a file, or odd about it.
+/// A mistake or an oddity in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{position}: {reason}")]
 pub struct TomlError {

@@ -1,6 +1,5 @@
 //! Two commands in one place: pairs until a slow-down is found in 80 % of comparisons, by
-//! wall-clock time alone and with CPU time beside it; and what the latter says of equal
-//! ones.
+//! wall-clock time alone and with CPU time beside it; and the verdicts of the latter on equal ones.
 
 use anyhow::Result;
 use pinwise_record::ContrastVerdict;

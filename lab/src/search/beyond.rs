@@ -1,6 +1,5 @@
-//! Searches as the command makes them, in worlds that the other tables do not
-//! draw: what is decided, in how many runs, at what regret, and how often what
-//! is said besides is true.
+//! Searches as the command makes them, in worlds that the other tables do not draw: what is
+//! decided, in how many runs, with what regret, and how often the further statements are true.
 
 use anyhow::Result;
 use pinwise_record::{SearchAnswer, SearchRecord};

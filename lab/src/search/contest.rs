@@ -21,7 +21,7 @@ const MAX_ROUNDS: usize = 20;
 /// Runs of random search as multiples of the search's.
 pub(crate) const MULTIPLES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
 
-/// Whom the search is held against.
+/// The search's rivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rival {
     /// Random search with as many runs.
@@ -74,7 +74,7 @@ pub(crate) struct Score {
     pub(crate) regret: f64,
 }
 
-/// What the search said of itself.
+/// The search's own statements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Said {
     /// Median error of predictions of candidates that were never run.
@@ -90,7 +90,7 @@ pub(crate) struct Said {
     pub(crate) is_undecided: bool,
 }
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Debug, Clone)]
 pub(crate) struct ContestOutcome {
     pub(crate) candidates: usize,

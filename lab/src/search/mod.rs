@@ -1,6 +1,6 @@
-//! How many runs `pinwise search` needs, and how much is lost by its choice:
-//! held against other ways to find the best placement, on random simulated
-//! machines whose truth is known and which are not the search's own model.
+//! How many runs `pinwise search` needs, and how much is lost by its choice: compared with other
+//! ways to find the best placement, on random simulated machines whose truth is known and which are
+//! not the search's own model.
 //!
 //! Filters are texts that `/WORLD/NOISE/` must contain (several joined by `+`; `2x8x8x2`
 //! for the machine of that shape; `varied demands`, `two basins`, `nothing matters` and
@@ -105,9 +105,8 @@ fn parse_arguments(arguments: &[String]) -> Result<Asked> {
 
 type Describe<'a> = dyn Fn(u64) -> String + Sync + 'a;
 
-/// As many seeds as are asked for, half of them on a second thread; those on
-/// which there is no choice do not count. What comes out does not depend on the
-/// threads.
+/// As many seeds as are asked for, half of them on a second thread; those without a choice do not
+/// count. The result does not depend on the threads.
 fn outcomes(noise: Noise, asked: &Asked, describe: &Describe<'_>) -> Result<Vec<ContestOutcome>> {
     let every_other = |first: u64| -> Result<Vec<ContestOutcome>> {
         let mut outcomes = Vec::new();

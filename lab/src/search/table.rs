@@ -47,7 +47,7 @@ fn scores(scores: &[Score]) -> String {
     )
 }
 
-/// What the search says of itself, held against the truth.
+/// The search's own statements, compared with the truth.
 pub(super) fn publish_said(cells: &[Cell]) -> Result<()> {
     let mut table = Table::new(
         "search-said",

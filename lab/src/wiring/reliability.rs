@@ -31,7 +31,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
         .collect();
     let printed: Vec<f64> = reported.iter().map(|level| level.confidence).collect();
     let folds: Vec<Weights> = (0..machines.len())
-        .map(|out| fitted(&reported, |machine| machine != out))
+        .map(|out| fit(&reported, |machine| machine != out))
         .collect();
     let unseen: Vec<f64> = reported
         .iter()
@@ -54,7 +54,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
         let brier = weighted(&reported, |at, y| (confidences[at] - y).powi(2));
         println!("\nLog loss {log_loss:.4}, Brier score {brier:.4} ({name}).");
     }
-    let weights = fitted(&reported, |_| true).map(|weight| format!("{weight:.2}"));
+    let weights = fit(&reported, |_| true).map(|weight| format!("{weight:.2}"));
     println!("\nWeights from all machines: {}.", weights.join(", "));
     Ok(())
 }
@@ -148,7 +148,7 @@ fn weights(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Vec<f64>
 }
 
 /// Logistic regression of being right on the factors, by Newton's method.
-fn fitted(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Weights {
+fn fit(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Weights {
     let weights = weights(reported, is_used);
     let mut found: Weights = [0.0; 7];
     for _ in 0..STEPS {
@@ -169,7 +169,7 @@ fn fitted(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Weights {
                 }
             }
         }
-        for (weight, step) in found.iter_mut().zip(solved(curvature, gradient)) {
+        for (weight, step) in found.iter_mut().zip(solve(curvature, gradient)) {
             *weight += step;
         }
     }
@@ -177,7 +177,7 @@ fn fitted(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Weights {
 }
 
 /// Solves a positive definite system by elimination.
-fn solved(mut matrix: [[f64; 7]; 7], mut right: Weights) -> Weights {
+fn solve(mut matrix: [[f64; 7]; 7], mut right: Weights) -> Weights {
     for pivot in 0..7 {
         for row in 0..7 {
             if row == pivot {

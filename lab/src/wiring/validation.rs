@@ -60,7 +60,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
         .iter()
         .map(|&out| {
             let others: Vec<usize> = everyone.iter().copied().filter(|&m| m != out).collect();
-            exact(&machines[out], chosen(&scores, &others))
+            exact(&machines[out], choose(&scores, &others))
         })
         .collect();
     let with = |thresholds: Thresholds| -> Vec<[f64; 2]> {
@@ -70,7 +70,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
         "wiring-thresholds",
         "thresholds | exact as recorded | 95 % | exact when varied | 95 %",
     );
-    let all_machines = chosen(&scores, &everyone);
+    let all_machines = choose(&scores, &everyone);
     table.row(row("before", &with(BEFORE)));
     table.row(row("chosen on all machines", &with(all_machines)));
     table.row(row("chosen without the machine judged", &left_out));
@@ -80,7 +80,7 @@ pub(super) fn publish(machines: &[Varied]) -> Result<()> {
         "wiring-threshold-values",
         "threshold | exact by value, % | chosen | in use",
     );
-    let all = &mut chosen(&scores, &everyone);
+    let all = &mut choose(&scores, &everyone);
     let used = &mut Thresholds::default();
     for ((name, field, values), scores) in TRIED.iter().zip(&scores) {
         let shares: Vec<String> = values
@@ -125,7 +125,7 @@ fn per_value(machines: &[Varied], (_, field, values): &Tried) -> Vec<Vec<f64>> {
 
 /// The middle one of the values within a standard error of the best on these machines (Breiman et
 /// al. 1984).
-fn chosen(scores: &[Vec<Vec<f64>>], machines: &[usize]) -> Thresholds {
+fn choose(scores: &[Vec<Vec<f64>>], machines: &[usize]) -> Thresholds {
     let mut thresholds = BEFORE;
     for ((_, field, values), scores) in TRIED.iter().zip(scores) {
         let share = |of: &Vec<f64>| machines.iter().map(|&m| of[m]).sum::<f64>();

@@ -39,7 +39,7 @@ fn cases(known: &Known) -> Vec<Known> {
         if !is_coarse {
             cases.extend([0.03, 0.06].map(|sd| known.noisy(sd, seed)));
         }
-        cases.extend([0.01, 0.03].map(|share| disturbed(known, share, seed)));
+        cases.extend([0.01, 0.03].map(|share| disturb(known, share, seed)));
         for (size, is_dense) in [(8, false), (8, true), (16, false), (16, true), (32, true)] {
             let mut random = ChaCha8Rng::seed_from_u64(7 * seed + size as u64);
             if known.latency.len() > size {
@@ -47,24 +47,24 @@ fn cases(known: &Known) -> Vec<Known> {
             }
         }
     }
-    cases.extend([0.85, 1.2].map(|power| stretched(known, power)));
+    cases.extend([0.85, 1.2].map(|power| stretch(known, power)));
     cases
 }
 
 /// With this many pairs measured while something else ran: 1.3 to 4 times the time.
-fn disturbed(known: &Known, share: f64, seed: u64) -> Known {
+fn disturb(known: &Known, share: f64, seed: u64) -> Known {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    changed(known, |ns| match random.random_bool(share) {
+    change_figures(known, |ns| match random.random_bool(share) {
         true => ns * (1.3 + 2.7 * random.random::<f64>()),
         false => ns,
     })
 }
 
 /// With all ratios to the nearest pair raised to a power: narrower gaps below 1.
-fn stretched(known: &Known, power: f64) -> Known {
+fn stretch(known: &Known, power: f64) -> Known {
     let all = pairs(&known.latency).filter(|ns| *ns > 0.0);
     let nearest = all.fold(f64::INFINITY, f64::min);
-    changed(known, |ns| nearest * (ns / nearest).powf(power))
+    change_figures(known, |ns| nearest * (ns / nearest).powf(power))
 }
 
 fn pairs(matrix: &PairMatrix) -> impl Iterator<Item = f64> {
@@ -72,7 +72,7 @@ fn pairs(matrix: &PairMatrix) -> impl Iterator<Item = f64> {
     (0..n).flat_map(move |i| (0..i).map(move |j| matrix.at(i, j)))
 }
 
-fn changed(known: &Known, mut change: impl FnMut(f64) -> f64) -> Known {
+fn change_figures(known: &Known, mut change: impl FnMut(f64) -> f64) -> Known {
     let mut known = known.clone();
     for i in 0..known.latency.len() {
         for j in 0..i {

@@ -1,4 +1,4 @@
-//! What a stored record says should be applied.
+//! What to apply, according to a stored record.
 
 use anyhow::bail;
 
@@ -32,14 +32,14 @@ pub(in crate::cli) struct Answer {
     pub(in crate::cli) input: Option<String>,
     /// Threads, if they were set.
     pub(super) threads: Option<usize>,
-    /// What its runs had beside the placement.
+    /// The settings of its runs beside the placement.
     pub(super) setting: SettingRecord,
     /// Why doing nothing is as good; `None` if it is not.
     pub(super) nothing_to_apply: Option<String>,
 }
 
 impl Answer {
-    /// What tools are given beside the placement.
+    /// What tools get beside the placement.
     pub(in crate::cli) fn context(&self) -> Context {
         Context {
             command: self.command.clone(),
@@ -99,7 +99,7 @@ fn answer(id: &str, host: &HostRecord) -> Answer {
     }
 }
 
-fn undecided(id: &str, sentence: &str) -> anyhow::Error {
+fn no_best_arm(id: &str, sentence: &str) -> anyhow::Error {
     anyhow::anyhow!(
         "record {id} has no best arm ({}); measure longer, or choose with --place",
         sentence.trim_end_matches('.')
@@ -114,7 +114,7 @@ pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answe
         Some(best) if kind == VerdictKind::Best => best,
         _ if kind == VerdictKind::Timed => &record.baseline,
         _ if is_idle && record.stopped.is_some() => &record.baseline,
-        _ => return Err(undecided(&record.id, &record.verdict.sentence)),
+        _ => return Err(no_best_arm(&record.id, &record.verdict.sentence)),
     };
     let Some(arm) = record.arms.iter().find(|arm| arm.name == *best) else {
         bail!("record {}: best arm '{best}' does not exist", record.id);
@@ -146,9 +146,9 @@ fn of_search(record: &SearchRecord) -> anyhow::Result<Answer> {
         _ => None,
     };
     let Some(arm) = best else {
-        return Err(undecided(&record.id, &record.verdict.sentence));
+        return Err(no_best_arm(&record.id, &record.verdict.sentence));
     };
-    let (command, environment) = record.started(arm);
+    let (command, environment) = record.command_line(arm);
     Ok(Answer {
         placement: arm.placement.clone(),
         cpus: arm.cpus.clone(),
@@ -174,7 +174,7 @@ fn of_bench(record: &Bench) -> anyhow::Result<Answer> {
     let speed = |cell: &&BenchCell| cell.speed_up.map_or(1.0, |speed_up| speed_up.value);
     let usable = kernel.cells.iter().filter(|cell| cell.invalid.is_none());
     let Some(cell) = usable.max_by(|a, b| speed(a).total_cmp(&speed(b))) else {
-        return Err(undecided(&record.id, "no cell could be measured"));
+        return Err(no_best_arm(&record.id, "no cell could be measured"));
     };
     Ok(Answer {
         placement: cell.placement.clone(),

@@ -72,7 +72,7 @@ pub(in crate::cli) fn targets(option: &str, text: Option<&str>) -> anyhow::Resul
     Target::parse_list(text).with_context(|| option.to_owned())
 }
 
-/// What should be known of an answer before it is applied here.
+/// Remarks on an answer before it is applied here.
 fn report(answer: &Answer, realised: &Realised, topology: &Topology, terminal: &Terminal) {
     if answer.shape_hash != format!("{:016x}", topology.shape_hash()) {
         terminal.warn(&format!(

@@ -1,4 +1,4 @@
-//! `apply --pid`, `--unit`, `--cgroup`: threads that run already.
+//! `apply --pid`, `--unit`, `--cgroup`: running threads.
 //!
 //! They are placed, followed while pinwise runs, and restored at the end.
 
@@ -65,7 +65,7 @@ pub(super) fn apply(
             knob.unwrap_or_default()
         ));
     }
-    let mut applied = applied(&service, &place);
+    let mut applied = begin_record(&service, &place);
     let began = host.now();
     let wanted = Wanted {
         wish: wish(args, &place),
@@ -213,7 +213,7 @@ fn moved_interrupt(entry: &Entry) -> Option<AppliedInterrupt> {
     })
 }
 
-/// Which interrupts have their CPUs again.
+/// Which interrupts are back on their CPUs.
 fn note_interrupts(applied: &mut Applied, unset: &[(Entry, UndoOutcome)], terminal: &Terminal) {
     for (entry, outcome) in unset {
         let is_returned = matches!(outcome, UndoOutcome::Restored | UndoOutcome::AsBefore);
@@ -338,7 +338,7 @@ fn note_returned(applied: &mut Applied, service: &Service, stayed: &[String], te
     terminal.note(&format!("memory back where it was: {}", round_bytes(back)));
 }
 
-fn applied(service: &Service, place: &Realised) -> Applied {
+fn begin_record(service: &Service, place: &Realised) -> Applied {
     Applied {
         service: service_record(service.target().facts()),
         placement: place.placement.to_string(),
@@ -373,7 +373,7 @@ fn note(applied: &mut Applied, service: &Service) {
 
 /// Asked, granted, observed.
 fn report(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.print(&pinwise_report::applied(applied))?;
+    terminal.print(&pinwise_report::describe_applied(applied))?;
     if let Some(memory) = &applied.memory {
         let (_, left) = memory.moved_and_left();
         if left > 0 {

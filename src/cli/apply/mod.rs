@@ -1,4 +1,4 @@
-//! `apply`: an answer printed for other tools, or applied to what runs.
+//! `apply`: an answer printed for other tools, or applied to running programs.
 
 mod answer;
 mod emit;

@@ -1,5 +1,5 @@
-//! Applying an answer: `apply`, `rules`, `restore`, and what `compare` takes
-//! for services that run already and for smaller machines.
+//! Applying an answer: `apply`, `rules`, `restore`, and options of `compare` for running services
+//! and for smaller machines.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -165,7 +165,7 @@ pub struct RestoreArgs {
     pub dry_run: bool,
 }
 
-/// What `compare` takes for a running service.
+/// Options of `compare` for a running service.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A running service")]
 pub struct LiveArgs {
@@ -188,8 +188,8 @@ pub struct LiveArgs {
     /// half of it, its own run is the sample
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub sample: Duration,
-    /// Time that a service is given to settle after a change [default: 500ms]; of a
-    /// command: for how long a /bound placement binds new threads [default: all]
+    /// Time for a service to settle after a change [default: 500ms]; for a command: how
+    /// long a /bound placement binds new threads [default: until it ends]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
     /// Drop a placement worse by more than SHARE; it is rolled back as soon as
@@ -198,7 +198,7 @@ pub struct LiveArgs {
     pub abort_if_worse: Option<f64>,
 }
 
-/// What `compare` takes for interrupts.
+/// Options of `compare` for interrupts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Other conditions")]
 pub struct InterruptArgs {
@@ -212,7 +212,7 @@ pub struct InterruptArgs {
     pub irqs: Vec<String>,
 }
 
-/// What `compare` takes for smaller machines.
+/// Options of `compare` for smaller machines.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Other conditions")]
 pub struct WhatIfArgs {

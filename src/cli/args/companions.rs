@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// What `compare` takes for companions.
+/// Options of `compare` for companions.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Other conditions")]
 pub struct CompanionArgs {

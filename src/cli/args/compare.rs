@@ -64,7 +64,7 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub recipe: Option<String>,
-    /// Name of a command; the one at the same position; repeatable
+    /// Name for the command at the same position; repeatable
     #[arg(
         long = "name",
         short = 'n',
@@ -154,8 +154,8 @@ pub struct CompareArgs {
     /// narrow; --budget, --max-runs or Ctrl-C may end it earlier
     #[arg(long, help_heading = "How long and how precise")]
     pub open_ended: bool,
-    /// Exit with 3 if there is no verdict; with --fail-if-slower: run until there is
-    /// one, too
+    /// Exit with 3 if there is no verdict; with --fail-if-slower, also run until there
+    /// is one
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,
     /// Afterwards, print the best arm for this tool; see `pinwise apply --as`

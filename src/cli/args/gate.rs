@@ -51,7 +51,7 @@ pub struct GateArgs {
         help_heading = "What is compared"
     )]
     pub place: String,
-    /// Run no build command; both folders contain builds already
+    /// Run no build command; both folders already contain builds
     #[arg(long, help_heading = "What is compared")]
     pub no_build: bool,
     /// Build variant N of the revisions; sets `PINWISE_VARIANT=N`, so that the build

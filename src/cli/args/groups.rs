@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::values::parse_limit;
 use pinwise_placement::CpuLimit;
 
-/// What `compare` takes for cgroups of a command's own.
+/// Options of `compare` for cgroups of a command's own.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Other conditions")]
 pub struct GroupArgs {

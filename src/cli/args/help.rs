@@ -1,5 +1,5 @@
-//! `-h` and `--help`: groups of commands, what is left to the long one, and
-//! how the short one fits a screen.
+//! `-h` and `--help`: groups of commands, what only the long one has, and how the short one fits a
+//! screen.
 
 use std::collections::HashMap;
 
@@ -83,8 +83,8 @@ const MANY_OPTIONS: [&str; 1] = ["compare"];
 /// Options that are another's in other tools' words.
 const OTHER_WORDS: [&str; 2] = ["parameter_lists", "show_output"];
 
-/// Options that only refine another one; those of the commands with many are left to the
-/// reference.
+/// Options that only refine another one; for commands with many options only the reference has
+/// them.
 const REFINEMENTS: [&str; 7] = [
     "arms",
     "fit_threads",
@@ -299,7 +299,7 @@ fn clause_ends(help: &str) -> impl Iterator<Item = usize> {
         .flatten()
 }
 
-/// How much the help of a command holds.
+/// How much the help of a command contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum HelpExtent {
     /// None is printed: nothing is laid out for it.
@@ -308,12 +308,11 @@ pub(in crate::cli) enum HelpExtent {
     Brief,
     /// Every option, on two screens at most.
     Long,
-    /// Every option and all that is said of it.
+    /// Every option with its full text.
     Full,
 }
 
-/// What a call that is in order needs: of the commands only the one that is called is
-/// described.
+/// The command line for parsing a valid call: only the called command is described.
 pub(in crate::cli) fn called() -> clap::Command {
     Cli::command()
 }
@@ -362,7 +361,7 @@ mod tests {
 
     /// clap breaks longer lines again, which leaves single words.
     #[test]
-    fn what_stands_below_the_options_is_not_wider_than_a_help() {
+    fn text_below_the_options_fits_the_help() {
         fn check(command: &clap::Command) {
             let texts = [command.get_after_help(), command.get_after_long_help()];
             for text in texts.into_iter().flatten() {

@@ -55,7 +55,7 @@ pub struct ProfileArgs {
     /// How much is printed.
     #[command(flatten)]
     pub view: ProfileView,
-    /// What is written beside what is printed.
+    /// Files of a profile, beside the printed text.
     #[command(flatten)]
     pub files: ProfileFiles,
     /// The command with its arguments
@@ -102,7 +102,7 @@ pub struct ProfileView {
     pub functions: bool,
 }
 
-/// What is written of a profile beside what is printed.
+/// Files of a profile, beside the printed text.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct ProfileFiles {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use pinwise_workload::SchedulingPolicy;
 
-/// What `compare` takes for the scheduler.
+/// Options of `compare` for the scheduler.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Other conditions")]
 pub struct SchedulingArgs {

@@ -1,4 +1,4 @@
-//! Arguments of what looks at the scheduler: `trace` and `top`.
+//! Arguments of the commands that watch the scheduler: `trace` and `top`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -100,8 +100,8 @@ pub enum TraceAction {
 
 Takes perf.data with sched:sched_switch (perf sched record) or switch records
 (perf record --sample-cpu --switch-events -e dummy), what perf script prints,
-and ftrace's text (trace, trace_pipe, trace-cmd report). The trace is taken to
-be of this machine unless --topology or --machine says otherwise.")]
+and ftrace's text (trace, trace_pipe, trace-cmd report). The trace is assumed
+to be from this machine unless --topology or --machine says otherwise.")]
     Import(TraceImportArgs),
     /// List the tiers, their requirements, and their overhead here
     #[command(after_help = "Examples:
@@ -165,7 +165,7 @@ pub struct TopArgs {
     pub seed: Option<u64>,
 }
 
-/// By what threads are sorted.
+/// The order of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TopSort {
     /// CPU time.

@@ -36,7 +36,7 @@ pub struct WorkloadArgs {
     /// Run this after every run, unmeasured; likewise
     #[arg(long, value_name = "COMMAND")]
     pub conclude: Vec<String>,
-    /// Kill a longer run; in compare its arm is then slower by at least so much
+    /// Kill a longer run; compare then knows its arm to be at least that slow
     /// [default: compare's --budget]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
@@ -65,7 +65,7 @@ impl WorkloadArgs {
         input.map(|path| ("--input", path.as_path())).collect()
     }
 
-    /// The file of `--input`, unless it is none.
+    /// The file of `--input`, unless it is `none`.
     pub fn input_file(&self) -> Option<&PathBuf> {
         let input = self.input.as_ref();
         input.filter(|path| path.as_os_str() != "null")

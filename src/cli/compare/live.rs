@@ -108,7 +108,7 @@ pub(super) fn compare(
     })
 }
 
-/// Every thread gets what it had before, and so do interrupts.
+/// Restores every thread, and interrupts.
 fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
     let (returned, unset) = machine.give_back();
     if let Err(error) = unset {
@@ -194,7 +194,7 @@ fn make_plan(
         })
         .collect();
     let mut arms = plan::with_interrupts(arms, args, topology, terminal)?;
-    let seed = plan::seed(&args.experiment.effort);
+    let seed = plan::choose_seed(&args.experiment.effort);
     plan::make_unique(&mut arms);
     let baseline = plan::baseline(args, &arms)?;
     if args.placebo {

@@ -1,4 +1,4 @@
-//! `fleet cancel`: jobs end; what is done stays.
+//! `fleet cancel`: jobs end; finished records stay.
 
 use anyhow::Context;
 
@@ -13,7 +13,7 @@ pub(super) fn cancel(
     args: &FleetCancelArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let found = found::found(global, &args.fleet)?;
+    let found = found::find_fleet(global, &args.fleet)?;
     let (_, launcher) = found.launcher().context("nothing was cancelled")?;
     let record = &found.record;
     let jobs = record.jobs.iter().map(|job| match &job.node {
@@ -24,7 +24,7 @@ pub(super) fn cancel(
         "cancelling {} through {}: {}",
         count(record.jobs.len(), "job"),
         launcher.name(),
-        launch::listed(&jobs.collect::<Vec<_>>())
+        launch::list_names(&jobs.collect::<Vec<_>>())
     )))?;
     launcher.cancel(&found.task()?, &record.jobs)?;
     let id = &record.id;

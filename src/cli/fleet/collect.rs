@@ -15,7 +15,7 @@ pub(super) fn collect(
     args: &FleetCollectArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let found = found::found(global, &args.fleet)?;
+    let found = found::find_fleet(global, &args.fleet)?;
     let fleet = &found.record;
     let Some(mut store) = open_store(global)? else {
         bail!("--store none: there is nothing to collect into");

@@ -30,9 +30,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// A folder that the user names by its path is read whoever it belongs to.
-    /// One that was found by an id must be the user's own: an id says nothing
-    /// of who made the folder.
+    /// A folder that the user names by its path is read whoever owns it. One found by an id must be
+    /// the user's own: an id does not say who made the folder.
     pub(super) fn at(path: &Path, is_named: bool) -> anyhow::Result<Self> {
         match FleetFolder::own(path, &launch::users()) {
             Ok((folder, record)) => Ok(Self {
@@ -65,14 +64,14 @@ impl Found {
         Ok((submission, launcher))
     }
 
-    /// What the scheduler says of the fleet's jobs.
+    /// The scheduler's states of the fleet's jobs.
     pub(super) fn states(&self) -> anyhow::Result<Vec<JobState>> {
         let (_, launcher) = self.launcher()?;
         Ok(launcher.states(&self.task()?, &self.record.jobs)?)
     }
 
-    /// What Slurm says of them; nothing of other launchers, which are
-    /// templates and run what a file says.
+    /// Slurm's states of them; empty for other launchers, which are templates and run what a file
+    /// says.
     pub(super) fn queue_states(&self) -> anyhow::Result<Vec<JobState>> {
         match self.launcher() {
             Ok((submission, _))
@@ -85,7 +84,7 @@ impl Found {
         }
     }
 
-    /// What is about to be done, with all that identifies the fleet.
+    /// What is about to be done, with everything that identifies the fleet.
     pub(super) fn describe_action(&self, what: &str) -> String {
         let record = &self.record;
         format!(
@@ -104,7 +103,7 @@ impl Found {
 }
 
 /// The fleet that an argument names: a folder, or an id of the store.
-pub(super) fn found(global: &Global, name: &str) -> anyhow::Result<Found> {
+pub(super) fn find_fleet(global: &Global, name: &str) -> anyhow::Result<Found> {
     if let Some((path, is_named)) = folder_of(name) {
         return Found::at(&path, is_named);
     }
@@ -204,8 +203,8 @@ pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<F
 /// The user's newest fleet: others may keep theirs in the same store.
 fn last(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
     for id in ids {
-        // What cannot be read is newer than this pinwise, or damaged; by name
-        // it is reported.
+        // An unreadable record is newer than this pinwise, or damaged; it is reported if asked for
+        // by name.
         let record = store.load(id)?.decode::<FleetRecord>();
         if let Some(record) = record.ok().filter(is_own) {
             return Ok(record);
@@ -215,8 +214,8 @@ fn last(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
     bail!("no fleet{whose} is in the store (pinwise fleet submit, pinwise fleet simulate)")
 }
 
-/// Is a fleet the user's? Of one with a folder the folder decides, not what the
-/// record says, for anybody who shares the store may have written that.
+/// Does a fleet belong to the user? If it has a folder, the folder decides, not the record: anybody
+/// who shares the store may have written that.
 fn is_own(record: &FleetRecord) -> bool {
     if record.user.is_some_and(|user| user != effective_user()) {
         return false;

@@ -1,4 +1,4 @@
-//! Launchers by name, and what they are asked.
+//! Launchers by name, and requests to them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -76,7 +76,7 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Whose folders may say what is run.
+/// The users whose folders may say what is run.
 pub(super) fn users() -> Users {
     Users::trusted_by(effective_user())
 }
@@ -90,7 +90,7 @@ pub(super) fn task(folder: &FleetFolder, fleet: &FleetRecord) -> anyhow::Result<
     })
 }
 
-/// What is said of nodes whose jobs ended badly, by node.
+/// The scheduler's words on nodes whose jobs ended badly, by node.
 pub(super) fn words(states: &[JobState]) -> BTreeMap<String, String> {
     let failed = states.iter().filter(|state| state.stage == Stage::Failed);
     failed
@@ -99,7 +99,7 @@ pub(super) fn words(states: &[JobState]) -> BTreeMap<String, String> {
 }
 
 /// Names, the first of many.
-pub(super) fn listed(names: &[String]) -> String {
+pub(super) fn list_names(names: &[String]) -> String {
     let shown = names.iter().take(MAX_NAMES).map(String::as_str);
     let more = names.len().saturating_sub(MAX_NAMES);
     let mut text = shown.collect::<Vec<_>>().join(", ");

@@ -74,7 +74,7 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    fn started(&mut self, step: &FleetStep, stem: &Path) -> Result<StepEnd, String> {
+    fn run_step(&mut self, step: &FleetStep, stem: &Path) -> Result<StepEnd, String> {
         let mut argv = vec![self.program.clone()];
         // Before the step's own, which may end with a command.
         argv.extend(["--format", "json", "--store", "none", "--quiet"].map(str::to_owned));
@@ -85,7 +85,7 @@ impl Steps<'_> {
             .and_then(|s| Duration::try_from_secs_f64(s).ok());
         let workload = Workload {
             timeout,
-            // Nodes measure alike, whoever has defaults of their own there.
+            // Nodes measure alike, even if somebody has defaults of their own there.
             environment: vec![("PINWISE_CONFIG".to_owned(), String::new())],
             ..Workload::new(command)
         };
@@ -121,7 +121,7 @@ impl Steps<'_> {
 impl Runner for Steps<'_> {
     fn run(&mut self, step: &FleetStep, stem: &Path) -> (StepEnd, Duration) {
         let began = self.machine.now();
-        let end = self.started(step, stem);
+        let end = self.run_step(step, stem);
         let elapsed = self.machine.now().saturating_sub(began);
         (end.unwrap_or_else(StepEnd::Otherwise), elapsed)
     }
@@ -143,8 +143,8 @@ impl Runner for Steps<'_> {
     }
 }
 
-/// Hands records on to a store that nodes reach. The folder is the spool:
-/// what fails is handed on the next time, or by `fleet collect`.
+/// Delivers records to a store that nodes reach. The folder is the spool: what fails is delivered
+/// the next time, or by `fleet collect`.
 struct Delivery {
     store: Option<String>,
     delivered: BTreeSet<String>,

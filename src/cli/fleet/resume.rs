@@ -1,4 +1,4 @@
-//! `fleet resume`: what is missing is submitted again, and nothing else.
+//! `fleet resume`: submits again what is missing, and nothing else.
 
 use std::collections::BTreeSet;
 
@@ -20,10 +20,10 @@ pub(super) fn resume(
     args: &FleetResumeArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let found = found::found(global, &args.fleet)?;
+    let found = found::find_fleet(global, &args.fleet)?;
     let (submission, launcher) = found.launcher().context("nothing was submitted")?;
     let (status, states) = look(&found)?;
-    // What runs or waits would be submitted a second time.
+    // Running or queued jobs would be submitted twice.
     states.context("nothing was submitted: the scheduler does not answer")?;
     let lacking = Lacking::from_status(&status);
     if lacking.named.is_empty() && lacking.unnamed == 0 {
@@ -40,7 +40,7 @@ pub(super) fn resume(
     }
     let mut record = found.record.clone();
     let mut submitted = 0;
-    for wanted in lacking.wanted(&submission.wanted(), &status) {
+    for wanted in lacking.nodes_to_request(&submission.wanted(), &status) {
         let choice = launcher.choose(&wanted)?;
         for left in &choice.left_out {
             terminal.warn(&format!("not asked: {left}"));
@@ -59,7 +59,7 @@ pub(super) fn resume(
             launcher.name(),
             match choice.nodes.as_slice() {
                 [] => count(choice.count, "node"),
-                nodes => launch::listed(nodes),
+                nodes => launch::list_names(nodes),
             }
         )))?;
         start(
@@ -85,7 +85,7 @@ pub(super) fn resume(
     })
 }
 
-/// What has neither all records nor a job.
+/// Nodes with neither all records nor a job.
 struct Lacking {
     /// Nodes by name.
     named: Vec<String>,
@@ -106,9 +106,8 @@ impl Lacking {
         }
     }
 
-    /// What to ask the launcher for: nodes by name, and others that are none
-    /// of those that are known.
-    fn wanted(&self, first: &Wanted, status: &FleetStatus) -> Vec<Wanted> {
+    /// The nodes to ask the launcher for: some by name, and others besides the known ones.
+    fn nodes_to_request(&self, first: &Wanted, status: &FleetStatus) -> Vec<Wanted> {
         let mut all = Vec::new();
         if !self.named.is_empty() {
             all.push(Wanted {

@@ -15,7 +15,7 @@ pub(super) fn status(
     args: &FleetStatusArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let found = found::found(global, &args.fleet)?;
+    let found = found::find_fleet(global, &args.fleet)?;
     let (status, _) = look(&found)?;
     terminal.show(&status, pinwise_report::fleet_status)?;
     Ok(Exit::Done)
@@ -23,7 +23,7 @@ pub(super) fn status(
 
 /// The state of a fleet, by its folder and, if that is to be asked, by the scheduler.
 pub(super) fn look(found: &Found) -> anyhow::Result<(FleetStatus, anyhow::Result<Vec<JobState>>)> {
-    // The scheduler first: what ends meanwhile has its files by then.
+    // The scheduler first: a job that ends meanwhile then has its files.
     let states = found.states();
     let (nodes, strange) = found.folder.nodes()?;
     let snapshots: Vec<NodeSnapshot> = nodes

@@ -13,10 +13,10 @@ use pinwise_record::FleetStep;
 use pinwise_sim::SimulatedMachine;
 use pinwise_workload::study_file::{MAX_STEPS, StudyStep, parse};
 
-/// Options that are pinwise's own affair on a node.
+/// Options that pinwise itself sets on a node.
 const TAKEN: [&str; 4] = ["--store", "--format", "--quiet", "--color"];
 
-/// What nodes run, and the files that are taken along.
+/// The steps of nodes, and the files that go with them.
 #[derive(Debug, Default)]
 pub(super) struct Studies {
     pub(super) steps: Vec<FleetStep>,
@@ -87,8 +87,7 @@ fn check_step(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Res
     })
 }
 
-/// Takes a file along; how its machine is called from then on, with the
-/// folder's place still open.
+/// Takes a file along; returns the machine's name from then on, with a placeholder for the folder.
 fn carry_description(
     description: &str,
     files: &mut Vec<(String, String)>,

@@ -95,7 +95,7 @@ fn group(name: &str) -> anyhow::Result<u32> {
     number.with_context(|| format!("--share-with '{name}': there is no such group"))
 }
 
-/// What has to be there before the first job.
+/// What must exist before the first job.
 fn prepare(
     global: &Global,
     folder: &FleetFolder,
@@ -111,7 +111,7 @@ fn prepare(
     Ok(())
 }
 
-/// Submits, and writes every job down as it comes.
+/// Submits, and records every job as it is created.
 pub(super) fn start(
     global: &Global,
     folder: &FleetFolder,

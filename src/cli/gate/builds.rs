@@ -38,7 +38,7 @@ const SHORT_COMMIT: usize = 12;
 pub(super) enum Builds {
     /// Both exist, the base first.
     Both(Box<(Tree, Tree)>),
-    /// What is judged does not build, and why.
+    /// The judged build fails, and why.
     HeadFails(String),
 }
 
@@ -77,9 +77,9 @@ pub(super) fn both(
     Ok(Builds::Both(Box::new((base, head))))
 }
 
-/// The tree of a source, built; why it does not build, if so. One gate at a time clones
-/// and builds a commit, and none while another measures it. No lock is held on return:
-/// who waits for one must not have another.
+/// The tree of a source, built; or why it does not build. One gate at a time clones and builds a
+/// commit, and none while another measures it. No lock is held on return: waiting for one while
+/// holding another could deadlock.
 fn build_tree(
     source: Source,
     variant: Option<u32>,
@@ -206,8 +206,8 @@ fn tree(name: &str, folder: PathBuf, commit: Option<String>, variant: Option<u32
     }
 }
 
-/// The commit in a clone of its own for each variant, which leaves no trace in the
-/// repository, and the lock by which it is ours.
+/// The commit in a clone of its own for each variant, which leaves no trace in the repository, and
+/// the lock on it.
 fn clone_commit(
     repository: &Path,
     commit: &str,
@@ -231,7 +231,7 @@ fn clone_commit(
         return Ok((clone, lock));
     }
     if let Err(error) = check_out(repository, &clone, commit) {
-        // A half of a checkout must not be taken for a whole one.
+        // Half a checkout must not be mistaken for a whole one.
         let _ = std::fs::remove_dir_all(&clone);
         return Err(error);
     }
@@ -303,7 +303,7 @@ fn submodule(entry: &str) -> Option<(&str, &str)> {
 #[expect(clippy::disallowed_methods, reason = "revisions are git's")]
 fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new("git");
-    // Those of a hook, say, would make it work on the user's own tree.
+    // Those of a hook, for example, would make it work on the user's own tree.
     let variables = std::env::vars_os().map(|(name, _)| name);
     for name in variables.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_")) {
         command.env_remove(name);
@@ -346,8 +346,7 @@ status=$?
 kill "$guard"
 exit "$status""#;
 
-/// Runs the suite's build command, unless a clone was built by it before; why it
-/// does not build, if so.
+/// Runs the suite's build command, unless it built this clone before; why it does not build, if so.
 #[expect(clippy::disallowed_methods, reason = "the suite says how to build")]
 fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<Option<String>> {
     let stamp = stamp(tree);
@@ -356,11 +355,11 @@ fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<Option<
         return Ok(None);
     }
     if let Some(path) = &stamp {
-        // A build that fails half-way is none.
+        // A build that failed half-way does not count.
         let _ = std::fs::remove_file(path);
     }
     terminal.note(&format!("building {}: {build}", tree.record.name));
-    // Its output is no result: all of it goes to standard error.
+    // Its output is not a result: all of it goes to standard error.
     let variant = tree.record.variant.map(|number| number.to_string());
     let mut child = Command::new("sh")
         .args(["-c", ATTENDED, "sh", build])

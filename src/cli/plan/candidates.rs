@@ -58,8 +58,8 @@ enum Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// Words without blanks of which the first is a program and another is none
-    /// are one command with its arguments, as one writes it in a shell.
+    /// If the first of several words without blanks is a program and another is not, they are one
+    /// command with its arguments, as written in a shell.
     fn from_args(args: &'a ExperimentArgs) -> Self {
         let lines = args.lines.as_slice();
         let has_blanks = |line: &String| line.contains(char::is_whitespace);

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_has_a_cpu_where_the_scheduler_moves_none() {
+    fn threads_in_an_isolated_cpuset_are_bound() {
         let groups = groups(&isolate("compact*2"), &four_cpus()).unwrap();
         let orders = groups.iter().map(|group| Some(group.binding()?.order));
         assert_eq!(orders.collect::<Vec<_>>(), [None, Some(vec![0, 1])]);

@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::candidates::Candidate;
 use crate::cli::args::{CompareArgs, KernelArgs, SplitChoice, WorkloadArgs};
-use crate::cli::kernel::{found, isas, program};
+use crate::cli::kernel::{find_kernel, isas, program};
 use crate::cli::parser_words::one_line;
 use pinwise_kernels::work::Isa;
 use pinwise_machine::CommandRunner;
@@ -54,7 +54,7 @@ pub(super) fn parse_kernel(args: &CompareArgs, is_local: bool) -> anyhow::Result
         .map_err(|error| anyhow::anyhow!("--kernel '{text}': {}", one_line(&error)))?;
     let options = line.args;
     refuse(&options, args)?;
-    let kernel = found(options.name.as_deref().unwrap_or_default()).context("--kernel")?;
+    let kernel = find_kernel(options.name.as_deref().unwrap_or_default()).context("--kernel")?;
     kernel.size_or_default(options.size).context("--kernel")?;
     let isas = match &args.isa {
         Some(list) => isas(Some(list), is_local)?,

@@ -95,7 +95,7 @@ pub(super) fn arms(
     arms
 }
 
-/// What is to be known of such arms, with what they were.
+/// Remarks on such arms, with what they were.
 pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Finding> {
     let first = smaller.first()?;
     let is_real = first.offline.is_some();

@@ -62,7 +62,7 @@ fn finish(
 ) -> anyhow::Result<Exit> {
     (record.id, record.started) = name_and_time();
     let show = || {
-        let shown = shown(&args.view);
+        let shown = shown_parts(&args.view);
         terminal.show(&record, |record, palette| {
             pinwise_report::profile(record, &shown, palette)
         })?;
@@ -72,7 +72,7 @@ fn finish(
     keep_and_show(store, &record, terminal, show, exit)
 }
 
-const fn shown(view: &ProfileView) -> ProfileShown {
+const fn shown_parts(view: &ProfileView) -> ProfileShown {
     ProfileShown {
         functions: view.top,
         instructions: if view.functions { 0 } else { view.instructions },

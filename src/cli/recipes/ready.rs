@@ -35,7 +35,7 @@ pub(in crate::cli) fn open(
     let recipe = parse(name, &text_of(name)?)?;
     let choices = recipe.choices(&args.sweeps()?).context("--parameter")?;
     if machine.is_simulated() {
-        return simulated(&recipe, &choices).map(Some);
+        return open_simulated(&recipe, &choices).map(Some);
     }
     let programs = locate(&recipe)?;
     let folder = Scratch::create(&temporary_folder(), "pinwise-recipe-")
@@ -73,7 +73,7 @@ pub(in crate::cli) fn open(
 
 /// On a simulated machine nothing runs: the recipe's name says which workload
 /// is meant.
-fn simulated(recipe: &Recipe, choices: &[Chosen]) -> anyhow::Result<Ready> {
+fn open_simulated(recipe: &Recipe, choices: &[Chosen]) -> anyhow::Result<Ready> {
     let workloads = choices.iter().map(|chosen| {
         let command = Command::from_argv(vec![recipe.name.clone()])?;
         let workload = Workload {

@@ -41,7 +41,7 @@ pub(super) fn search(
     let mut machine = open_machine(global, seed, insists_on_cycles)?;
     let planned = match &past {
         Some(past) => check_machine(past, machine.as_mut())
-            .and_then(|()| plan::resumed(args, past, machine.as_mut())),
+            .and_then(|()| plan::resume(args, past, machine.as_mut())),
         None => plan::fresh(args, seed, machine.as_mut(), terminal).map(|plan| SearchPlan {
             argv: global.argv.clone(),
             ..plan

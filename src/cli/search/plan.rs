@@ -152,7 +152,7 @@ fn count_threads(
 }
 
 /// A resumed search, perhaps with a larger budget.
-pub(super) fn resumed(
+pub(super) fn resume(
     args: &SearchArgs,
     past: &SearchRecord,
     machine: &mut dyn CommandRunner,

@@ -47,7 +47,7 @@ pub(super) fn find_processor(args: &ProcessorArgs) -> anyhow::Result<Option<Proc
     Ok(None)
 }
 
-/// A chip of the table; `option`: who asks.
+/// A chip of the table; `option`: the option that asks for it.
 pub(super) fn find_chip(
     option: &str,
     name: &str,

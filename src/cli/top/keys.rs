@@ -99,10 +99,10 @@ fn step_interval(interval: Duration, by: f64) -> Duration {
 
 fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, reach: Reach) {
     let last = match view.focus {
-        Focus::Threads => view.arranged(record).len().saturating_sub(1),
+        Focus::Threads => view.arrange_threads(record).len().saturating_sub(1),
         Focus::Cpus => reach.cpu_rows,
     };
-    let arranged = view.arranged(record);
+    let arranged = view.arrange_threads(record);
     let row = match view.focus {
         Focus::Threads => view.chosen_row(&arranged),
         Focus::Cpus => view.cpu_top,
@@ -124,7 +124,7 @@ fn move_selection(view: &mut View, record: &TopRecord, code: KeyCode, reach: Rea
 }
 
 fn ask_where(view: &mut View, record: &TopRecord) -> Action {
-    let arranged = view.arranged(record);
+    let arranged = view.arrange_threads(record);
     let Some(thread) = arranged.get(view.chosen_row(&arranged)) else {
         view.message = Some("no thread to pin".to_owned());
         return Action::Nothing;

@@ -60,7 +60,7 @@ fn check(keys: &str, expected: &Action) -> View {
 }
 
 #[test]
-fn leaving() {
+fn q_and_ctrl_c_quit() {
     check("q", &Action::Leave);
     check("\u{1b}", &Action::Leave);
     let mut view = check("p", &Action::Foresee);
@@ -96,7 +96,7 @@ fn filtering() {
     assert_eq!(check("/am\u{1b}", &Action::Nothing).filter, "");
     let view = check("/q", &Action::Nothing);
     assert_eq!(view.filter, "q");
-    assert!(view.arranged(&record()).is_empty());
+    assert!(view.arrange_threads(&record()).is_empty());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn moving() {
 
 proptest! {
     #[test]
-    fn any_keys(keys in "[\\PC\n\u{1b}\u{8}\t]{0,40}", extra in 0u16..400) {
+    fn any_sequence_of_keys_is_handled(keys in "[\\PC\n\u{1b}\u{8}\t]{0,40}", extra in 0u16..400) {
         let mut view = View::default();
         press_all(&mut view, &keys);
         let is_typing = view.prompt.is_some();

@@ -70,8 +70,7 @@ pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyho
     }
 }
 
-/// What can be said of the arguments before anything is opened; returns the
-/// tier.
+/// Checks the arguments before anything is opened; returns the tier.
 fn read_arguments(args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Option<Tier>> {
     let tier = args.tier.as_deref().map(str::parse::<Tier>).transpose();
     let tier = tier.map_err(|error| anyhow!("--tier {error}"))?;

@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::terminal::{Terminal, variable};
 use pinwise_machine::{Listener, Tracer};
 use pinwise_record::TopRecord;
-use pinwise_report::top::{View, printed, text};
+use pinwise_report::top::{View, still_frame, text};
 use pinwise_sched::live::Live;
 use pinwise_sched::{Event, Tier};
 
@@ -63,7 +63,7 @@ pub(super) fn print(
     if terminal.is_json() {
         terminal.print_json(&cut_down(record, view))?;
     } else {
-        let rows = printed(&record, view, width(terminal), PRINTED);
+        let rows = still_frame(&record, view, width(terminal), PRINTED);
         terminal.print(&text(&rows, terminal.palette()))?;
     }
     Ok(Exit::Done)
@@ -71,7 +71,7 @@ pub(super) fn print(
 
 /// Only the threads that were asked for, in order, and not too many.
 fn cut_down(mut record: TopRecord, view: &View) -> TopRecord {
-    let threads = view.arranged(&record);
+    let threads = view.arrange_threads(&record);
     let left_out = threads.len().saturating_sub(MAX_THREADS) as u64;
     let threads = threads.into_iter().take(MAX_THREADS).cloned().collect();
     record.threads = threads;

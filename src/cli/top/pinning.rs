@@ -1,4 +1,4 @@
-//! What a user types for a pin, and what is known of threads beside the trace.
+//! What a user types for a pin, and the settings of threads that a trace does not show.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const ASKED: usize = 200;
 
 /// Masks and policies of the threads that are likely to be shown.
 pub(super) fn add_settings(record: &mut TopRecord, view: &View) {
-    let arranged = view.arranged(record);
+    let arranged = view.arrange_threads(record);
     let first = view.chosen_row(&arranged).saturating_sub(ASKED / 2);
     let asked = arranged.iter().skip(first).take(ASKED);
     let settings: BTreeMap<i32, (String, String)> = asked
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_typed() {
+    fn only_cpu_lists_may_be_typed() {
         check("0-2", Ok("0-2"));
         check(" 3 ", Ok("3"));
         check("one-llc:1", Ok("4-7"));

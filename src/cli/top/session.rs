@@ -88,7 +88,7 @@ pub(super) fn show(
     }
 }
 
-/// Undoes the pins, and says what became of them.
+/// Undoes the pins, and reports the result.
 fn give_back(pins: Option<Pins>, terminal: &Terminal) {
     let Some(mut pins) = pins.filter(|pins| pins.count() > 0) else {
         return;
@@ -142,8 +142,8 @@ impl Session {
         self.last_ns = None;
     }
 
-    /// Makes the next frame; says whether it is to be shown. Paused, it is
-    /// made all the same, so that sums begin anew and the ended are forgotten.
+    /// Makes the next frame; returns whether to show it. While paused, frames are made all the
+    /// same, so that sums restart and ended threads are forgotten.
     fn take_frame(&mut self, now_ns: u64) -> bool {
         self.last_ns = Some(now_ns);
         let record = self.watch.record(&mut self.live, self.way, now_ns);

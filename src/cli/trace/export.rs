@@ -52,7 +52,7 @@ impl Sinks {
     /// The files that `--export` names: `perfetto` or `csv`, perhaps with `:FILE`.
     ///
     /// # Errors
-    /// A format that is none, or no file.
+    /// An unknown format, or no file.
     pub(super) fn parse(exports: &[String]) -> anyhow::Result<Self> {
         let sinks = exports.iter().map(|export| Sink::parse(export));
         Ok(Self {

@@ -107,7 +107,7 @@ fn note_cpus(events: &[Event], cpus: &mut CpuSet) {
     }
 }
 
-/// What should be known of the file, and of how it goes with the machine.
+/// Remarks on the file, and on how it matches the machine.
 fn notes(
     imported: Imported,
     facts: &Facts,

@@ -80,7 +80,7 @@ fn kernels_as_arms_of_compare() {
 
 /// One short run for real: the kernel's own figures arrive.
 #[test]
-fn a_real_kernel() {
+fn bench_runs_a_kernel_of_this_machine() {
     let stage = Stage::new();
     let record =
         stage.json("bench fibonacci --threads 1,2 --work 2 --max-runs 2 --warmup 0 --budget 1m");

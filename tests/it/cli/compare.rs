@@ -299,7 +299,7 @@ fn a_record_that_is_not_stored_is_not_named() {
 /// Others make wall-clock time vary: two commands in one place are distinguished by CPU time, and
 /// are not if only wall-clock time is asked for.
 #[test]
-fn two_commands_beside_others_are_told_apart_by_cpu_time() {
+fn cpu_time_separates_two_commands_beside_load() {
     let stage = Stage::new();
     stage.write(
         "loaded.toml",
@@ -354,7 +354,7 @@ fn clearly_worse_arms_stop_using_time() {
     assert!(all.out.contains("blocks of 3 runs"), "{all}");
 }
 
-/// Runs of 0.5 s: what is said, and that no more blocks are begun than fit.
+/// Runs of 0.5 s: the warning, and that no more blocks are begun than fit.
 #[test]
 fn a_budget_is_kept_and_what_it_allows_is_reported() {
     let stage = Stage::new();

@@ -8,7 +8,7 @@ use super::Stage;
 const LINE: &str = "compare --machine sim:blind.toml --seed 5 --max-runs 12";
 
 #[test]
-fn the_verdict_has_what_the_scheduler_did_beside_it() {
+fn the_verdict_is_accompanied_by_the_schedulers_doing() {
     let stage = Stage::new();
     let places = "--place os-default --place cpu:0,2 --place one-core";
     stage.succeed(&format!(

@@ -137,7 +137,7 @@ fn is_alive(argument: &str) -> bool {
 }
 
 #[test]
-fn servers_are_stopped_and_killed_where_they_do_not_stop() {
+fn servers_that_do_not_stop_are_killed() {
     let stage = stage();
     for (name, per, stop, time) in [
         ("whole", "experiment", "", "86411.5"),

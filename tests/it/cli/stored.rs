@@ -110,7 +110,7 @@ fn defaults_of_the_user_are_read_from_a_file() {
     let output = run("places = [\"os-default\", \"cpu:0\", \"cpu:1\"]\n");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("cpu:1") && text.contains("cpu:0"), "{text}");
-    // Written for another machine: they are one and the same here.
+    // Written for another machine: here both are the same.
     let output = run("places = [\"cpu:0\", \"cpu:0\"]\n");
     assert_eq!(output.status.code(), Some(0));
     let note = String::from_utf8(output.stderr).unwrap();

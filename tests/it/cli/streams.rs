@@ -9,7 +9,7 @@ const LINE: &str =
     "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12";
 
 #[test]
-fn colour_only_where_it_is_wanted() {
+fn colour_is_only_used_if_wanted() {
     let stage = Stage::new();
     let is_coloured = |line: &str, no_color: Option<&str>| {
         let mut command = stage.command(line);
@@ -41,7 +41,7 @@ fn colour_is_all_that_colour_adds() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let stage = Stage::new();
     let mut child = stage
         .command("topology --machine 'sim:package:2 l3:2 core:4 pu:2'")
@@ -160,7 +160,7 @@ fn texts_are_laid_out_for_the_terminal() {
     assert!(shown(120).contains("\n  one-per-core  0,2,4,6,…  178 ms   −11.7 %"));
 }
 
-/// The log goes to standard error, for who asks; its levels are named.
+/// The log goes to standard error, on request; its levels are named.
 #[test]
 fn what_is_done_is_logged_on_demand() {
     let stage = Stage::new();

@@ -66,7 +66,7 @@ fn what_its_parent_ignores_an_experiment_ignores() {
     assert_eq!(trial.lines("runs"), 18, "8 blocks and a warm-up");
 }
 
-/// The command takes pinwise's place, so that whoever started it can signal it.
+/// The command takes pinwise's place, so that pinwise's parent can signal it.
 #[test]
 fn run_is_replaced_by_the_command() {
     let trial = Trial::new();

@@ -1,4 +1,4 @@
-//! What the record says of a run is what the kernel says of it.
+//! A run's record agrees with the kernel.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::support::{has_program, skipped, words};
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn figures_are_there_or_null_and_never_made_up() {
+fn figures_are_null_if_unknown() {
     let trial = Trial::new();
     let line = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; cat /proc/self/stat; exit 0";
     let record = trial.record(&["--shell=sh", "--", line]);
@@ -70,8 +70,8 @@ fn ready_but_queued_is_not_blocked() {
     assert!(arm["threads"]["text"].is_string(), "{arm}");
 }
 
-/// How a run ended when its failure was accepted. A signal is none that can be: there is
-/// no figure, and no record.
+/// How a run ended when its failure was accepted. A signal cannot be accepted: there is no figure,
+/// and no record.
 #[test]
 fn accepted_failures_keep_their_status() {
     let trial = Trial::new();

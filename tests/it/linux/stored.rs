@@ -93,7 +93,7 @@ fn damaged_and_newer_stores() {
 }
 
 #[test]
-fn a_store_that_lets_nobody_in() {
+fn a_locked_store_is_reported() {
     let trial = Trial::new();
     trial.compare(&["--", "true"]).succeeded();
     let other = Connection::open(trial.path("store.db")).unwrap();

@@ -128,8 +128,8 @@ fn polling_tells_the_times_of_the_command() {
 
 /// Time queued that the kernel reports goes with events that lack wake-ups.
 #[test]
-fn where_wakeups_are_not_seen_the_kernel_is_asked() {
-    let test = "where_wakeups_are_not_seen_the_kernel_is_asked";
+fn without_wakeups_the_kernels_count_is_used() {
+    let test = "without_wakeups_the_kernels_count_is_used";
     for tier in permitted(test, &["switch", "cpu-wide"]) {
         // Long enough for several looks, as one that ends between the record
         // of its end and the look at it is not seen to its last moment.
@@ -219,8 +219,8 @@ fn everything_has_no_followers() {
 /// Without rights the tier for everybody works, and the richer ones say what
 /// would permit them.
 #[test]
-fn nobody_may_trace_own_commands() {
-    let test = "nobody_may_trace_own_commands";
+fn unprivileged_users_may_trace_their_commands() {
+    let test = "unprivileged_users_may_trace_their_commands";
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let paranoid = paranoid
         .ok()

@@ -25,7 +25,7 @@ fn every_run_reads_the_input_from_its_beginning() {
 }
 
 #[test]
-fn output_goes_where_it_shall() {
+fn output_goes_to_its_target() {
     let trial = Trial::new();
     let line = ["--shell=sh", "--", "echo to-out; echo to-err >&2"];
     let discarded = trial.compare(&line);
@@ -192,7 +192,7 @@ fn commands_inherit_nothing_of_pinwise() {
         .compare(&["--output", "kept/", "--shell=sh", "--", line])
         .succeeded();
     let text = std::fs::read_to_string(trial.path("kept/placebo.run-0000.stdout")).unwrap();
-    // Others than these come from whoever started this test.
+    // Others than these come from the parent of this test.
     let direct = trial.shell("ls /proc/self/fd");
     assert!(
         text.starts_with(&format!("{direct}Name:")),
@@ -210,7 +210,7 @@ fn commands_inherit_nothing_of_pinwise() {
 }
 
 #[test]
-fn a_shell_is_used_only_where_asked_for() {
+fn a_shell_is_used_only_on_request() {
     let trial = Trial::new();
     let metric = ["--metric", "regex:([0-9]+) lower"];
     let shell = trial.record(&[&metric[..], &["--shell=sh", "--", "echo 2 | tr 2 9"]].concat());

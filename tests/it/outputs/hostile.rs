@@ -1,5 +1,5 @@
-//! Any record can be shown: ragged matrices, CPUs that do not exist, figures
-//! that are none, strings that try to be markup.
+//! Any record can be shown: ragged matrices, CPUs that do not exist, figures that are not numbers,
+//! strings that try to be markup.
 
 use pinwise_record::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,

@@ -316,7 +316,7 @@ fn groups_of(xml: &str) -> Vec<String> {
 }
 
 #[test]
-fn measured_groups_stand_where_the_system_reports_none() {
+fn measured_groups_are_written_if_none_is_reported() {
     let found = regrouped("package:1 core:8 pu:1", "llc", &["0-3", "4-7"]);
     assert_eq!(groups_of(&found), ["PinwiseLLC 0-3", "PinwiseLLC 4-7"]);
     let known = regrouped("package:1 l3:2 core:4 pu:1", "llc", &["0-3", "4-7"]);
@@ -328,7 +328,7 @@ fn measured_groups_stand_where_the_system_reports_none() {
     let wrong = ["1-2", "6-9", "many", "0-3", "2-5"];
     let wrong = regrouped("package:1 core:4 pu:2", "package", &wrong);
     assert_eq!(groups_of(&wrong), ["PinwisePackage 0-3"]);
-    if has_hwloc("measured_groups_stand_where_the_system_reports_none") {
+    if has_hwloc("measured_groups_are_written_if_none_is_reported") {
         for (xml, groups) in [(&found, 2), (&known, 0), (&siblings, 2), (&wrong, 1)] {
             let file = File::new(xml);
             let shown = file.ask("lstopo-no-graphics", &["--of", "console"]);
@@ -338,7 +338,7 @@ fn measured_groups_stand_where_the_system_reports_none() {
 }
 
 #[test]
-fn latencies_with_gaps_are_complete_where_they_are_known() {
+fn latencies_with_gaps_are_complete_for_measured_cpus() {
     let mut machine = fixture::desktop();
     let measured = machine.record.measured.as_mut().unwrap();
     for cpu in 0..16 {

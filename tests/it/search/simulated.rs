@@ -125,7 +125,7 @@ fn a_command_that_fails_has_no_winner() {
 }
 
 #[test]
-fn a_search_goes_on_where_it_ended() {
+fn a_resumed_search_repeats_no_run() {
     let stage = stage();
     let first = stage.json(
         "search --machine sim:share.toml --threads 4 --seed 3 --min-effect 0.1% --max-runs 8 -- prog",
@@ -175,7 +175,7 @@ fn numbers_of_threads_are_searched_too() {
 }
 
 #[test]
-fn an_undecided_search_says_so_where_a_verdict_is_required() {
+fn an_undecided_search_fails_if_a_verdict_is_required() {
     let stage = stage();
     let line = "search --machine sim:share.toml --threads 4 --seed 1 --max-runs 3 --confirm 0 --require-verdict -- prog";
     let output = stage.run(line);

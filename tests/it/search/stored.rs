@@ -56,7 +56,7 @@ fn a_stored_search_is_listed_shown_and_exported() {
 }
 
 #[test]
-fn a_newer_search_is_refused_where_its_figures_are_needed() {
+fn a_newer_search_is_refused_if_its_figures_are_needed() {
     let stage = Stage::new();
     stage.keep(|_| {});
     let store = rusqlite::Connection::open(stage.path().join("store.db")).unwrap();
@@ -74,7 +74,7 @@ fn a_newer_search_is_refused_where_its_figures_are_needed() {
 }
 
 #[test]
-fn a_search_goes_on_only_where_it_began() {
+fn a_search_resumes_only_on_its_own_machine() {
     let stage = Stage::new();
     let resume = format!("search --machine '{MACHINE}' --resume last");
     stage.keep(|record| {
@@ -93,7 +93,7 @@ fn a_search_goes_on_only_where_it_began() {
 }
 
 #[test]
-fn a_search_that_has_ended_goes_on_only_with_more() {
+fn a_finished_search_resumes_only_with_more_budget() {
     let stage = Stage::new();
     let resume = format!("search --machine '{MACHINE}' --resume last");
     stage.keep(|record| record["stopped"] = json!("precision"));

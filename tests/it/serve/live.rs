@@ -183,7 +183,7 @@ fn a_record_that_goes_is_reported() {
 }
 
 #[test]
-fn the_list_is_told_to_change_when_a_record_comes() {
+fn a_new_record_changes_the_list() {
     let place = Place::new();
     let site = place.serve();
     let mut events = Events::open(&site, "api/live");

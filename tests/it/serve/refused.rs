@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use super::*;
 
 #[test]
-fn nothing_stands_outside_the_secret() {
+fn every_path_is_below_the_secret() {
     let place = Place::new();
     place.compare(&[]);
     let site = place.serve();

@@ -206,10 +206,10 @@ fn a_damaged_file_in_the_spool_keeps_nothing_else_back() {
     assert_eq!(place.waiting(), ["a.record"]);
 }
 
-/// A server that takes what is sent and answers nothing: what is measured waits
-/// for it no longer than it must.
+/// A server that receives everything and answers nothing: measured results wait for it no longer
+/// than necessary.
 #[test]
-fn a_server_that_says_nothing_holds_nobody_up_for_ever() {
+fn a_silent_server_times_out() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let url = format!("postgres://me@127.0.0.1:{port}/db?connect_timeout=1");

@@ -155,8 +155,8 @@ fn a_record_is_created_once() {
 }
 
 #[test]
-fn of_many_who_create_one_does() {
-    check("store::of_many_who_create_one_does", |place| {
+fn one_of_many_creators_succeeds() {
+    check("store::one_of_many_creators_succeeds", |place| {
         drop(place.open());
         let record = comparison("one");
         let created = std::thread::scope(|scope| {
@@ -213,8 +213,8 @@ fn many_records_are_kept_together_and_passed_one_by_one() {
 }
 
 #[test]
-fn what_is_no_record_is_refused() {
-    check("store::what_is_no_record_is_refused", |place| {
+fn files_without_a_record_are_refused() {
+    check("store::files_without_a_record_are_refused", |place| {
         let mut store = place.open();
         let mut nameless = serde_json::to_value(comparison("one")).unwrap();
         nameless.as_object_mut().unwrap().remove("id");

@@ -122,8 +122,8 @@ fn refusal_of(url: &str) -> Option<String> {
 }
 
 #[test]
-fn whoever_makes_the_tables_first_cannot_run_code_as_later_users() {
-    let test = "store::whoever_makes_the_tables_first_cannot_run_code_as_later_users";
+fn the_creator_of_the_tables_cannot_run_code_as_later_users() {
+    let test = "store::the_creator_of_the_tables_cannot_run_code_as_later_users";
     let Some(server) = Server::own(test) else {
         return;
     };

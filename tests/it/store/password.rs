@@ -1,4 +1,4 @@
-//! Servers that ask for a password, and servers that are none.
+//! Servers that ask for a password, and impostors.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -21,8 +21,7 @@ fn greeted(listener: &TcpListener) -> TcpStream {
     client
 }
 
-/// What a server gets that asks for the password in clear text, and what the
-/// store says of it.
+/// What a server receives that asks for the password in clear text, and the store's error.
 fn asked_in_the_clear(host: &str) -> (String, StoreError) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -87,8 +86,8 @@ fn a_server_cannot_fill_the_memory() {
     }
 }
 
-/// What the store says of a server that gives these messages, each after one of
-/// the client's, and then no more.
+/// The store's error for a server that gives these messages, each after one of the client's, and
+/// then no more.
 fn answered_with(
     answers: impl FnOnce(&mut TcpStream) + Send + 'static,
     parameters: &str,

@@ -12,7 +12,7 @@ use super::Place;
 use super::server::{Server, execute, select};
 use crate::support::{PATIENCE, pinwise, skipped, texts};
 
-/// Who comes by which method; what is asked for over the socket is not proved.
+/// Which users come by which method; what is asked for over the socket is not proved.
 const HBA: &str = "\
 local all all trust
 hostssl all scram 127.0.0.1/32 scram-sha-256

@@ -3,7 +3,7 @@
 use pinwise_record::{Busiest, TopCpu, TopRecord, TopThread, UsedCpu};
 use pinwise_report::Palette;
 use pinwise_report::top::{
-    Focus, Order, Prompt, PromptKind, Size, View, draw, hidden_cpu_rows, printed, screen, text,
+    Focus, Order, Prompt, PromptKind, Size, View, draw, hidden_cpu_rows, screen, still_frame, text,
 };
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -93,7 +93,7 @@ fn prompts_messages_and_help() {
 #[test]
 fn a_frame_that_is_printed() {
     let once = |record: &TopRecord, width: usize| {
-        let rows = printed(record, &View::default(), width, 20);
+        let rows = still_frame(record, &View::default(), width, 20);
         text(&rows, Palette::default())
     };
     snapshot("printed-desktop", &once(&desktop(), 80));
@@ -102,7 +102,7 @@ fn a_frame_that_is_printed() {
 
 #[test]
 fn colour_only_adds_to_the_picture() {
-    let rows = printed(&server(), &View::default(), 80, 20);
+    let rows = still_frame(&server(), &View::default(), 80, 20);
     let escapes = regex_lite::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
     let colored = text(&rows, Palette::new(true));
     assert!(escapes.is_match(&colored));
@@ -235,7 +235,7 @@ proptest! {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width_16, u16::try_from(height).unwrap()));
         draw(&rows, colored, &mut buffer);
         let once = width.max(40);
-        for line in text(&printed(&record, &view, once, 5), Palette::default()).lines() {
+        for line in text(&still_frame(&record, &view, once, 5), Palette::default()).lines() {
             prop_assert!(is_fitting(line, once), "{line}");
         }
     }

@@ -218,8 +218,8 @@ impl Known {
         let mut expected: Vec<(LevelKind, Groups)> = Vec::new();
         for (kind, groups) in &self.expected {
             let groups = cut(groups);
-            // A level of one group with all CPUs in it, or with the groups of
-            // the level below, is none that anybody could see.
+            // A level of one group with all CPUs in it, or with the groups of the level below,
+            // cannot be seen.
             let divides = groups.iter().any(|group| group.len() < cpus.len());
             if divides && expected.iter().all(|(_, below)| *below != groups) {
                 expected.push((*kind, groups));

@@ -69,7 +69,7 @@ impl Package<'_> {
     }
 }
 
-/// Whoever builds packages for others names themselves in Debian's variables.
+/// Maintainers of packages name themselves in Debian's variables.
 fn maintainer() -> String {
     let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let name = variable("DEBFULLNAME").unwrap_or_else(|| "The pinwise developers".to_owned());

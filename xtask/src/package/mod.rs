@@ -240,7 +240,7 @@ fn archive(folder: &Path, name: &str, into: &Path) -> Result<()> {
     )
 }
 
-/// SHA-256 of every file, and their sizes for whoever looks on.
+/// SHA-256 of every file, and their sizes for the reader.
 fn sums(folder: &Path) -> Result<()> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {

@@ -60,7 +60,7 @@ impl Notices {
             triple,
         ]))?;
         let metadata: Value = serde_json::from_str(&text).context("cargo metadata")?;
-        let mut parties = linked(&metadata, package)?;
+        let mut parties = find_linked(&metadata, package)?;
         parties.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
         Ok(Self { parties })
     }
@@ -119,7 +119,7 @@ impl Notices {
 
 /// Follows what is linked: neither build tools nor macros, of which the binary has only the output,
 /// nor what only tests use.
-fn linked(metadata: &Value, package: &str) -> Result<Vec<Party>> {
+fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Party>> {
     let by_id = |list: &Value| -> BTreeMap<String, Value> {
         let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
         list.iter()
@@ -336,7 +336,7 @@ mod tests {
                 {"id": "linked", "deps": [uses("deep", Value::Null)]},
             ]},
         });
-        let mut names: Vec<String> = linked(&metadata, "ours")
+        let mut names: Vec<String> = find_linked(&metadata, "ours")
             .expect("parties")
             .into_iter()
             .map(|party| party.name)

@@ -181,10 +181,10 @@ fn pinwise(root: &Path, arguments: &[&str]) -> Result<String> {
         .env_clear()
         .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
         .env("HOME", "/tmp");
-    succeeded(&command.output()?, arguments)
+    check_success(&command.output()?, arguments)
 }
 
-fn succeeded(output: &Output, arguments: &[&str]) -> Result<String> {
+fn check_success(output: &Output, arguments: &[&str]) -> Result<String> {
     if !output.status.success() {
         bail!(
             "'{}' failed ({}):\n{}{}",
@@ -215,7 +215,7 @@ fn foreign(made: &Made) -> Result<()> {
         for arguments in [&["--version"][..], &["topology"]] {
             let mut command = Command::new(&qemu);
             command.args(["-L", &format!("/usr/{}", target.multiarch())]);
-            let printed = succeeded(&command.arg(binary).args(arguments).output()?, arguments)?;
+            let printed = check_success(&command.arg(binary).args(arguments).output()?, arguments)?;
             ensure!(!printed.trim().is_empty(), "{arguments:?} said nothing");
         }
         eprintln!("xtask: pinwise for {} runs in QEMU", target.triple);
@@ -223,7 +223,7 @@ fn foreign(made: &Made) -> Result<()> {
     Ok(())
 }
 
-/// A C program, built with what pkg-config says of the packages.
+/// A C program, built with pkg-config's options for the packages.
 fn c_program(made: &Made) -> Result<()> {
     if made.libraries.is_empty() {
         eprintln!("SKIPPED: a C program: no library was packed for this machine");
@@ -253,7 +253,7 @@ fn c_program(made: &Made) -> Result<()> {
         root().join("capi/examples/place.c").display()
     );
     let output = Command::new("sh").args(["-euc", &script]).output()?;
-    succeeded(&output, &["a C program"])?;
+    check_success(&output, &["a C program"])?;
     eprintln!("xtask: a C program finds and uses the library");
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::topology::regrouped;
+use super::topology::compare_groups;
 use super::{Difference, join_first, unit_noun};
 use crate::{Measured, MeasuredLevel, Median, PairRecord, PauseRecord, TopologyRecord};
 use pinwise_format::count;
@@ -96,7 +96,9 @@ fn levels(a: &Measured, b: &Measured) -> Vec<Difference> {
     };
     kinds(a, b)
         .into_iter()
-        .filter_map(|kind| regrouped("measured_level", kind, &groups(a, kind), &groups(b, kind)))
+        .filter_map(|kind| {
+            compare_groups("measured_level", kind, &groups(a, kind), &groups(b, kind))
+        })
         .collect()
 }
 

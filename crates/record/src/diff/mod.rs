@@ -1,10 +1,9 @@
 //! What differs between two machines, or between one machine at two times:
 //! after a reboot, a live migration, a change in the firmware.
 //!
-//! Compares records, so that machines from any source can be compared, and
-//! judges nothing: which of two machines is right is not asked here. Unit
-//! numbers are not compared, since they depend on how CPUs are counted; who
-//! shares a unit with whom is.
+//! Compares records, so that machines from any source can be compared, and judges nothing, such as
+//! which of two machines is right. Unit numbers are not compared, since they depend on how CPUs are
+//! counted; which CPUs share a unit is.
 
 mod measured;
 mod topology;
@@ -85,9 +84,8 @@ fn only_measured(one: &str, other: &str) -> String {
     format!("Only {one} was measured, {other} was not: latencies and costs are not compared.")
 }
 
-/// What matters most to whoever places threads comes first: whether it is the
-/// same machine at all, then which CPUs there are, how they are wired, what
-/// they cost, and names that may explain it.
+/// What matters most for placing threads comes first: whether it is the same machine at all, then
+/// which CPUs it has, how they are wired, what they cost, and names that may explain it.
 fn weight(difference: &Difference) -> usize {
     const ORDER: [&str; 23] = [
         "contradiction",

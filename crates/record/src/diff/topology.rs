@@ -166,7 +166,7 @@ fn is_nan(value: Option<f64>) -> bool {
 /// The unit of a CPU at a level.
 type UnitOf = fn(&CpuRecord) -> Option<usize>;
 
-/// Who shares a unit with whom, among the CPUs that are online in both.
+/// Which CPUs share a unit, among those that are online in both.
 fn units(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     let online = |record: &TopologyRecord| -> CpuSet {
         let cpus = record.cpus.iter().filter(|cpu| cpu.online);
@@ -183,7 +183,7 @@ fn units(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
         .into_iter()
         .filter_map(|(level, unit)| {
             let (in_a, in_b) = (groups(a, &common, unit), groups(b, &common, unit));
-            regrouped("units", level, &in_a, &in_b)
+            compare_groups("units", level, &in_a, &in_b)
         })
         .collect()
 }
@@ -199,7 +199,7 @@ fn groups(record: &TopologyRecord, within: &CpuSet, unit: UnitOf) -> BTreeSet<Cp
 }
 
 /// The groups of a level that are not in both.
-pub(super) fn regrouped(
+pub(super) fn compare_groups(
     what: &str,
     level: &str,
     a: &BTreeSet<CpuSet>,

@@ -1,5 +1,4 @@
-//! Many machines: what was asked of them, what each of them did, and what came
-//! of comparing them.
+//! Many machines: what was asked of them, what each of them did, and the comparisons between them.
 
 mod diff;
 mod node;
@@ -20,7 +19,7 @@ use super::{Entry, Header, StoredRecord};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.fleet/1")]
 pub struct FleetRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The host it was submitted from.
@@ -36,13 +35,13 @@ pub struct FleetRecord {
     pub nodes: Vec<String>,
     /// How many nodes were asked for.
     pub asked: usize,
-    /// The folder that submitter and nodes share; `null` of a simulated fleet.
+    /// The folder that submitter and nodes share; `null` for a simulated fleet.
     pub folder: Option<String>,
     /// Jobs that were submitted, those of resumptions behind.
     pub jobs: Vec<FleetJob>,
     /// Nodes that were not asked, each with the reason.
     pub left_out: Vec<String>,
-    /// Faults of a simulated fleet; empty of a real one.
+    /// Faults of a simulated fleet; empty for a real one.
     pub planted: Vec<PlantedFault>,
 }
 

@@ -16,7 +16,7 @@ pub const CLOCK_TOLERANCE_S: f64 = 2.0;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.fleet-node/1")]
 pub struct FleetNode {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The fleet's id.

@@ -11,7 +11,7 @@ use crate::{Entry, Header, StoredRecord};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.fleet-report/1")]
 pub struct FleetReport {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The fleet's id.
@@ -117,18 +117,18 @@ pub struct FleetOutlier {
     pub figure: String,
     /// Unit.
     pub unit: String,
-    /// The node's figure; `null` of settings.
+    /// The node's figure; `null` for settings.
     pub value: Option<f64>,
-    /// Its group's median; `null` of settings.
+    /// Its group's median; `null` for settings.
     pub typical: Option<f64>,
     /// The first over the second.
     pub ratio: Option<f64>,
     /// Distance in robust standard deviations of its group.
     pub z: Option<f64>,
-    /// Its p-value, adjusted: the false-discovery rate at which it is just
-    /// named; `null` of settings.
+    /// Its p-value, adjusted: the false-discovery rate at which it is just named; `null` for
+    /// settings.
     pub adjusted_p: Option<f64>,
-    /// The node's setting; `null` of figures.
+    /// The node's setting; `null` for figures.
     pub setting: Option<String>,
     /// The setting of most of its group.
     pub typical_setting: Option<String>,

@@ -1,4 +1,4 @@
-//! What the nodes of a fleet are at, as printed; it is not stored.
+//! The state of a fleet's nodes, as printed; it is not stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct NodeStatus {
     pub state: NodeState,
     /// Steps that have their record.
     pub done: usize,
-    /// The step that runs, or that failed; `null` of others.
+    /// The step that runs, or that failed; `null` for others.
     pub step: Option<String>,
     /// When its newest attempt began, RFC 3339, by its own clock.
     pub since: Option<String>,

@@ -24,7 +24,7 @@ impl Measured {
                 true => String::new(),
                 false => format!(" Contradicted, too: {}.", others.join(", ")),
             };
-            let found = self.found(&first.level);
+            let found = self.describe_found(&first.level);
             let found = found.unwrap_or_else(|| first.measured.clone());
             return format!(
                 "The kernel's picture is contradicted ({}): {found}{others}",
@@ -53,7 +53,7 @@ impl Measured {
     }
 
     /// Which CPUs share something else instead, if groups were found.
-    fn found(&self, level: &LevelName) -> Option<String> {
+    fn describe_found(&self, level: &LevelName) -> Option<String> {
         let shared = match level {
             LevelName::Smt => "core",
             LevelName::Llc => "last-level cache",
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_right_contradicted_or_cannot_be_told() {
+    fn the_answer_is_right_contradicted_or_inconclusive() {
         use Agreement::{Agrees, CannotTell, Contradicted};
         let (smt, llc) = (LevelName::Smt, LevelName::Llc);
         assert_eq!(

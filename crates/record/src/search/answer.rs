@@ -10,7 +10,7 @@ use crate::named::named;
 use pinwise_format::percent;
 
 named! {
-    /// What fresh pairs say of an arm.
+    /// What fresh pairs show of an arm.
     PairsVerdict {
         /// It costs less.
         Faster = "faster",
@@ -43,7 +43,7 @@ pub struct ConfirmationRecord {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Confidence of the interval, whenever one looks.
+    /// Confidence of the interval, valid at any time.
     pub confidence: f64,
     /// The verdict.
     pub verdict: PairsVerdict,
@@ -67,7 +67,7 @@ pub struct OtherCpusRecord {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Confidence of the interval, whenever one looks.
+    /// Confidence of the interval, valid at any time.
     pub confidence: f64,
     /// As of the confirmation, against the arm whose shape it has.
     pub verdict: PairsVerdict,

@@ -32,7 +32,7 @@ impl SearchRecord {
             arm.filter(|_| self.stopped.is_some() && self.verdict.not_recommended.is_none())
                 .map_or_else(Vec::new, |arm| self.commands_of(arm))
         };
-        // Who leads is no recommendation.
+        // The leader is not a recommendation.
         let is_decided = self.verdict.kind != SearchAnswer::Undecided;
         let of_best = commands(self.best.as_ref().filter(|_| is_decided));
         let least = self.least.as_ref().map(|least| &least.arm);
@@ -115,7 +115,7 @@ impl SearchRecord {
     /// What a candidate starts, with its threads filled in, and the environment that
     /// is added to its own.
     #[must_use]
-    pub fn started(&self, arm: &SearchArm) -> (Vec<String>, Vec<(String, String)>) {
+    pub fn command_line(&self, arm: &SearchArm) -> (Vec<String>, Vec<(String, String)>) {
         let mut environment = self.workload.environment.clone();
         let Ok(command) = Command::from_argv(self.command.clone()) else {
             return (self.command.clone(), environment);
@@ -147,7 +147,7 @@ impl SearchRecord {
     }
 
     fn with_placed<T>(&self, arm: &SearchArm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
-        let (command, environment) = self.started(arm);
+        let (command, environment) = self.command_line(arm);
         made(&Placed {
             command: Some(&command),
             environment: &environment,

@@ -36,12 +36,12 @@ named! {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.search/1")]
 pub struct SearchRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The arguments that made it, without the store; empty if no command line did.
     pub argv: Vec<String>,
-    /// The command that makes it again with the same seed; `null` likewise.
+    /// The command that makes it again with the same seed; `null` if no command line made it.
     pub again: Option<String>,
     /// The machine it ran on.
     pub host: HostRecord,
@@ -55,7 +55,7 @@ pub struct SearchRecord {
     pub seed: u64,
     /// How it was planned.
     pub plan: SearchPlanRecord,
-    /// How many placements there are, for each number of threads.
+    /// Number of placements, for each number of threads.
     pub space: Vec<SpaceRecord>,
     /// What could be run: `os-default` first, then shapes, then placements that
     /// were made on the way by moving one thread.
@@ -64,7 +64,7 @@ pub struct SearchRecord {
     pub runs: Vec<SearchRun>,
     /// What is expected of every arm; `[]` before the first runs.
     pub predictions: Vec<PredictedArm>,
-    /// Who led after each block: best so far against runs.
+    /// The leader after each block: best so far against runs.
     pub progress: Vec<ProgressPoint>,
     /// The model at the end; `null` before the first runs.
     pub model: Option<SearchModelRecord>,
@@ -126,16 +126,16 @@ pub struct SearchPlanRecord {
     pub confirmation_pairs: usize,
     /// Time for everything, s.
     pub budget_s: Option<f64>,
-    /// Runs of `os-default` thrown away at the start.
+    /// Runs of `os-default` discarded at the start.
     pub warmup: usize,
     /// Does any exit status count as success?
     pub any_status: bool,
-    /// What became of the command's output: `discard`, `keep`, `inherit`, or
-    /// the folder that got it.
+    /// What happened to the command's output: `discard`, `keep`, `inherit`, or the folder that got
+    /// it.
     pub output: String,
 }
 
-/// How many placements there are of this many threads, one CPU each.
+/// Number of placements of this many threads, one CPU each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpaceRecord {
@@ -341,7 +341,7 @@ pub struct FeatureRecord {
     /// The effect over the range that candidates span, from the one with the least of it to the one
     /// with the most, with its 90 % interval, as a change of the metric; `null` if they are alike.
     pub change: Option<EffectRecord>,
-    /// Is it more than twice its standard deviation from none?
+    /// Is it more than twice its standard deviation from 0?
     pub is_clear: bool,
 }
 

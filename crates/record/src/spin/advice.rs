@@ -12,7 +12,7 @@ use pinwise_spin::advice::Advice;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-advice/1")]
 pub struct SpinAdviceRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The processor whose PAUSE it is.

@@ -14,7 +14,7 @@ use pinwise_spin::loops::LoopKind;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-attach/1")]
 pub struct SpinAttachRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The machine it ran on.
@@ -31,8 +31,8 @@ pub struct SpinAttachRecord {
     pub samples: u64,
     /// CPU time that they represent, s; with `proc` what the kernel counted.
     pub cpu_s: f64,
-    /// CPU time of the command as the kernel counted it, s; `null` of a process that
-    /// ran already.
+    /// CPU time of the command as the kernel counted it, s; `null` for a process that was already
+    /// running.
     pub counted_cpu_s: Option<f64>,
     /// Records that found no room.
     pub lost: u64,
@@ -141,11 +141,11 @@ pub struct SpinPlace {
     /// What one hint took, ns, from counters in registers between neighbouring
     /// samples.
     pub hint_ns_seen: Option<f64>,
-    /// Neighbouring samples that it rests on.
+    /// Neighbouring samples that it is based on.
     pub hint_ns_pairs: usize,
     /// Constants in and before the loop.
     pub constants: Vec<u64>,
-    /// Who waits: the commonest stacks, innermost first, with CPU seconds.
+    /// What waits: the commonest stacks, innermost first, with CPU seconds.
     pub callers: Vec<SpinCaller>,
     /// Known algorithms that it may be, the likeliest first.
     pub algorithms: Vec<SpinMatch>,
@@ -211,7 +211,7 @@ impl StoredRecord for SpinAttachRecord {
 }
 
 impl SpinAttachRecord {
-    /// The share of spinning in a sentence, with the figures behind it.
+    /// The share of spinning in a sentence, with its figures.
     #[must_use]
     pub fn verdict(&self) -> String {
         let Some(shares) = &self.shares else {

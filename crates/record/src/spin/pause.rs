@@ -1,4 +1,4 @@
-//! What PAUSE and its like cost on each CPU.
+//! The cost of PAUSE and similar hints on each CPU.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::{Entry, Header, HostRecord, StoredRecord};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-pause/1")]
 pub struct SpinPauseRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The machine it ran on.
@@ -71,13 +71,13 @@ pub struct CpuPauseRecord {
     pub levels: Vec<LevelRecord>,
     /// Other hints that the CPU has, at their least cost.
     pub hints: Vec<HintCostRecord>,
-    /// Rounds it rests on.
+    /// Rounds that it is based on.
     pub rounds: usize,
     /// Batches in these.
     pub batches: usize,
-    /// Batches thrown away since the thread was pushed off its CPU.
+    /// Batches discarded because the thread was preempted.
     pub switched: usize,
-    /// Batches thrown away since the hypervisor took the CPU.
+    /// Batches discarded because the hypervisor took the CPU.
     pub stolen: usize,
 }
 
@@ -105,7 +105,7 @@ pub struct HintCostRecord {
     pub cycles: Option<f64>,
 }
 
-/// What is known of a chip, against what was measured.
+/// A known chip, compared with the measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChipRecord {
@@ -129,7 +129,7 @@ pub struct ChipRecord {
     pub known_chips: usize,
     /// Source of the published figure.
     pub source: Option<String>,
-    /// All that as a sentence.
+    /// As a sentence.
     pub sentence: String,
 }
 
@@ -161,13 +161,13 @@ pub struct TooLongRecord {
     pub algorithm: String,
     /// Its longest wait, ms; `null` if it never ends.
     pub total_ms: Option<f64>,
-    /// That over the limit.
+    /// Its ratio to the limit.
     pub total_ratio: Option<f64>,
     /// Its longest time without a look, ms.
     pub blind_gap_ms: Option<f64>,
-    /// That over the limit.
+    /// Its ratio to the limit.
     pub blind_gap_ratio: Option<f64>,
-    /// All that as a sentence.
+    /// As a sentence.
     pub sentence: String,
 }
 
@@ -179,7 +179,7 @@ impl StoredRecord for SpinPauseRecord {
 }
 
 impl SpinPauseRecord {
-    /// What came out, in a line.
+    /// The result, in a line.
     #[must_use]
     pub fn verdict(&self) -> String {
         if let Some(check) = &self.check {

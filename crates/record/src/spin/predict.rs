@@ -13,7 +13,7 @@ use pinwise_spin::prediction::{Prediction, Processor};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-predict/1")]
 pub struct SpinPredictRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The processor; the one moved to, if two are compared.
@@ -41,7 +41,7 @@ impl StoredRecord for SpinPredictRecord {
 }
 
 impl SpinPredictRecord {
-    /// What came out, in a line.
+    /// The result, in a line.
     fn verdict(&self) -> String {
         let spins = |one: &PredictionRecord| one.total_ms.filter(|ms| *ms > 0.0 && !one.immune);
         let known = self
@@ -124,7 +124,7 @@ impl From<Unit> for SpinUnit {
 }
 
 named! {
-    /// What is known of an algorithm.
+    /// The source of an algorithm's parameters.
     SpinEvidence from Evidence {
         /// The source was read.
         Read = "read",

@@ -1,4 +1,4 @@
-//! Waiting for real, against its prediction, as a record.
+//! Real waiting, compared with its prediction, as a record.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ named! {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-replay/1")]
 pub struct SpinReplayRecord {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The machine it ran on.
@@ -45,7 +45,7 @@ pub struct SpinReplayRecord {
     pub hold_ms: Option<f64>,
     /// Items wanted of each cell, all repeats together.
     pub items: u64,
-    /// Times that all cells were gone through.
+    /// Times that all cells were repeated.
     pub repeats: u64,
     /// At real-time priority?
     pub realtime: bool,
@@ -53,7 +53,7 @@ pub struct SpinReplayRecord {
     pub cpus: Vec<usize>,
     /// One entry per algorithm, in the order asked for.
     pub algorithms: Vec<ReplayedAlgorithm>,
-    /// What came out, as sentences.
+    /// The results, as sentences.
     pub conclusions: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ pub struct ReplayCell {
     pub unstable: bool,
     /// Good items.
     pub items: u64,
-    /// Items left out because the waiter was pushed off its CPU.
+    /// Items left out because the waiter was preempted.
     pub switched: u64,
     /// Items left out because something else stopped a thread.
     pub stopped: u64,
@@ -178,7 +178,7 @@ pub struct ReplayPrediction {
     pub hints: u64,
 }
 
-/// What came out; medians over the items unless it says otherwise.
+/// The results; medians over the items unless it says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayMeasured {

@@ -33,7 +33,7 @@ named! {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "schema", rename = "pinwise.spin-scan/1")]
 pub struct SpinScan {
-    /// What all records that are kept begin with.
+    /// The fields of every stored record.
     #[serde(flatten)]
     pub header: Header,
     /// The files.
@@ -64,7 +64,7 @@ impl StoredRecord for SpinScan {
 }
 
 impl SpinScan {
-    /// What came out, in a line.
+    /// The result, in a line.
     fn verdict(&self) -> String {
         let loops = count(self.loops.len(), "loop");
         let failing = self.loops.iter().filter(|one| one.fails == Some(true));
@@ -151,7 +151,7 @@ pub struct ScannedLoop {
     /// program computes: the gap is unknown), or the id of a known algorithm; `null` if there is
     /// none.
     pub gap_from: Option<String>,
-    /// That as time on each chip that its binary runs on; none of a loop with a deadline.
+    /// `gap_hints` as time on each chip that its binary runs on; empty for a loop with a deadline.
     pub gaps: Vec<GapOnChip>,
     /// Algorithms that it may be, surest first.
     pub algorithms: Vec<MatchedAlgorithm>,

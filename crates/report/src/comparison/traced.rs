@@ -1,6 +1,6 @@
 //! What the scheduler did with the arms, in one traced run each.
 
-use super::super::style::{Palette, markdown_cell as cell, paragraph, shortened, table, visible};
+use super::super::style::{Palette, markdown_cell as cell, paragraph, shorten, table, visible};
 use pinwise_format::seconds;
 use pinwise_record::{Arm, ArmTrace, Comparison, LowerBound, MigrationCounts};
 
@@ -19,7 +19,7 @@ const HEADER: [&str; 7] = [
 ];
 
 /// A table and a sentence for each arm; empty without traces.
-pub(super) fn traced(record: &Comparison, palette: Palette) -> String {
+pub(super) fn describe_traces(record: &Comparison, palette: Palette) -> String {
     let arms = traced_arms(record);
     if arms.is_empty() {
         return String::new();
@@ -27,7 +27,7 @@ pub(super) fn traced(record: &Comparison, palette: Palette) -> String {
     let rows = arms
         .iter()
         .map(|(arm, trace)| {
-            let mut row = vec![shortened(&arm.name, NAME_WIDTH)];
+            let mut row = vec![shorten(&arm.name, NAME_WIDTH)];
             row.extend(figures(trace));
             row
         })

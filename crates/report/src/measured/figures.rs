@@ -1,7 +1,7 @@
 //! Figures of single CPUs, caches, memory, clocks and the scheduler, as text.
 
 use super::heading;
-use crate::style::{Palette, paragraph, range, shortened, table};
+use crate::style::{Palette, paragraph, range, shorten, table};
 use pinwise_format::{nanoseconds, round_bytes, three_digits};
 use pinwise_record::{
     BandwidthRecord, ClockRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Measured, Median,
@@ -116,7 +116,7 @@ fn pause_row(group: &Alike<'_>) -> Vec<String> {
         .collect();
     let times: Vec<Median> = group.records.iter().map(|r| r.pause_ns).collect();
     vec![
-        shortened(&group.cpus.to_string(), LIST_WIDTH),
+        shorten(&group.cpus.to_string(), LIST_WIDTH),
         over_cpus(&times, nanoseconds),
         over_cpus(&cycles, three_digits),
     ]
@@ -220,7 +220,7 @@ fn bandwidth(records: &[BandwidthRecord], palette: Palette) -> String {
         .iter()
         .map(|place| {
             let mut row = vec![
-                shortened(place.0, LIST_WIDTH),
+                shorten(place.0, LIST_WIDTH),
                 place
                     .1
                     .map_or_else(|| "own".to_owned(), |node| format!("node {node}")),
@@ -231,7 +231,7 @@ fn bandwidth(records: &[BandwidthRecord], palette: Palette) -> String {
         .collect();
     let names: Vec<String> = streams
         .iter()
-        .map(|name| shortened(name.as_str(), 9))
+        .map(|name| shorten(name.as_str(), 9))
         .collect();
     let mut header = vec!["CPUs", "memory"];
     header.extend(names.iter().map(String::as_str));
@@ -250,7 +250,7 @@ fn loaded_latency(records: &[LoadedLatencyRecord], palette: Palette) -> String {
             let (loaders, load) = match record.loaders.as_str() {
                 "" => ("none".to_owned(), "–".to_owned()),
                 list => (
-                    shortened(list, LIST_WIDTH),
+                    shorten(list, LIST_WIDTH),
                     format!("{} GB/s", three_digits(record.background_gb_per_s)),
                 ),
             };
@@ -296,7 +296,7 @@ fn clock_and_scheduler(
     heading("Clock and scheduler", palette) + &table
 }
 
-/// How many batches were thrown away, out of how many, in words.
+/// How many batches were discarded, out of how many, in words.
 pub(super) fn rejected(kept: usize, switched: usize, stolen: usize) -> String {
     if switched + stolen == 0 {
         return format!("{kept} batches, none discarded");

@@ -5,7 +5,7 @@ mod figures;
 pub(super) mod matrix;
 mod over_time;
 
-use super::style::{Palette, paragraph, shortened, visible};
+use super::style::{Palette, paragraph, shorten, visible};
 use pinwise_format::count;
 use pinwise_record::{Agreement, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
 use pinwise_topology::CpuSet;
@@ -52,7 +52,7 @@ pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
     format!("{}\n", palette.bad(&paragraph("✗ ", "  ", &line)))
 }
 
-/// The last lines, beside the prompt: is the report right, and what to do.
+/// The last lines, next to the prompt: is the report right, and what to do.
 pub(super) fn answer(record: &TopologyRecord, palette: Palette) -> String {
     let sentence = paragraph("", "", &visible(&record.summary()));
     let contradiction = record.contradictions.first();
@@ -71,7 +71,7 @@ pub(super) fn answer(record: &TopologyRecord, palette: Palette) -> String {
     format!("\n{painted}\n{advice}")
 }
 
-/// Contradictions first: they are why one measures.
+/// Contradictions first: they are the reason to measure.
 fn verdicts(found: &Measured, palette: Palette) -> String {
     let mut text = heading("Reported versus measured", palette);
     for wanted in [
@@ -89,7 +89,7 @@ fn verdicts(found: &Measured, palette: Palette) -> String {
 }
 
 fn show_verdict(verdict: &LevelVerdict, palette: Palette) -> String {
-    let level = shortened(verdict.level.noun(), 40);
+    let level = shorten(verdict.level.noun(), 40);
     let sure = format!("confidence {:.2}", verdict.confidence);
     let (head, both_sides) = match verdict.verdict {
         Agreement::Contradicted => {
@@ -128,7 +128,7 @@ pub(super) struct Levels<'a> {
     pub(super) notes: &'a [String],
 }
 
-/// Each level with its groups and what speaks for it.
+/// Each level with its groups and the evidence for it.
 pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
     let mut text = heading("Levels found", palette);
     let mut say = |sentence: &str| {

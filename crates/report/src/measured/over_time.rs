@@ -13,12 +13,12 @@ const STRIP_WIDTH: usize = 60;
 /// One letter per state of a pair, in the order of the record.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// Times may be anything in a damaged record; a duration may not.
+/// A damaged record may contain any time; a duration may not.
 fn short_duration(seconds: f64) -> String {
     Duration::try_from_secs_f64(seconds).map_or_else(|_| "–".to_owned(), duration)
 }
 
-/// States, dwell times and how long the map may be believed.
+/// States, dwell times and how long the map is valid.
 pub(super) fn drift(found: &Measured, palette: Palette) -> String {
     let Some(record) = &found.drift else {
         return String::new();
@@ -93,8 +93,8 @@ fn described_state(state: &DriftState) -> String {
     )
 }
 
-/// The states in time order, a letter for each repetition; of several, for the
-/// rarest state, which would be lost otherwise.
+/// The states in time order, a letter for each repetition; if several share a letter, it is that of
+/// the rarest state, which would be lost otherwise.
 fn strip(pair: &DriftPair) -> String {
     let letter = |state: usize| LETTERS.chars().nth(state).unwrap_or('?');
     let states: Vec<usize> = pair.samples.iter().map(|sample| sample.3).collect();

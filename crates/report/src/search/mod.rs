@@ -1,5 +1,5 @@
-//! A search as text: what is best, how sure that is, what the program is
-//! sensitive to, and what it took to find out.
+//! A search as text: what is best, how sure that is, what the program is sensitive to, and the
+//! effort it took.
 
 mod rows;
 mod words;
@@ -7,7 +7,7 @@ mod words;
 use std::time::Duration;
 
 use super::comparison::{findings, place, what_to_do};
-use super::style::{Palette, columns, in_columns, paragraph, shortened, table_without, visible};
+use super::style::{Palette, columns, in_columns, paragraph, shorten, table_without, visible};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use rows::search_rows;
@@ -48,9 +48,9 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
 }
 
 fn heading(record: &SearchRecord, palette: Palette) -> String {
-    let title = palette.strong(&shortened(&record.title(), columns()));
+    let title = palette.strong(&shorten(&record.title(), columns()));
     let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
-    format!("{title}\n{}\n", shortened(&place, columns()))
+    format!("{title}\n{}\n", shorten(&place, columns()))
 }
 
 fn verdict(record: &SearchRecord, palette: Palette) -> String {
@@ -171,7 +171,7 @@ fn describe_failures(record: &SearchRecord) -> String {
     text
 }
 
-/// What the model has learnt: how much of the metric goes with each feature.
+/// What the model has learnt: how much of the metric depends on each feature.
 fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
     let Some(model) = &record.model else {
         return String::new();

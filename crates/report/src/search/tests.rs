@@ -25,7 +25,7 @@ fn a_search_that_found_the_best() {
 }
 
 #[test]
-fn what_is_no_list_of_cpus_stands_in_no_command() {
+fn only_lists_of_cpus_enter_commands() {
     let mut record = made(65, false);
     for arm in &mut record.arms {
         arm.cpus = "0;touch x".to_owned();

@@ -1,7 +1,7 @@
 //! Where a program spins, as text.
 
 use crate::comparison::findings;
-use crate::style::{Palette, paragraph, shortened, table, visible};
+use crate::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::shell;
 use pinwise_format::{count, count_of, grouped, nanoseconds, percent, seconds, whole};
 use pinwise_record::{
@@ -156,7 +156,7 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
     let lines = [
         Some(format!(
             "{} in {}, at {:#x}",
-            shortened(&visible(function), 48),
+            shorten(&visible(function), 48),
             visible(module),
             place.address
         )),
@@ -202,7 +202,7 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
         let names: Vec<String> = caller
             .functions
             .iter()
-            .map(|name| shortened(&visible(name), 40))
+            .map(|name| shorten(&visible(name), 40))
             .collect();
         let line = format!("{} from {}", seconds(caller.cpu_s), names.join(" < "));
         out += &format!("{}\n", paragraph("   ", "     ", &line));
@@ -216,7 +216,7 @@ fn threads(record: &SpinAttachRecord) -> String {
         .map(|thread| {
             vec![
                 thread.tid.to_string(),
-                shortened(&visible(&thread.name), 24),
+                shorten(&visible(&thread.name), 24),
                 seconds(thread.cpu_s),
                 thread.spin_s.map_or_else(|| "unknown".to_owned(), seconds),
             ]

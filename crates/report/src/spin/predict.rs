@@ -1,7 +1,7 @@
 //! Predictions of spinning, as text: a table, a curve over the number of CPUs,
 //! or what moving changes.
 
-use crate::style::{Palette, paragraph, shortened, table, visible};
+use crate::style::{Palette, paragraph, shorten, table, visible};
 use pinwise_format::{nanoseconds, three_digits};
 use pinwise_record::{
     CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SpinEvidence, SpinPredictRecord,
@@ -130,7 +130,7 @@ fn remark(row: &PredictionRecord) -> String {
     word.to_owned()
 }
 
-/// What the record says of a single prediction beside its row.
+/// What the record says about a single prediction beside its row.
 fn details(row: &PredictionRecord) -> String {
     let mut out = format!(
         "\n  {}\n",
@@ -167,7 +167,7 @@ fn details(row: &PredictionRecord) -> String {
     out
 }
 
-/// Curves of what depends on the number of CPUs, and who does not.
+/// Curves for algorithms that depend on the number of CPUs, and the names of those that do not.
 fn curves(record: &SpinPredictRecord) -> String {
     let mut out = String::new();
     let mut flat = Vec::new();
@@ -219,8 +219,7 @@ fn changes(cliffs: &CliffsRecord) -> String {
     }
 }
 
-/// The points at which the total differs from the one before; not more than a
-/// screen holds.
+/// The points at which the total differs from the previous one; at most as many as fit a screen.
 fn steps(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
     const MAX_STEPS: usize = 12;
     let mut steps: Vec<(u64, f64)> = points.to_vec();
@@ -316,7 +315,7 @@ fn list_changes(record: &SpinPredictRecord) -> String {
     out += &table(&header, rows.collect());
     let mut ids: Vec<String> = immune
         .iter()
-        .map(|row| shortened(&row.algorithm, 40))
+        .map(|row| shorten(&row.algorithm, 40))
         .collect();
     ids.dedup();
     if !ids.is_empty() {
@@ -367,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_words() {
+    fn changes_are_printed_as_words() {
         let of = |changes_at: &[u64]| CliffsRecord {
             algorithm: "x".to_owned(),
             from_cpus: 1,

@@ -1,4 +1,4 @@
-//! A replay as text: what was predicted beside what was measured.
+//! A replay as text: predictions beside measurements.
 
 use crate::style::{Palette, paragraph, table, visible};
 use pinwise_format::{grouped, nanoseconds, seconds, three_digits};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::style::{Palette, paragraph, shortened, visible};
+use crate::style::{Palette, paragraph, shorten, visible};
 use pinwise_format::{bytes, count, count_of, grouped, nanoseconds};
 use pinwise_record::{GapOnChip, ScannedLoop, SpinKind, SpinScan};
 
@@ -12,7 +12,7 @@ const MAX_FUNCTIONS: usize = 6;
 /// Failing loops that the verdict names.
 const MAX_FAILING_LOOPS: usize = 4;
 
-/// The loops file by file, then what the limit says.
+/// The loops file by file, then the verdict on the limit.
 #[must_use]
 pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
     let mut text = String::new();
@@ -73,8 +73,8 @@ fn summary(record: &SpinScan, index: usize, loops: usize) -> String {
     text + "."
 }
 
-/// Loops of which the same is said, together, in the order of the first of each: a
-/// lock that is inlined everywhere is said once.
+/// Groups loops with the same description, in the order of the first of each: a lock that is
+/// inlined everywhere is listed once.
 fn group_equal<'l>(loops: &[&'l ScannedLoop], cpus: u64) -> Vec<Vec<&'l ScannedLoop>> {
     let mut groups: Vec<Vec<&ScannedLoop>> = Vec::new();
     let mut known = HashMap::new();
@@ -102,7 +102,7 @@ fn name_more(more: &[&ScannedLoop]) -> Option<String> {
         }
     }
     let shown = functions.iter().take(MAX_FUNCTIONS).map(|(name, loops)| {
-        let name = shortened(name, 52);
+        let name = shorten(name, 52);
         match loops {
             1 => name,
             many => format!("{name} ({many})"),
@@ -122,7 +122,7 @@ fn show_loops(equal: &[&ScannedLoop], cpus: u64, palette: Palette) -> String {
         return String::new();
     };
     let place = match (&one.function, one.offset) {
-        (Some(name), Some(offset)) => format!("{}+{offset:#x}", shortened(name, 52)),
+        (Some(name), Some(offset)) => format!("{}+{offset:#x}", shorten(name, 52)),
         _ => "no symbol".to_owned(),
     };
     let head = format!("  {:<12} {place}", one.address);
@@ -153,8 +153,8 @@ fn algorithm(one: &ScannedLoop) -> Option<String> {
     ))
 }
 
-/// What it does, and for how long it does not look; of one loop alone with the address
-/// of the loop around it.
+/// What it does, and how long it does not look; for one loop alone with the address of the loop
+/// around it.
 fn words(one: &ScannedLoop, cpus: u64, is_alone: bool) -> String {
     let does = match (&one.kind, &one.outer) {
         (SpinKind::Polling, _) => "Looks and hints".to_owned(),

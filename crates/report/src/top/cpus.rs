@@ -106,7 +106,7 @@ impl CpuRows {
 
 fn groups(record: &TopRecord) -> Vec<Group<'_>> {
     let mut cpus: Vec<&TopCpu> = record.cpus.iter().collect();
-    // What the machine's description does not have comes last.
+    // CPUs that the machine's description lacks come last.
     let key = |cpu: &TopCpu| {
         let last = |unit: Option<usize>| unit.unwrap_or(usize::MAX);
         (last(cpu.package), last(cpu.llc), last(cpu.core), cpu.cpu)
@@ -164,7 +164,7 @@ impl Grid {
         };
         let inner = columns.saturating_sub(label);
         let mut found: Vec<Self> = (1..=largest)
-            .map_while(|across| base.named(inner, across))
+            .map_while(|across| base.with_names(inner, across))
             .collect();
         for (cell, cell_width) in [(Cell::Numbered, digits + 5), (Cell::Glyph, 1)] {
             let grid = Self {
@@ -177,7 +177,7 @@ impl Grid {
         found
     }
 
-    fn named(self, inner: usize, across: usize) -> Option<Self> {
+    fn with_names(self, inner: usize, across: usize) -> Option<Self> {
         let block = (inner + GAP) / across;
         let cells = block.checked_sub(GAP + self.frame())?;
         let cell_width = cells / self.siblings;
@@ -205,7 +205,7 @@ impl Grid {
         })
     }
 
-    /// Columns of a core beside its cells: brackets, and what parts siblings.
+    /// Columns of a core beside its cells: brackets, and separators of siblings.
     const fn frame(self) -> usize {
         match self.cell {
             Cell::Glyph => 0,

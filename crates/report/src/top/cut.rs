@@ -1,11 +1,11 @@
 //! Text that fits a number of columns, from names that may hold anything.
 
 use super::{Piece, Row};
-use crate::style::{is_hidden, truncated, width};
+use crate::style::{is_hidden, truncate, width};
 
-/// A name without what could fool a terminal or a reader: control characters,
-/// marks that write into the cell before (or change the direction of writing),
-/// and, for terminals that know ASCII only, everything else become `?`.
+/// A name without anything that could deceive a terminal or a reader: control characters, marks
+/// that write into the previous cell (or change the direction of writing), and, for ASCII-only
+/// terminals, everything else become `?`.
 pub(super) fn safe(name: &str, ascii: bool) -> String {
     let shown = |c: char| {
         let is_bad = is_hidden(c) || width(c.encode_utf8(&mut [0; 4])) == 0;
@@ -20,7 +20,7 @@ pub(super) fn safe(name: &str, ascii: bool) -> String {
 
 /// At most this many columns of a text, with `~` if it was longer.
 pub(super) fn at_most(text: &str, columns: usize) -> String {
-    truncated(text, columns, '~')
+    truncate(text, columns, '~')
 }
 
 /// Exactly this many columns, the text on the left.

@@ -118,12 +118,12 @@ fn body(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
 
 /// A frame to be printed: all CPUs, and at most this many threads.
 #[must_use]
-pub fn printed(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
+pub fn still_frame(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
     let mut rows = header::rows(record, view, width);
     rows.push(Row::new());
     rows.extend(CpuRows::new(record, width, PRINTED_CPU_ROWS, false, view.ascii).all());
     rows.push(Row::new());
-    let shown = view.arranged(record).len();
+    let shown = view.arrange_threads(record).len();
     rows.extend(table::unchosen(record, view, width, threads));
     let more = shown.saturating_sub(threads) as u64 + record.threads_left_out;
     if more > 0 {
@@ -133,7 +133,7 @@ pub fn printed(record: &TopRecord, view: &View, width: usize, threads: usize) ->
         )]);
     }
     for note in &record.notes {
-        let lines = super::style::wrapped(note, width.max(20));
+        let lines = super::style::wrap_words(note, width.max(20));
         rows.extend(lines.into_iter().map(|line| vec![Piece::plain(line)]));
     }
     for row in &mut rows {

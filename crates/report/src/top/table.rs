@@ -24,7 +24,7 @@ enum Column {
 }
 
 impl Column {
-    /// What comes in first while the screen gets wider.
+    /// In this order columns are added as the screen gets wider.
     const BY_WORTH: [Self; 11] = [
         Self::Thread,
         Self::Cpu,
@@ -115,7 +115,7 @@ fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
 
 /// Header and rows around the chosen one, in this many rows at most.
 pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize) -> Vec<Row> {
-    let threads = view.arranged(record);
+    let threads = view.arrange_threads(record);
     let room = height.saturating_sub(1);
     let chosen = view.chosen_row(&threads);
     let first = chosen
@@ -132,7 +132,7 @@ pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize)
 /// Header and the first rows, none of them chosen.
 pub(super) fn unchosen(record: &TopRecord, view: &View, width: usize, most: usize) -> Vec<Row> {
     let table = Table::new(record, width, view.ascii);
-    let threads = view.arranged(record);
+    let threads = view.arrange_threads(record);
     let shown = threads.iter().take(most);
     let mut rows = vec![table.header()];
     rows.extend(shown.map(|thread| table.row(thread, false)));

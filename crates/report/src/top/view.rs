@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pinwise_record::{TopRecord, TopThread};
 
-/// By what threads are sorted.
+/// The order of threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     /// CPU time, the most first.
@@ -120,7 +120,7 @@ pub enum PromptKind {
 /// What the user chose.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct View {
-    /// By what threads are sorted.
+    /// The order of threads.
     pub order: Order,
     /// Only threads whose name holds this, whatever its case.
     pub filter: String,
@@ -158,7 +158,7 @@ pub struct Pins {
 impl View {
     /// Threads that pass the filter, in order.
     #[must_use]
-    pub fn arranged<'a>(&self, record: &'a TopRecord) -> Vec<&'a TopThread> {
+    pub fn arrange_threads<'a>(&self, record: &'a TopRecord) -> Vec<&'a TopThread> {
         let wanted = self.filter.to_lowercase();
         let passes = |thread: &&TopThread| {
             let name = thread.name.as_deref().unwrap_or_default();

@@ -13,7 +13,7 @@ use pinwise_sched::{Event, EventKind};
 /// - `cpu`: the CPU of the event; meaningless for `known`, `name`, `mask`, `follow`,
 /// - `event`: `switch`, `in`, `out`, `wake`, `fork`, `exit`, `known`, `follow`,
 ///   `name`, `mask`, `lost`, `sample`, `usage`,
-/// - `thread`: who; of a switch who came, of a fork the child,
+/// - `thread`: its number; for a switch the one that came, for a fork the child,
 /// - `name`: the thread's name at that moment,
 /// - `detail`: the rest as `key=value` with spaces between.
 const HEADER: [&str; 6] = ["time_ns", "cpu", "event", "thread", "name", "detail"];

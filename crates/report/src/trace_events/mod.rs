@@ -15,7 +15,7 @@ pub use self::csv::TraceCsv;
 pub(super) use self::csv::harmless;
 pub use perfetto::TracePerfetto;
 
-/// Names remembered at a time; what is forgotten is shown without.
+/// Maximum number of names remembered at a time; forgotten threads are shown without.
 const MAX_NAMES: usize = 1 << 20;
 
 /// Names of threads, as events name them.
@@ -25,7 +25,7 @@ struct Names {
 }
 
 impl Names {
-    /// Takes what an event says of names.
+    /// Takes the names in an event.
     fn take(&mut self, event: &Event) {
         if self.of.len() > MAX_NAMES {
             self.of.clear();

@@ -32,7 +32,7 @@ const SCHED_PROCESS_EXIT: u32 = 238;
 /// `clone(2)`: the child is a thread of its parent's process.
 const CLONE_THREAD: u64 = 0x10000;
 
-/// The number under which pinwise writes; Perfetto wants one per writer.
+/// pinwise's number as a writer; Perfetto wants one per writer.
 const WRITER: u64 = 0x70_696e;
 
 /// The priority of ordinary threads; events do not have it.
@@ -87,8 +87,8 @@ impl<W: Write> TracePerfetto<W> {
         self.flush_bundle()
     }
 
-    /// Writes findings, as sentences, at the end of the trace on a track of
-    /// their own; then all that is held back.
+    /// Writes findings, as sentences, at the end of the trace on a track of their own; then
+    /// everything that is held back.
     ///
     /// # Errors
     /// What the writer says.
@@ -129,7 +129,7 @@ impl<W: Write> TracePerfetto<W> {
                 self.tree(event.time_ns, *thread)?;
             }
             EventKind::Name { thread, name } => self.rename(event, *thread, &old_name, name)?,
-            EventKind::Lost { .. } => self.lost(event.cpu)?,
+            EventKind::Lost { .. } => self.write_lost(event.cpu)?,
             EventKind::Sample(sample) => self.sample(event.time_ns, sample.thread, sample.cpu)?,
             EventKind::Follow { .. } | EventKind::Mask { .. } | EventKind::Usage { .. } => {}
         }
@@ -261,7 +261,7 @@ impl<W: Write> TracePerfetto<W> {
         self.flush_packet()
     }
 
-    fn lost(&mut self, cpu: u32) -> io::Result<()> {
+    fn write_lost(&mut self, cpu: u32) -> io::Result<()> {
         self.open_bundle(cpu)?;
         self.running.remove(&cpu);
         self.bundle.number(3, 1);

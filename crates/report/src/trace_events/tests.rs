@@ -1,4 +1,4 @@
-//! What was written, read by a reader of its own.
+//! The written bytes, read by a separate reader.
 
 use super::{TraceCsv, TracePerfetto};
 use pinwise_sched::{Event, EventKind, Left, Sample};
@@ -10,7 +10,7 @@ enum Value {
     Bytes(Vec<u8>),
 }
 
-/// Takes a message apart; every byte must belong to a field.
+/// Splits a message; every byte must belong to a field.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;

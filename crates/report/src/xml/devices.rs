@@ -1,5 +1,4 @@
-//! Devices as hwloc nests them: root complex, bridges, device, and what drivers
-//! call it.
+//! Devices as hwloc nests them: root complex, bridges, device, and the drivers' names.
 //!
 //! pinwise knows only the address of a bridge: its ids are written as zero.
 

@@ -1,6 +1,5 @@
-//! The machine as hwloc version 2 XML (`hwloc2.dtd`), with what was measured
-//! as groups and distances: `lstopo -i` shows it, `hwloc-calc` reckons with it,
-//! `pinwise topology --from` reads it.
+//! The machine as hwloc version 2 XML (`hwloc2.dtd`), with what was measured as groups and
+//! distances: `lstopo -i` shows it, `hwloc-calc` uses it, `pinwise topology --from` reads it.
 //!
 //! Reported units always stay. A measured group becomes a `Group` object only if the system reports
 //! no unit of the same CPUs, and if it nests with every reported unit: hwloc has only one tree.
@@ -71,7 +70,7 @@ enum Part {
 
 /// Every unit with CPUs as hwloc nests them, memory left out.
 fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
-    let mut units = reported(topology);
+    let mut units = reported_units(topology);
     let mut known: BTreeSet<CpuSet> = units.iter().map(|(_, cpus)| cpus.clone()).collect();
     known.insert(topology.online.clone());
     for (index, node) in topology.numa_nodes.iter().enumerate() {
@@ -117,7 +116,7 @@ fn fits(cpus: &CpuSet, known: &BTreeSet<CpuSet>) -> bool {
 }
 
 /// Reported units in the order in which hwloc nests equal sets.
-fn reported(topology: &Topology) -> Vec<(Part, CpuSet)> {
+fn reported_units(topology: &Topology) -> Vec<(Part, CpuSet)> {
     let mut units: Vec<(Part, CpuSet)> = Vec::new();
     let packages = topology.packages.iter().enumerate();
     units.extend(packages.map(|(index, cpus)| (Part::Package(index), cpus.clone())));
@@ -238,7 +237,7 @@ impl Export<'_> {
             self.object(child, depth + 1);
         }
         let devices = self.topology.devices.iter().zip(&self.devices);
-        // hwloc as it is usually built complains of longer domains.
+        // hwloc in its usual build rejects longer domains.
         let is_known = |device: &Device| device.address.find(':') <= Some(4);
         let here = devices.filter(|(device, home)| **home == number && is_known(device));
         let here: Vec<&Device> = here.map(|(device, _)| device).collect();

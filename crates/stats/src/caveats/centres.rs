@@ -37,7 +37,7 @@ pub struct Centres {
 }
 
 impl Judged {
-    /// Those that contradict the interval of a claim about the typical run.
+    /// Medians and means, if they contradict the interval of a claim about the typical run.
     pub(super) fn centres(&self, data: &Responses, interval: Interval) -> Option<Centres> {
         if self.judge != Judge::Typical || self.decision == Decision::Undecided {
             return None;

@@ -1,5 +1,5 @@
-//! Claims that wait for more blocks: what speaks against them cannot be known
-//! yet. Waiting only withholds; it never makes a claim.
+//! Claims that wait for more blocks, since their caveats cannot be known yet. Waiting only
+//! withholds; it never makes a claim.
 
 use super::time::ln_time;
 use super::{Circumstances, Judged, Known, part};
@@ -8,12 +8,12 @@ use crate::describe::median;
 use crate::paired::hodges_lehmann;
 use crate::{Responses, interaction};
 
-/// Of fewer blocks than this, an after-effect may hide from its test.
+/// With fewer blocks than this, an after-effect may escape its test.
 const FEW_BLOCKS: usize = 16;
-/// Standard deviations from which on what an arm leaves behind puts a claim off.
+/// An after-effect of at least this many standard deviations postpones a claim.
 const SUSPICIOUS: f64 = 1.5;
-/// The same of a difference that fades, in few blocks, in more and in many: 10 %
-/// that are gone after sixty blocks stand out from noise of 1 % after twenty.
+/// The same for a fading difference, in few blocks, in more and in many: 10 % that are gone after
+/// sixty blocks stand out from noise of 1 % after twenty.
 const FADING: [(usize, f64); 3] = [(FEW_BLOCKS, 0.5), (32, 1.0), (usize::MAX, 1.25)];
 /// A difference whose second half is at least this share of its first does not
 /// fade.
@@ -24,16 +24,16 @@ const STEADY: f64 = 0.97;
 const FEW_OWN: usize = 24;
 /// How much of the effect elsewhere must remain when an arm followed itself.
 const LEFT_OVER: f64 = 0.5;
-/// Standard errors that the two have to be apart.
+/// Minimum distance of the two in standard errors.
 const APART: f64 = 2.0;
-/// A tenth of the runs that are far slower is missed by this many with one chance
-/// in ten (0.9²² = 0.098): two arms are not called the same before.
+/// A tenth of the runs that are far slower is missed by this many with one chance in ten (0.9²² =
+/// 0.098): two arms are not called the same earlier.
 pub(super) const MIN_RUNS_FOR_SAME: usize = 22;
 
 impl Judged {
-    /// Before the end, is a verdict worth some more blocks first? A difference that
-    /// fades may be gone soon, in few blocks an after-effect may make a claim before
-    /// its own test can find it, and runs that are rarely slow may not have come yet.
+    /// Before the end, should a verdict wait for some more blocks? A fading difference may be gone
+    /// soon, with few blocks an after-effect may make a claim before its own test can find it, and
+    /// rare slow runs may not have occurred yet.
     pub(super) fn is_early(
         &self,
         data: &Responses,
@@ -59,8 +59,9 @@ impl Judged {
         if count >= FEW_OWN {
             return false;
         }
-        self.known(data, around).is_some_and(|known| {
-            is_few && against(self.left_behind(&known), SUSPICIOUS) || self.needs_the_other(&known)
+        self.known_blocks(data, around).is_some_and(|known| {
+            is_few && against(self.left_behind_z(&known), SUSPICIOUS)
+                || self.needs_the_other(&known)
         })
     }
 

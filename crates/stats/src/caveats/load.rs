@@ -30,7 +30,7 @@ impl LoadLevels {
     /// `None` if the load of a block is unknown, or is the same in all blocks.
     pub(super) fn from_differences(differences: &[f64], around: &Circumstances) -> Option<Self> {
         let load = load_of(differences, around)?;
-        let places = interaction::ranked(&load);
+        let places = interaction::rank(&load);
         let level = |is_in: &dyn Fn(f64) -> bool| {
             let is_in = |block: usize| is_in(places[block]);
             Some(LoadLevel {
@@ -66,7 +66,7 @@ impl Judged {
         around: &Circumstances,
         levels: &LoadLevels,
     ) -> Option<Split> {
-        let places = interaction::ranked(&load_of(differences, around)?);
+        let places = interaction::rank(&load_of(differences, around)?);
         if !self.is_alarming(interaction::z(differences, &places)?) {
             return None;
         }

@@ -3,8 +3,8 @@
 use super::{Judged, MIN_SHARE, Split, typical};
 use crate::interaction;
 
-/// Chance of a false alarm, over all arms. A warm-up of a few runs is hard to see, and a
-/// verdict that is one of it is wrong, so it is larger than that of the other tests.
+/// Chance of a false alarm, over all arms. A warm-up of a few runs is hard to see, and a verdict
+/// caused by it is wrong, so it is larger than that of the other tests.
 const ALARM_OF_TIME: f64 = 0.025;
 
 impl Judged {

@@ -7,11 +7,10 @@ use super::cholesky::dot;
 /// programs which placement matters to.
 const NOISE: f64 = 0.1;
 
-/// `count` different arms, `first` among them and in front, then one after the
-/// other the one that shrinks the volume of what is unknown of the effects most:
-/// sequential D-optimal design (Wynn, Ann. Math. Statist. 1970; with prior
-/// variances: Chaloner and Verdinelli, Statist. Sci. 1995). Arms that `may`
-/// refuses are left out.
+/// `count` different arms, beginning with `first`, then one after the other the arm that reduces
+/// the volume of uncertainty about the effects most: sequential D-optimal design (Wynn, Ann. Math.
+/// Statist. 1970; with prior variances: Chaloner and Verdinelli, Statist. Sci. 1995). Arms that
+/// `may` refuses are left out.
 #[must_use]
 pub fn informative(
     arms: &Arms,

@@ -1,5 +1,5 @@
-//! A small model of arms that have features: what a few runs of some say of all
-//! the others, and how sure that is.
+//! A small model of arms with features: predicts all arms from a few runs of some, and how certain
+//! that is.
 //!
 //! The response of a run of arm `a` in block `b` is
 //!
@@ -44,7 +44,7 @@ const MIN_WEIGHT: f64 = 1e-2;
 /// The whole grid is looked at again after this many more readings, as a share.
 const LOOK_AGAIN: f64 = 1.25;
 
-/// What is known of arms before any is run.
+/// The prior knowledge about arms.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Arms {
     /// Features of each arm, about 0 to 1 each.

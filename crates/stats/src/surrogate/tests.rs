@@ -49,7 +49,7 @@ fn arms_between_those_that_ran_are_predicted() {
 }
 
 #[test]
-fn where_features_predict_nothing_what_never_ran_is_uncertain() {
+fn if_features_predict_nothing_unmeasured_arms_are_uncertain() {
     let mut model = Surrogate::new(line(20));
     let mut state = 7;
     let readings: Vec<Reading> = (0..12)

@@ -56,7 +56,7 @@ mod tests {
     use pinwise_workload::{Command, Workload};
 
     /// The findings on builds of a comparison of these commands.
-    fn listed(lines: &[&str]) -> Vec<String> {
+    fn build_findings(lines: &[&str]) -> Vec<String> {
         let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
         let (topology, _) = machine.topology().unwrap();
         let arm = |line: &&str| ArmPlan {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_newest_build_is_reported_in_the_words_of_its_contrast() {
-        let found = listed(&[
+        let found = build_findings(&[
             "pinwise bench kernel fft --work 10 --isa v1",
             "pinwise bench kernel fft --work 10 --isa v3",
             "pinwise bench kernel fft --work 10 --isa native",
@@ -101,6 +101,6 @@ mod tests {
     #[test]
     fn other_arms_are_no_builds() {
         let same = "pinwise bench kernel fft --work 10 --isa v1";
-        assert!(listed(&[same, "pinwise bench kernel fft --work 9 --isa v1"]).is_empty());
+        assert!(build_findings(&[same, "pinwise bench kernel fft --work 9 --isa v1"]).is_empty());
     }
 }

@@ -22,7 +22,7 @@ pub struct CacheSize {
 /// whether their sizes were measured.
 #[must_use]
 pub fn caches(topology: &Topology, known: Option<&TopologyRecord>) -> (Vec<CacheSize>, bool) {
-    let reported = reported(topology);
+    let reported = reported_caches(topology);
     let ladder = known.and_then(|known| known.measured.as_ref()?.ladder.as_ref());
     let measured: Vec<CacheSize> = ladder
         .map(|ladder| &ladder.plateaus[..])
@@ -44,7 +44,7 @@ pub fn caches(topology: &Topology, known: Option<&TopologyRecord>) -> (Vec<Cache
     (measured, true)
 }
 
-fn reported(topology: &Topology) -> Vec<CacheSize> {
+fn reported_caches(topology: &Topology) -> Vec<CacheSize> {
     let Some(cpu) = topology.allowed.first() else {
         return Vec::new();
     };

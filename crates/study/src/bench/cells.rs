@@ -36,11 +36,11 @@ pub struct Wanted {
     pub suite: Option<Suite>,
     /// Placements; none for what suits.
     pub places: Vec<Placement>,
-    /// Numbers of threads, ascending; none for what suits.
+    /// Numbers of threads, ascending; empty for the suite's own.
     pub threads: Vec<usize>,
-    /// Instruction sets, oldest first; none for `native`.
+    /// Instruction sets, oldest first; empty for `native`.
     pub isas: Vec<Isa>,
-    /// Units of work of each run; `None` for what suits.
+    /// Units of work of each run; `None` for the default.
     pub work: Option<u64>,
 }
 
@@ -152,7 +152,7 @@ fn suites(wanted: &Wanted) -> Vec<Option<Suite>> {
     }
 }
 
-/// Kernels of a suite beyond its groups: what memory makes of siblings.
+/// Kernels of a suite beyond its groups: how memory access affects siblings.
 const SMT_MEMORY: [&str; 2] = ["triad", "chase"];
 /// The kernel that measures latency.
 const CHASE: &str = "chase";
@@ -372,8 +372,8 @@ fn numbers_of_threads(kernel: &Kernel, cpus: usize) -> Vec<usize> {
     numbers
 }
 
-/// What is worth comparing for this many threads: one thread is left to the
-/// scheduler, several may be near to each other or apart.
+/// Placements worth comparing for this many threads: one thread is left to the scheduler, several
+/// may be near to each other or apart.
 fn usual_places(threads: usize, topology: &Topology) -> Vec<Placement> {
     let mut places = vec![Placement::os_default()];
     let counts = topology.counts();
@@ -451,7 +451,7 @@ fn cut(
     counted.realise(topology)
 }
 
-/// The cache that a kernel's name says.
+/// The cache level in a kernel's name.
 fn level_of(kernel: &Kernel) -> u8 {
     let digit = kernel.name.rsplit_once("-l").map(|(_, level)| level);
     digit.and_then(|level| level.parse().ok()).unwrap_or(1)

@@ -134,7 +134,7 @@ fn work_is_shared_without_a_rest_and_within_reason() {
     assert_eq!(of(&[1, 2, 4, 8, 16]), 96);
     assert_eq!(of(&[1, 3, 7]), 84);
     assert_eq!(of(&[256, 128, 1]), 512);
-    // No common multiple within reason: a rest is left.
+    // No common multiple within reason: some work is left over.
     assert_eq!(of(&[7, 11, 13, 17]), 85);
 }
 

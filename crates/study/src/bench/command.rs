@@ -1,5 +1,5 @@
-//! A built-in workload as a command: `pinwise bench kernel …`, and what one run of
-//! it says of the kernel itself.
+//! A built-in workload as a command: `pinwise bench kernel …`, and what a run of it reports about
+//! the kernel itself.
 //!
 //! Measured runs are commands like any other; nothing is timed in this process.
 

@@ -43,7 +43,7 @@ fn effect(share: Estimate, min_effect: f64) -> Effect {
 }
 
 /// `18 % (16–20 %)`, without signs.
-fn sized(share: Estimate) -> String {
+fn unsigned_share(share: Estimate) -> String {
     let value = percent(share.value.abs());
     match (share.low, share.high) {
         (Some(low), Some(high)) => {
@@ -54,12 +54,11 @@ fn sized(share: Estimate) -> String {
     }
 }
 
-/// Kernels that a sentence names with their figures; of more it is a range, and the table
-/// has them.
+/// Kernels that a sentence names with their figures; for more it gives a range, and the table has
+/// them.
 const MAX_NAMED: usize = 4;
 
-/// What SMT adds, first of what decides about it: the machine as a whole, or
-/// its one core.
+/// What SMT adds; the part that decides comes first: the machine as a whole, or its one core.
 fn smt(record: &Bench) -> Vec<String> {
     let asked = |question| of_question(record, question).collect::<Vec<_>>();
     let (core, machine) = (asked(Question::SmtCore), asked(Question::SmtMachine));
@@ -112,7 +111,7 @@ fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Optio
         }
         let parts: Vec<String> = found
             .iter()
-            .map(|(name, share)| format!("{}{joint}{name}", sized(*share)))
+            .map(|(name, share)| format!("{}{joint}{name}", unsigned_share(*share)))
             .collect();
         join_parts(&parts)
     };
@@ -242,7 +241,7 @@ fn scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     ))
 }
 
-/// The number of threads at which the placement matters most, if it is sure to.
+/// The number of threads at which the placement matters most, if it certainly matters.
 fn places(kernel: &BenchKernel) -> Option<String> {
     let mut widest: Option<(f64, &BenchCell, &BenchCell)> = None;
     for better in &kernel.cells {
@@ -268,7 +267,7 @@ fn places(kernel: &BenchKernel) -> Option<String> {
     ))
 }
 
-/// What newer instruction sets are worth.
+/// The gain from newer instruction sets.
 fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
     let base = kernel.baseline_cell()?;
     let newest = kernel
@@ -287,8 +286,8 @@ fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
         format!("A build for {}", newest.isa)
     };
     let worth = match effect(share, min_effect) {
-        Effect::Adds => format!("gains {} for {}", sized(share), kernel.kernel),
-        Effect::Costs => format!("costs {} {}", kernel.kernel, sized(share)),
+        Effect::Adds => format!("gains {} for {}", unsigned_share(share), kernel.kernel),
+        Effect::Costs => format!("costs {} {}", kernel.kernel, unsigned_share(share)),
         Effect::Nothing => format!(
             "gains nothing for {}: within ±{}",
             kernel.kernel,

@@ -163,7 +163,7 @@ fn smt_that_only_adds_only_costs_or_neither() {
 }
 
 #[test]
-fn the_whole_machine_decides_where_it_was_asked() {
+fn the_whole_machine_decides_if_asked() {
     let mut machine = core("fft", 0.92, 0.96);
     machine.question = Question::SmtMachine;
     let mut record = bench(vec![core("fft", 1.2, 1.3), machine], SmtState::Reported);
@@ -186,7 +186,7 @@ fn no_smt_is_said_with_its_reason() {
 }
 
 #[test]
-fn where_scaling_ends() {
+fn the_end_of_scaling_is_named() {
     let scaling = |rows: &[Row<'_>]| vec![kernel("fft", Question::Scaling, rows)];
     check(
         scaling(&[
@@ -239,7 +239,7 @@ fn the_placement_that_matters_most() {
 }
 
 #[test]
-fn what_a_build_is_worth() {
+fn the_gain_of_a_build_is_reported() {
     let builds = |low: f64, high: f64| {
         vec![kernel(
             "mandelbrot",

@@ -74,7 +74,7 @@ const fn shows_efficiency(question: Question) -> bool {
     )
 }
 
-/// What the baseline works on, against the caches.
+/// The baseline's working set, compared with the caches.
 pub(super) fn cache_fit(trial: &Trial, plan: &BenchPlan, facts: Option<&KernelRecord>) -> String {
     let (caches, measured) = &plan.caches;
     match facts {
@@ -114,7 +114,7 @@ fn over_time(total: f64, seconds: Option<Estimate>) -> Option<Estimate> {
     })
 }
 
-/// The contrast's ratio of costs, turned round; the baseline's is 1.
+/// The contrast's ratio of costs, inverted; the baseline's is 1.
 fn speed_up(arm: &Arm, comparison: &Comparison) -> Option<Estimate> {
     if arm.name == comparison.baseline {
         return arm.estimate.map(|_| Estimate {
@@ -131,7 +131,7 @@ fn speed_up(arm: &Arm, comparison: &Comparison) -> Option<Estimate> {
     })
 }
 
-/// What the second cell of an SMT question does more than the first.
+/// How much more work the second cell of an SMT question does than the first.
 fn smt_yield(question: Question, cells: &[BenchCell]) -> Option<Estimate> {
     if !matches!(question, Question::SmtCore | Question::SmtMachine) {
         return None;
@@ -159,8 +159,8 @@ pub(super) fn take_findings(found: &mut Vec<Finding>, trial: &Trial, comparison:
     found.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
 }
 
-/// Why all comparisons together ended: the poorest reason of any.
-pub(super) fn stopped(record: &Bench) -> Option<Stopped> {
+/// Why all comparisons together ended: the worst reason of any.
+pub(super) fn stop_reason(record: &Bench) -> Option<Stopped> {
     let reasons = || record.kernels.iter().filter_map(|kernel| kernel.stopped);
     let order = [
         Stopped::Interrupted,

@@ -35,8 +35,8 @@ use pinwise_record::{
 use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload};
 
-/// The figure that cells are compared by: the kernel's own time, so that
-/// starting and preparing do not count.
+/// The figure that cells are compared by: the kernel's own time, which excludes starting and
+/// preparing.
 pub const METRIC: &str = "json:.seconds lower";
 
 /// A bench that can be carried out.
@@ -48,7 +48,7 @@ pub struct BenchPlan {
     pub id: String,
     /// When it begins, RFC 3339.
     pub started: String,
-    /// Seed that those of the comparisons are made from.
+    /// Seed from which those of the comparisons are derived.
     pub seed: u64,
     /// The suite's name, if one was asked for.
     pub suite: Option<String>,
@@ -66,9 +66,9 @@ pub struct BenchPlan {
     pub tags: Vec<String>,
 }
 
-/// Who carries comparisons out, names and keeps them.
+/// Runs comparisons, names and stores them.
 pub trait Conductor {
-    /// Name and time of a record that begins now.
+    /// Name and time of a new record.
     fn name_and_time(&mut self) -> (String, String);
 
     /// Carries a comparison out.
@@ -84,11 +84,11 @@ pub trait Conductor {
     /// Something the user should know at once.
     fn note(&mut self, sentence: &str);
 
-    /// Keeps the record as far as it has grown.
+    /// Stores the record so far.
     fn keep(&mut self, record: &Bench);
 }
 
-/// Carries all trials out, as far as time and the user allow.
+/// Runs all trials, as far as time and the user allow.
 ///
 /// # Errors
 /// If a kernel rejects its arguments, before anything is measured, or if a comparison could not be
@@ -130,7 +130,7 @@ pub fn run(
             conductor.keep(&record);
         }
     }
-    record.stopped = record.stopped.or_else(|| figures::stopped(&record));
+    record.stopped = record.stopped.or_else(|| figures::stop_reason(&record));
     conclusions::draw(&mut record);
     conductor.keep(&record);
     Ok(record)
@@ -164,9 +164,9 @@ fn opening(plan: &BenchPlan, machine: &dyn Host, topology: &Topology) -> Bench {
 
 type Ready<'a> = Vec<(&'a Trial, Option<KernelRecord>)>;
 
-/// Every trial's baseline runs once, shortly: what it works on is learnt, and
-/// a kernel that refuses does so before anything is measured. Of a suite, such
-/// a kernel is left out; one that was named is an error.
+/// Every trial's baseline runs once, shortly, to learn its working set; a kernel that refuses does
+/// so before anything is measured. A kernel from a suite is then left out; one that was named is an
+/// error.
 fn prepare_kernel<'a>(
     plan: &'a BenchPlan,
     machine: &mut dyn CommandRunner,
@@ -255,6 +255,6 @@ fn comparison_of(
     })
 }
 
-/// Intervals need not be narrower than this: half of what two cells may differ
-/// by and still be called the same, so that this can be reported as well.
+/// Intervals need not be narrower than this: half of the difference up to which two cells are
+/// called the same, so that this can be reported as well.
 const PRECISION: f64 = 0.005;

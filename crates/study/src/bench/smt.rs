@@ -1,10 +1,10 @@
-//! Has this machine SMT, and can it be asked what it adds?
+//! Does this machine have SMT, and can its gain be measured?
 //!
 //! A stored measurement overrides the report: if they contradict each other, the measured siblings
 //! are used. If siblings change, as on a virtual machine whose vCPUs float, no figure has a fixed
 //! meaning, and a finding says so.
 
-use crate::probe::{rewired, stays};
+use crate::probe::{rewire, stays};
 use pinwise_record::{Agreement, LevelName, SmtRecord, SmtState, TopologyRecord};
 use pinwise_topology::{CpuSet, Level, Topology};
 
@@ -43,7 +43,7 @@ pub fn smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
         }
     }
     if topology.has_smt() {
-        return reported(topology, known);
+        return reported_smt(topology, known);
     }
     let (sentence, advice) = why_none(topology, known);
     none(SmtState::Absent, sentence, advice)
@@ -66,7 +66,7 @@ fn none(state: SmtState, sentence: String, advice: &str) -> Smt {
     }
 }
 
-fn reported(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
+fn reported_smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
     let cores = topology.allowed_units(Level::Core);
     let shared: Vec<&CpuSet> = cores.iter().filter(|core| core.len() > 1).collect();
     let most = shared.iter().map(|core| core.len()).max().unwrap_or(0);
@@ -99,7 +99,7 @@ fn reported(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
 
 /// The report is wrong about siblings.
 fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
-    let machine = rewired(topology, known);
+    let machine = rewire(topology, known);
     let words = known
         .contradictions
         .iter()
@@ -125,8 +125,7 @@ fn describe_contradiction(topology: &Topology, known: &TopologyRecord) -> Smt {
     }
 }
 
-/// Pairs that were siblings, or took turns on one hardware thread, at some
-/// times and not at others.
+/// Pairs that were siblings, or took turns on one hardware thread, at some times but not at others.
 fn coming_and_going(known: &TopologyRecord) -> Option<String> {
     let drift = known.measured.as_ref()?.drift.as_ref()?;
     let is_near = |kind: &LevelName| matches!(kind, LevelName::Smt | LevelName::Stacked);

@@ -11,8 +11,8 @@ use pinwise_stats::Responses;
 use pinwise_stats::apart::Question;
 use pinwise_stats::resolution::{self, Figure};
 
-/// Standard deviation by which a ratio is taken to move from session to session
-/// without any change, over the smallest effect of interest.
+/// Assumed standard deviation of a ratio from session to session without any change, relative to
+/// the smallest effect of interest.
 const BETWEEN_SESSIONS: f64 = 0.25;
 /// The load of others is different if they used this many more CPUs in one session.
 const UNLIKE_CPUS: f64 = 0.5;
@@ -109,7 +109,7 @@ fn same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError> {
 struct Asked {
     delta: f64,
     question: Question,
-    /// That others used the machine unlike, in words.
+    /// Sentence on a different load by others.
     load: Option<String>,
 }
 
@@ -120,7 +120,7 @@ impl Asked {
         let mut figure = empty(name, "");
         figure.over = Some(baseline.clone());
         let [a, b] = sides.map(|side| session(side, name));
-        // Ratios are of the figure; of what is better higher, costs are inverse.
+        // Ratios are of the figure; if higher is better, costs are its inverse.
         let sign = if is_rate(sides[0]) { -1.0 } else { 1.0 };
         let ratio = |log: f64| (sign * log).exp();
         match self.question.change(&a, &b) {
@@ -215,7 +215,7 @@ fn costs(arm: &Arm) -> impl Iterator<Item = (usize, f64)> + '_ {
     runs.filter_map(|run| Some((run.block, run.metric.cost?)))
 }
 
-/// The step in which a record's figures come, `ln(ratio)`.
+/// The step size of a record's figures, `ln(ratio)`.
 fn step(record: &Comparison) -> f64 {
     let of_arm = |arm: &Arm| -> Vec<f64> {
         let values = arm.runs.iter().filter_map(|run| run.metric.value);

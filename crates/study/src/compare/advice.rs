@@ -122,7 +122,7 @@ pub(super) fn to_do(
                     Some(_) => "; or accept a larger smallest effect (--min-effect)",
                 };
                 let more = match record.stopped {
-                    // More time would end it there again.
+                    // More time would end for the same reason.
                     Some(Stopped::Precision) if plan.tuning.precision.is_some() => {
                         "a smaller --precision"
                     }
@@ -136,7 +136,7 @@ pub(super) fn to_do(
     Some(text)
 }
 
-/// What is advised over what is needed for a first verdict: blocks are not equally long.
+/// Factor on top of what a first verdict needs: blocks are not equally long.
 pub(super) const ROOM: f64 = 1.1;
 /// More than this many times the given effort is not advised: nobody asked for it.
 const FAR: f64 = 10.0;
@@ -164,7 +164,7 @@ pub(super) fn command_that_decides(
     let blocks = blocks_for(look, factor);
     let mut needed_s = record.elapsed_s + factor * setting.spent.as_secs_f64();
     if half_width.is_none() && tuning.limit.is_none() {
-        // As it was said after the first run.
+        // As reported after the first run.
         needed_s *= ROOM;
     }
     let given_s = tuning

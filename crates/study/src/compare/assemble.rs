@@ -398,7 +398,7 @@ fn conclude(
     };
 }
 
-/// What there is to choose from: a placebo proves the method, it is no choice.
+/// The choices: a placebo proves the method, it is not a choice.
 fn without_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look {
     let mut choice = look.clone();
     choice.contrasts.retain(|c| Some(c.arm) != placebo);

@@ -1,8 +1,7 @@
 //! How many more blocks the budget allows.
 //!
-//! Planning uses only the durations of whole blocks and of all arms together:
-//! which arm was which does not enter, so that the planned end says nothing
-//! about the result.
+//! Planning uses only the durations of whole blocks and of all arms together: it does not depend on
+//! which arm was which, so that the planned end says nothing about the result.
 
 use std::time::Duration;
 
@@ -91,7 +90,7 @@ impl Budget {
         by_runs.min(by_time)
     }
 
-    /// Is it the runs that end it (rather than the time)?
+    /// Does the number of runs end it (rather than the time)?
     pub(super) fn ends_by_runs(&self, runs: usize, now: Duration) -> bool {
         let by_time = self.blocks_in(self.time_left(now), runs);
         self.runs_left()
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_planned_anew_where_other_arms_run() {
+    fn time_is_planned_anew_for_other_arms() {
         let mut budget = budget(Some(20), None);
         budget.spend(3, Duration::from_secs(9), true);
         assert_eq!(budget.blocks_left(3, Duration::from_secs(9)), 1);

@@ -60,7 +60,7 @@ fn standing(record: &Comparison, arm: &Arm) -> Option<Standing> {
     }
     let mut contrasts = record.contrasts.iter();
     let contrast = contrasts.find(|contrast| contrast.arm == arm.name)?;
-    // What speaks against a claim of one arm does so here.
+    // A caveat on one arm's claim is a caveat here.
     let is_sure = !contrast.is_withheld();
     let end = |end: Option<f64>, open: f64| end.filter(|_| is_sure).unwrap_or(open);
     Some(Standing {
@@ -76,7 +76,7 @@ mod tests {
     use pinwise_record::ContrastRecord;
 
     /// A record whose arms beside the baseline are these, with their intervals.
-    fn said(cache: (f64, f64), clock: (f64, f64), change: fn(&mut ContrastRecord)) -> String {
+    fn conclusion(cache: (f64, f64), clock: (f64, f64), change: fn(&mut ContrastRecord)) -> String {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         assert_eq!(finding(&record), None);
@@ -99,17 +99,17 @@ mod tests {
     #[test]
     fn cache_and_clock_are_told_apart_by_intervals_with_nothing_in_common() {
         let (fast, slow) = ((0.7, 0.8), (0.9, 1.1));
-        let cache = said(fast, slow, |_| {});
+        let cache = conclusion(fast, slow, |_| {});
         let words = "This program gains more from the larger cache than from faster cores";
         assert!(cache.starts_with(words), "{cache}");
-        let clock = said(slow, fast, |_| {});
+        let clock = conclusion(slow, fast, |_| {});
         assert!(clock.contains("more from faster cores than"), "{clock}");
-        let both = said((0.7, 0.95), slow, |_| {});
+        let both = conclusion((0.7, 0.95), slow, |_| {});
         let advice = "--place largest-llc/mem=local --place best-core*4";
         assert!(both.ends_with(advice), "{both}");
-        let doubtful = said(fast, slow, |contrast| contrast.depends_on_time = true);
+        let doubtful = conclusion(fast, slow, |contrast| contrast.depends_on_time = true);
         assert!(doubtful.contains("is undecided"), "{doubtful}");
-        let same = said((0.99, 1.01), (0.99, 1.01), |contrast| {
+        let same = conclusion((0.99, 1.01), (0.99, 1.01), |contrast| {
             contrast.verdict = ContrastVerdict::Same;
         });
         assert!(same.starts_with("Neither"), "{same}");

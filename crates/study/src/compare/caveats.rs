@@ -1,5 +1,5 @@
-//! What speaks against verdicts, as findings: load, order, time, tails, and
-//! figures that come in coarse steps.
+//! Caveats on verdicts, as findings: load, order, time, tails, and figures that come in coarse
+//! steps.
 
 use super::results::Results;
 use pinwise_format::percent;
@@ -36,12 +36,12 @@ pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Fi
     })
 }
 
-/// Seven digits: what divides values that are rounded themselves is not exact.
+/// Seven digits: the step between rounded values is not exact.
 fn round_step(step: f64) -> f64 {
     format!("{step:.6e}").parse().unwrap_or(step)
 }
 
-/// All that speaks against the verdict on an arm, or that it should be read with.
+/// All caveats on the verdict of an arm, and remarks on how to read it.
 pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec<Finding> {
     let labelled = LabelledContrast {
         contrast,
@@ -184,7 +184,7 @@ impl LabelledContrast<'_> {
         ))
     }
 
-    /// The same direction, but sizes whose intervals lie apart.
+    /// The same direction, but sizes with separate intervals.
     fn typical_and_mean_differ(&self) -> Option<Finding> {
         let mean = self
             .contrast

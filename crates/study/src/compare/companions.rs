@@ -48,8 +48,8 @@ pub(super) fn findings(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> 
     findings.collect()
 }
 
-/// What a run costs with, over what it costs without, as contrasts have it: block by
-/// block, by the estimate of Hodges and Lehmann.
+/// Cost of a run with a companion, divided by the cost without, as in contrasts: block by block, by
+/// the estimate of Hodges and Lehmann.
 fn typical_ratio(with: &Arm, without: &Arm) -> Option<f64> {
     let ratios = with.runs.iter().filter_map(|run| {
         let mut others = without.runs.iter();

@@ -1,4 +1,4 @@
-//! Carries a plan out: warm-up, screening, confirmation.
+//! Runs a plan: warm-up, screening, confirmation.
 //!
 //! The engine decides order and stopping; it judges nothing itself. A block is
 //! kept whole or dropped whole, whatever interrupts it.
@@ -84,7 +84,7 @@ struct Engine<'a> {
     /// The arm that ran last.
     last_arm: Option<usize>,
     look: Option<Look>,
-    /// What is asked of the runs: its error is that of wall-clock time alone.
+    /// The question to the runs: its error is that of wall-clock time alone.
     question: Question,
     /// CPU time, if it is judged as well.
     cpu: Option<CpuTime>,
@@ -92,7 +92,7 @@ struct Engine<'a> {
     confirmation_ended: Duration,
     screened: usize,
     warmup_blocks: usize,
-    /// Until the block after it has been looked at.
+    /// Kept until the next block has been looked at.
     warmup_median: Option<f64>,
     /// The only block that the budget allows.
     only: Option<WholeBlock>,
@@ -120,7 +120,7 @@ struct WholeBlock {
 enum Block {
     /// All runs went well.
     Whole(WholeBlock),
-    /// An arm failed or was stopped by a limit that seldom does: nothing of the block counts.
+    /// An arm failed or was stopped by a limit that seldom does: the whole block is discarded.
     Dropped,
     /// The user stopped it.
     Interrupted,
@@ -207,7 +207,7 @@ impl<'a> Engine<'a> {
             .collect()
     }
 
-    /// Too few arms to go on, or the one all are compared with is gone.
+    /// Too few arms are left, or the baseline has failed.
     fn has_failed(&self) -> bool {
         let least = if self.plan.is_timing { 1 } else { 2 };
         self.open_arms().len() < least || !self.arms[self.plan.baseline].is_open()
@@ -335,7 +335,7 @@ impl<'a> Engine<'a> {
         Ok(Block::Whole(whole))
     }
 
-    /// Runs that do not count, after all.
+    /// Assigns runs to another phase after all.
     fn keep_as(&mut self, phase: Phase, runs: Vec<(usize, RunRecord)>) {
         for (arm, mut run) in runs {
             run.phase = phase;
@@ -376,8 +376,7 @@ impl<'a> Engine<'a> {
         self.arms[arm].invalid = Some(failure.to_string());
     }
 
-    /// Reports at once which arms failed, unless that ends the experiment: then
-    /// the verdict says it.
+    /// Reports at once which arms failed; if that ends the experiment, the verdict says it instead.
     fn report_failures(&mut self) {
         if !self.has_failed() {
             for failure in std::mem::take(&mut self.failures) {

@@ -19,11 +19,11 @@ use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Others using more than this share of the CPUs disturb.
+/// Others disturb if they use more than this share of the CPUs.
 const FOREIGN_SHARE: f64 = 0.05;
-/// More stolen time than this disturbs.
+/// Stolen time disturbs if it is more than this.
 const STEAL_SHARE: f64 = 0.01;
-/// Drift and order effects below this are not worth a word.
+/// Drift and order effects below this are not worth mentioning.
 const DRIFT: f64 = 0.05;
 const POSITION: f64 = 0.01;
 /// A smaller share of the CPU time on the requested CPUs is not that placement.
@@ -42,7 +42,7 @@ pub(super) fn all(
         too_few_blocks(record, plan, results),
         placebo(record, plan),
         thread_counts(record),
-        granted(record),
+        check_granted_cpus(record),
         throttling::dropped_blocks(results),
         throttling::outer_limit(record, topology),
         foreign_load(record),
@@ -84,7 +84,7 @@ pub(crate) fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> 
     record.arms.iter().flat_map(|arm| &arm.runs)
 }
 
-/// Runs that had no companion, which is a load that was asked for.
+/// Runs without a companion, which is a load that was asked for.
 pub(super) fn runs_alone(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
     let alone = record
         .arms
@@ -247,7 +247,7 @@ fn coverage(arm: &Arm) -> Option<Finding> {
     )
 }
 
-fn granted(record: &Comparison) -> Option<Finding> {
+fn check_granted_cpus(record: &Comparison) -> Option<Finding> {
     let odd = record.arms.iter().find_map(|arm| {
         let asked = CpuSet::parse_list(&arm.cpus).ok()?;
         let other = arm.runs.iter().find(|run| {
@@ -291,11 +291,11 @@ fn foreign_load(record: &Comparison) -> Option<Finding> {
             "See `pinwise doctor`; a quiet machine needs fewer runs.",
         ),
     };
-    loaded(busy, record.host.counts.cpus, effect, advice)
+    find_load(busy, record.host.counts.cpus, effect, advice)
 }
 
 /// Other processes used this many of the machine's CPUs; `None` if few.
-pub(crate) fn loaded(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
+pub(crate) fn find_load(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
     let cpus = cpus.max(1) as f64;
     (busy / cpus > FOREIGN_SHARE).then(|| {
         Finding::new(
@@ -472,7 +472,7 @@ mod tests {
         let text = include_str!("../../../../tests/data/records/comparison.json");
         let mut record: Comparison = serde_json::from_str(text).unwrap();
         assert_eq!(opposite_medians(&record), None);
-        // Faster in its blocks, most of which ran while the machine was slow.
+        // Faster within its blocks, most of which ran while the machine was slow.
         let arm = record.arms.iter_mut().find(|a| a.name == "one-per-core");
         arm.unwrap().estimate.as_mut().unwrap().value = 0.21;
         let found = opposite_medians(&record).unwrap().sentence;

@@ -70,7 +70,7 @@ pub(super) fn judge_limit(
     })
 }
 
-/// The end of the interval that costs most.
+/// The end of the interval with the highest cost.
 fn at_worst(effect: &EffectRecord, metric: &MetricRecord) -> String {
     let end = match metric.better {
         Direction::Higher => effect.low,

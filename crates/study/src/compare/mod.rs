@@ -1,5 +1,5 @@
-//! The main job: run arms against each other in randomised blocks until the
-//! question is answered or the budget is spent, and say what came out.
+//! The main job: run arms against each other in randomised blocks until the question is answered or
+//! the budget is spent, and report the result.
 //!
 //! [`ComparePlan`] says what is compared and how; [`run`] carries it out over a
 //! [`CommandRunner`](pinwise_machine::CommandRunner) and returns the record;
@@ -31,7 +31,7 @@ mod traced;
 
 pub(crate) use assemble::workload_record;
 pub use engine::{CompareError, run};
-pub(crate) use findings::{all_runs, foreign_cpus, loaded};
+pub(crate) use findings::{all_runs, find_load, foreign_cpus};
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
 pub(crate) use plan::figure_of;

@@ -104,8 +104,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Prepares, runs, verifies and cleans up; the record of the run, and why
-    /// it failed if it did. `started`: what the moments of runs count from.
+    /// Prepares, runs, verifies and cleans up; returns the record of the run, and why it failed if
+    /// it did. `started`: the origin of the runs' times.
     pub(crate) fn carry_out(
         &self,
         machine: &mut dyn CommandRunner,
@@ -119,7 +119,7 @@ impl Trial<'_> {
         let run = machine.run(&self.request())?;
         let (mut record, mut failure) = record(&run, self.metric, self.workload, moment);
         if failure.is_none() {
-            failure = self.verified(machine)?;
+            failure = self.verify_output(machine)?;
             if failure.is_some() {
                 record.metric = MetricReading::default();
             }
@@ -130,8 +130,8 @@ impl Trial<'_> {
         Ok((record, failure))
     }
 
-    /// Looks whether a run did its work; why not, if not.
-    fn verified(
+    /// Checks whether a run did its work; returns why not, if not.
+    fn verify_output(
         &self,
         machine: &mut dyn CommandRunner,
     ) -> Result<Option<RunFailure>, MachineError> {

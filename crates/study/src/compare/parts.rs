@@ -81,9 +81,10 @@ impl Costs {
 
 /// Block by block; `None` unless every block has both.
 fn pairs(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<Vec<(Costs, Costs)>> {
-    let by_block: BTreeMap<usize, &RunRecord> =
-        confirmed(baseline).map(|run| (run.block, run)).collect();
-    let pairs: Vec<(Costs, Costs)> = confirmed(arm)
+    let by_block: BTreeMap<usize, &RunRecord> = confirmed_runs(baseline)
+        .map(|run| (run.block, run))
+        .collect();
+    let pairs: Vec<(Costs, Costs)> = confirmed_runs(arm)
         .map(|run| {
             Some((
                 Costs::from_run(run)?,
@@ -94,7 +95,7 @@ fn pairs(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<Vec<(Costs, Costs)
     (!pairs.is_empty()).then_some(pairs)
 }
 
-fn confirmed(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
+fn confirmed_runs(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
     runs.iter().filter(|run| run.phase == Phase::Confirmation)
 }
 
@@ -134,7 +135,7 @@ pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Opt
     Some(finding.with("ratio", part.ratio).weighing(6))
 }
 
-/// CPU time does not show what waits longer, or has less at once.
+/// CPU time does not show waiting, or less parallelism.
 pub(super) fn of_waiting(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     if record.metric.name != "cpu" {
         return None;

@@ -32,7 +32,7 @@ fn ratios(arm: &[RunRecord]) -> [Option<f64>; 4] {
 }
 
 #[test]
-fn queueing_and_blocking_are_told_apart() {
+fn queueing_and_blocking_are_distinguished() {
     let whole = Some(100.0);
     let slower = |percent: f64| Some(percent);
     // 2 s more in a queue, and 2 s more blocked: 6 s instead of 4 s.

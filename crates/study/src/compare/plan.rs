@@ -27,7 +27,7 @@ pub struct ArmPlan {
     pub is_default: bool,
     /// How its threads are bound; `None`: they share the place's CPUs.
     pub binding: Option<Binding>,
-    /// What is set while it runs, beside its placement.
+    /// Settings while it runs, beside its placement.
     pub settings: Vec<RunSetting>,
 }
 
@@ -70,8 +70,8 @@ pub struct Tuning {
     pub judge: Judge,
     /// How blocks are weighted if the typical run is judged.
     pub score: Score,
-    /// A slow-down, as a share, of which is asked whether an arm exceeds it: it goes
-    /// on until that is known of each, and not until it is known which is best.
+    /// A slow-down, as a share: it goes on until it is known for each arm whether it exceeds this,
+    /// and not until the best arm is known.
     pub limit: Option<f64>,
     /// Is the latter asked as well?
     pub requires_verdict: bool,
@@ -121,14 +121,14 @@ pub struct ComparePlan {
     pub with_cpu: bool,
     /// Figures of the method.
     pub tuning: Tuning,
-    /// Time of the budget that the making of the plan took.
+    /// Time of the budget that planning took.
     pub spent_before: Duration,
     /// Seed of the order of runs.
     pub seed: u64,
     /// What becomes of the commands' output.
     pub output: Output,
-    /// Is every arm's figure wanted, and not only which is best? Then none is
-    /// screened, and no warning says that the budget is short for a verdict.
+    /// Is every arm's figure wanted, and not only the best? Then none is screened, and no warning
+    /// says that the budget is too short for a verdict.
     pub is_survey: bool,
     /// Findings that are known beforehand.
     pub known: Vec<Finding>,
@@ -149,8 +149,8 @@ pub struct ComparePlan {
     pub service: Option<ServiceRecord>,
 }
 
-/// No arms yet, the first of which will be the baseline; the method's default
-/// figures, seed 0 and no name.
+/// Without arms, the first of which will be the baseline; with the method's default figures, seed 0
+/// and no name.
 impl Default for ComparePlan {
     fn default() -> Self {
         Self {
@@ -277,7 +277,7 @@ impl ComparePlan {
         self.question().least_blocks(arms.saturating_sub(1))
     }
 
-    /// The option that gives the experiment more to work with, after what stopped it.
+    /// The option that allows the experiment more effort, given what stopped it.
     #[must_use]
     pub fn more_effort(&self, stopped: Option<&Stopped>) -> &'static str {
         match (self.effort(stopped), self.tuning.budget) {
@@ -287,7 +287,7 @@ impl ComparePlan {
         }
     }
 
-    /// What more is needed of: time, unless runs ended it or they alone are limited.
+    /// The unit of further effort: time, unless runs ended it or they alone are limited.
     #[must_use]
     pub fn effort(&self, stopped: Option<&Stopped>) -> Effort {
         let by_runs = stopped == Some(&Stopped::Runs);

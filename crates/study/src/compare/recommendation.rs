@@ -9,13 +9,12 @@ use pinwise_stats::describe::median;
 
 use super::findings;
 
-/// Others using more of the machine than this make a placement an answer to
-/// them, not to the program.
+/// If others use more of the machine than this, a placement may fit them rather than the program.
 const BUSY_SHARE: f64 = 0.2;
-/// What a busy process may cost a program that has no core to move to: more than
-/// each program of `docs/benchmarks.md` lost on one core.
+/// How much a busy process may cost a program that has no core to move to: more than each program
+/// of `docs/benchmarks.md` lost on one core.
 const NEIGHBOUR_COST: f64 = 0.1;
-/// CPUs that others have to use for a gain to be seen beside them.
+/// CPUs that others must use before a gain counts as seen beside them.
 const LOADED_CPUS: f64 = 0.5;
 
 /// Why the best arm's placement is not recommended, and that as sentences; `None` if it is, or if
@@ -66,15 +65,13 @@ fn quiet_only(
     })
 }
 
-/// Why no placement is recommended after such runs, whatever it gains, and that
-/// as a sentence.
+/// Why no placement is recommended after such runs, whatever its gain, and that as a sentence.
 pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
     runs: impl Fn() -> I,
     metric: &MetricRecord,
     cpus: usize,
 ) -> Option<(NotRecommended, String)> {
-    // How near to its parent it starts is what they measure, and that changes
-    // from one minute to the next.
+    // They measure how near to its parent it starts, which changes from one minute to the next.
     if findings::short_run_s(runs(), metric).is_some() {
         let sentence = "No placement is recommended for runs that are mostly process startup: give the command more work per run.";
         return Some((NotRecommended::ShortRuns, sentence.to_owned()));
@@ -111,7 +108,7 @@ fn busy_threads(arm: &Arm) -> Option<f64> {
     Some(busy.round().max(1.0))
 }
 
-/// Did others run in some of the blocks, and was there a gain in those, too?
+/// Did others run in some of the blocks, and was there a gain in those as well?
 fn gains_beside_others(contrast: &ContrastRecord, min_effect: f64) -> bool {
     contrast.load_levels.as_ref().is_some_and(|levels| {
         levels.heavy.foreign_cpus >= LOADED_CPUS && gains(levels.heavy.ratio, min_effect)

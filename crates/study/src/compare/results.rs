@@ -1,4 +1,4 @@
-//! What came of an experiment, before it is put into words.
+//! The results of an experiment, before they are put into words.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::confirm::{Contrast, Look, Question};
 use pinwise_stats::diagnose::{self, Totals};
 
-/// An arm that was dropped before the end as clearly behind the best: what it showed
-/// until then holds.
+/// An arm that was dropped before the end as clearly behind the best: its results until then are
+/// valid.
 pub(super) struct DroppedArm {
     pub(super) arm: usize,
     /// Against the baseline, at the last look that it took part in.

@@ -1,6 +1,6 @@
-//! Which arm repeats better: into the record, as a sentence, as a finding.
+//! Which arm repeats better: as record fields, as a sentence, as a finding.
 //!
-//! It changes no verdict on what is typical.
+//! It changes no verdict on the typical run.
 
 use super::plan::ComparePlan;
 use pinwise_format::percent;
@@ -47,7 +47,7 @@ fn claim(contrast: &ContrastRecord) -> Option<bool> {
         .then_some(false)
 }
 
-/// The steadiest of the arms that cost nothing, unless one is the best anyway.
+/// The steadiest of the arms that cost nothing, unless it is the best anyway.
 fn sentence(record: &Comparison, plan: &ComparePlan) -> Option<String> {
     let placebo = plan.placebo.map(|arm| plan.arms[arm].name.as_str());
     let steady = record
@@ -81,7 +81,7 @@ fn sentence(record: &Comparison, plan: &ComparePlan) -> Option<String> {
     ))
 }
 
-/// `10–40 %`, of how much less or more.
+/// `10–40 %`: how much less or more.
 fn interval(contrast: &ContrastRecord) -> String {
     let change = |ratio: Option<f64>| ratio.map(|r| 100.0 * (r - 1.0).abs());
     let (low, high) = (change(contrast.spread_low), change(contrast.spread_high));

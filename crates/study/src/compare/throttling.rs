@@ -5,7 +5,7 @@ use pinwise_format::{count, round_percent, trimmed};
 use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity};
 use pinwise_topology::Topology;
 
-/// A limit that holds back for less of the time than this is not worth a word.
+/// A limit that holds back for less of the time than this is not worth mentioning.
 const HELD_BACK: f64 = 0.01;
 
 /// Blocks in which a limit that seldom does so stopped a run.
@@ -26,7 +26,7 @@ pub(super) fn dropped_blocks(results: &Results) -> Option<Finding> {
     )
 }
 
-/// A limit that stops runs in every block is part of the place.
+/// A limit that stops runs in every block is part of the placement.
 pub(super) fn outer_limit(record: &Comparison, topology: &Topology) -> Option<Finding> {
     let limit = topology.quota.as_ref()?.cpus;
     // What an arm's own limit held back has a finding of its own.

@@ -13,8 +13,8 @@ use pinwise_stats::describe::median;
 use pinwise_stats::verdict::ComparisonOutcome;
 use pinwise_topology::Topology;
 
-/// A time-out that is not this many times the slowest run of the other arm proves
-/// nothing: one run is late by chance.
+/// A time-out that is not this many times the slowest run of the other arm proves nothing: one run
+/// may be late by chance.
 const SURE: f64 = 2.0;
 
 /// Notes which arms never ended, and how much slower that makes them at least. An arm is
@@ -65,7 +65,7 @@ fn ended_runs_s(results: &Results, arm: usize) -> Vec<f64> {
     ended.map(|run: &RunRecord| run.wall_s).collect()
 }
 
-/// Two digits that count, so that "at least" stays true.
+/// Two significant digits, so that "at least" stays true.
 fn round_down(value: f64) -> f64 {
     let step = 10_f64.powf(value.log10().floor() - 1.0);
     // 3.4 is 34 steps, less what rounding took.

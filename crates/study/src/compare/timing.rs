@@ -11,8 +11,8 @@ const MIN_RUNS: usize = 10;
 /// Level of the interval that records have of an arm's typical run.
 const LEVEL: f64 = 0.95;
 
-/// Is the interval of the typical run as narrow as is asked for, or else as the smallest
-/// effect of interest?
+/// Is the interval of the typical run as narrow as requested, or else as the smallest effect of
+/// interest?
 pub(super) fn is_settled(data: &Responses, tuning: &Tuning) -> bool {
     let costs: Vec<f64> = data.rows().map(|row| row[0]).collect();
     let wanted = tuning.precision.unwrap_or(tuning.min_effect).ln_1p();

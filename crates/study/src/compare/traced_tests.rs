@@ -127,7 +127,7 @@ fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
 }
 
 #[test]
-fn two_arms_are_told_apart_by_what_differs() {
+fn the_sentence_says_what_two_arms_differ_in() {
     let quiet = || figures((0, 0, 0), Some((0.0, 0.0)), Some(0.0));
     let shown = two(
         figures((389, 23, 0), Some((31.0, 31.0)), Some(0.02)),
@@ -147,7 +147,7 @@ fn two_arms_are_told_apart_by_what_differs() {
 }
 
 #[test]
-fn without_two_traces_nothing_stands_beside_the_verdict() {
+fn one_trace_adds_nothing_to_the_verdict() {
     assert_eq!(beside(&compared(PLAIN, false)), None);
 }
 

@@ -9,11 +9,11 @@ use super::CheckOutcome::{self, Found, InOrder, Unavailable};
 use super::{Examined, warning};
 use pinwise_machine::Usage;
 
-/// A CPU busier than this with others' work disturbs.
+/// A CPU disturbs if others' work keeps it busier than this.
 const BUSY_CPU: f64 = 0.05;
-/// More stolen time than this disturbs.
+/// Stolen time disturbs if it is more than this.
 const STEAL: f64 = 0.01;
-/// More time than this in which tasks waited for a CPU disturbs.
+/// Time in which tasks waited for a CPU disturbs if it is more than this.
 const PRESSURE: f64 = 0.05;
 
 pub(super) fn load(examined: &Examined) -> CheckOutcome {

@@ -1,5 +1,5 @@
-//! What nodes are and are set to, as small numbers: a value that all nodes
-//! share is kept once.
+//! What nodes are and how they are set, as small numbers: a value that all nodes share is stored
+//! once.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,11 @@ use pinwise_record::FleetNode;
 /// No value.
 pub(super) const ABSENT: u32 = u32::MAX;
 
-/// What a machine is whatever it is set to: nodes that differ here are never
-/// equals.
+/// What a machine is, whatever its settings: nodes that differ here are never equals.
 pub(super) const KIND: [&str; 4] = ["architecture", "vendor", "cpu", "cpu-model"];
 
-/// What else the hardware is: who differs here in numbers is no equal, however
-/// few they are. Versions and tunings must be distinguished from that.
+/// Other hardware: many nodes that differ here are no equals, however few they are. Versions and
+/// tunings must be distinguished from that.
 pub(super) const HARDWARE: [&str; 4] = ["stepping", "memory", "hypervisor", SHAPE];
 
 /// The shape of the machine as the system reports it; follows from other settings if those differ.
@@ -109,8 +108,8 @@ impl Attribute {
     }
 }
 
-/// All that a node is and is set to. Its name and addresses are not among
-/// them: they differ by design.
+/// Everything that a node is and how it is set. Its name and addresses are not included: they
+/// differ by design.
 pub(super) fn of_node(node: &FleetNode) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     let mut push = |name: &str, value: Option<String>| {

@@ -75,8 +75,8 @@ fn repeats(side: Side<'_>, step: &str) -> Option<Repeats> {
     })
 }
 
-/// Nodes that are near their group's centre by elapsed and by CPU time: as with
-/// ratios of figures, others do not carry the difference.
+/// Nodes near their group's centre by elapsed and by CPU time: as with ratios of figures, others do
+/// not carry the difference.
 fn carrying(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
     let mut nodes = side.group.nodes.clone();
     for figure in per_unit.iter().take(2).copied().flatten() {
@@ -88,7 +88,7 @@ fn carrying(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
         };
         let logs: Vec<f64> = side.group.nodes.iter().map(log).collect();
         let is_near = near(&logs);
-        // One without elapsed time may carry the rest.
+        // A node without elapsed time may still carry the rest.
         nodes.retain(|node| !log(node).is_finite() || is_near(log(node)));
     }
     nodes

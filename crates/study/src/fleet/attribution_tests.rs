@@ -40,8 +40,8 @@ fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
         .unwrap()
 }
 
-/// What `a` and `b` differ in has its share of the elapsed time within the
-/// interval, and most of it; all parts make the whole.
+/// The difference between `a` and `b` has its share of the elapsed time within the interval, and
+/// most of it; all parts make the whole.
 #[track_caller]
 fn check(a: &Nodes, b: &Nodes, truth: Truth, name: &str, place: usize) {
     let diff = difference(a, b);

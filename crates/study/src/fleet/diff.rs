@@ -27,7 +27,7 @@ use pinwise_stats::separate::ln_choose;
 const QUANTILE: f64 = 0.975;
 /// Rate of false discoveries among the figures reported to differ.
 const RATE: f64 = 0.05;
-/// Smaller differences are not in the sentence.
+/// Smaller differences are not mentioned in the sentence.
 const MIN_EFFECT: f64 = 0.01;
 /// Figures named in the sentence.
 const MAX_NAMED: usize = 3;
@@ -165,7 +165,7 @@ fn compare_samples(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
     let (va, vb) = (of_mean(&a), of_mean(&b));
     let total = va + vb;
     if total <= 0.0 {
-        // No node varies, but their labels could have fallen otherwise.
+        // No node varies, but the labels could have fallen otherwise.
         let p = if estimate == 0.0 {
             1.0
         } else {

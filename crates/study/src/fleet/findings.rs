@@ -1,5 +1,4 @@
-//! What else there is to say of a fleet: what is missing, and what of the
-//! answer to distrust.
+//! Further findings on a fleet: what is missing, and which part of the answer to distrust.
 
 use std::collections::BTreeSet;
 
@@ -222,7 +221,7 @@ fn small_groups(groups: &[Group]) -> Option<Finding> {
     })
 }
 
-/// Settings that are as nodes please: no value of theirs is an anomaly.
+/// Settings that vary freely: none of their values is an anomaly.
 fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
     let largest = groups.first()?;
     let columns = nodes.attributes.columns.iter().zip(&largest.usual);

@@ -10,15 +10,14 @@ use super::attributes::{ABSENT, Attribute, HARDWARE, KIND, SHAPE, SHAPING};
 use super::nodes::Nodes;
 use pinwise_stats::outliers::FEWEST;
 
-/// Holders of a value that are more than this share of the nodes are a
-/// population. Of few nodes one alone never is; nor, of other hardware, a fifth
-/// of them that could not be judged by themselves.
+/// A value is a population if more than this share of the nodes hold it. With few nodes, one alone
+/// never is; nor, for other hardware, a fifth of them that could not be judged by themselves.
 const POPULATION: f64 = 0.1;
-/// Nodes that make a group by a version or a tuning: fewer are judged better
-/// among others than among themselves.
+/// Nodes that make a group by a version or a tuning: fewer are judged better among others than by
+/// themselves.
 const LARGE: usize = 20;
-/// Attributes of which populations cover less than this are as nodes please: a
-/// serial number, say, or the name of a rack.
+/// An attribute varies freely if populations cover less than this: a serial number, say, or the
+/// name of a rack.
 const COVERED: f64 = 2.0 / 3.0;
 
 /// Nodes that should be alike.
@@ -109,7 +108,7 @@ pub(super) fn anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
     without_consequences(nodes, found)
 }
 
-/// A shape that follows from another setting is not reported beside it.
+/// A shape that follows from another setting is not reported separately.
 fn without_consequences(nodes: &Nodes, found: Vec<Anomaly>) -> Vec<Anomaly> {
     let name = |d: &Anomaly| nodes.attributes.columns[d.attribute].name.as_str();
     let shaped: std::collections::BTreeSet<usize> = { found.iter() }
@@ -197,7 +196,7 @@ fn split(nodes: &Nodes, members: &[usize]) -> Option<Vec<Vec<usize>>> {
     Some(parts)
 }
 
-/// Is it what the machine is, rather than a version or a tuning?
+/// Is it hardware, rather than a version or a tuning?
 fn is_hardware(attribute: &Attribute) -> bool {
     let name = attribute.name.as_str();
     HARDWARE.contains(&name) || SHAPING.contains(&name)

@@ -39,9 +39,8 @@ struct Best {
     has_rival: bool,
 }
 
-/// What the outliers of a group have in common, the clearest first. Figures of
-/// which the same setting separates the outliers are reported together, with the
-/// counts of the clearest.
+/// What the outliers of a group have in common, the clearest first. Figures whose outliers the same
+/// setting separates are reported together, with the counts of the clearest.
 pub(super) fn common(
     nodes: &Nodes,
     group: &Group,
@@ -87,9 +86,9 @@ fn sides(group: &Group, judged: &JudgedGroup, label: impl Fn(Criterion) -> Strin
     .collect()
 }
 
-/// The attribute and value that the outliers have and the others lack: of all
-/// that at least two outliers have, the least likely by chance. Nodes that are
-/// outliers for something else are no witnesses: they are left out.
+/// The attribute and value that the outliers have and the others lack: of all that at least two
+/// outliers have, the least likely by chance. Nodes that are outliers for something else are left
+/// out.
 fn best(nodes: &Nodes, group: &Group, side: &Side, outliers: &BTreeSet<usize>) -> Option<Best> {
     let is_other = |node: &&usize| !outliers.contains(node);
     let others: Vec<usize> = group.nodes.iter().filter(is_other).copied().collect();

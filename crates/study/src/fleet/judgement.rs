@@ -16,8 +16,8 @@ pub(super) struct JudgedGroup {
     pub(super) judged: Vec<(Criterion, Judged)>,
     /// Settings of its nodes that are not the group's.
     pub(super) anomalies: Vec<Anomaly>,
-    /// What of its nodes is named, by place in the group: what, and the rate
-    /// of false discoveries at which it is just named.
+    /// What is named of its nodes, by position in the group: what, and the rate of false
+    /// discoveries at which it is just named.
     pub(super) named: BTreeMap<usize, Vec<(Criterion, f64)>>,
     /// Nodes that had anything to be judged.
     members: usize,
@@ -28,7 +28,7 @@ pub(super) fn judge(nodes: &Nodes, groups: &[Group], rate: f64) -> Vec<JudgedGro
     let mut open: Vec<JudgedGroup> = groups.iter().map(|g| JudgedGroup::new(nodes, g)).collect();
     for (judged, group) in open.iter_mut().zip(groups) {
         let apart = apart_by_setting(judged, group);
-        judged.judged = judged.population.judged(&apart);
+        judged.judged = judged.population.judge(&apart);
     }
     select(&mut open, groups, rate);
     open
@@ -72,8 +72,8 @@ impl JudgedGroup {
     }
 }
 
-/// A node that is set otherwise is another machine until the opposite is shown:
-/// it is judged, but is no measure for others; unless half of the nodes are.
+/// A node with other settings counts as another machine until the opposite is shown: it is judged,
+/// but is not used to judge others; unless half of the nodes are like that.
 fn apart_by_setting(judged: &JudgedGroup, group: &Group) -> Vec<bool> {
     let mut apart = vec![false; group.nodes.len()];
     for anomaly in &judged.anomalies {

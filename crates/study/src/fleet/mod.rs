@@ -1,6 +1,6 @@
-//! The nodes of a fleet beside each other: which are equals, which of them
-//! differ from their peers, what those have in common; and one group against
-//! another. And simulated fleets, on which all that can be tried.
+//! The nodes of a fleet beside each other: which are equals, which of them differ from their peers,
+//! what those have in common; and one group against another. And simulated fleets to test all that
+//! on.
 //!
 //! Reads records, measures and stores nothing. The statistics are those of
 //! [`pinwise_stats::outliers`] and [`pinwise_stats::discovery`].

@@ -1,9 +1,9 @@
 //! What is judged of a group's nodes: their figures, and two kinds of derived figures.
 //!
-//! *Together*: the mean distance of all figures of a step that have one unit.
-//! A fault that lowers eight bandwidths by two scales each is none of the
-//! figures' outlier, and plainly theirs together. *Widths*: how wide the
-//! intervals of a step are; what disturbs a node shows there first.
+//! *Together*: the mean distance of all figures of a step with the same unit. A fault that lowers
+//! eight bandwidths by two scales each makes an outlier of none of the figures, but clearly of all
+//! together. *Widths*: how wide the intervals of a step are; disturbances of a node show there
+//! first.
 
 use super::groups::Group;
 use super::nodes::{Figure, Nodes};
@@ -13,8 +13,7 @@ use pinwise_stats::outliers::{Column, FEWEST, Judged, Noise, bulk, judge};
 /// Differences of less than this, as a share, are of no interest, however
 /// certain: it is pinwise's usual smallest effect of interest.
 const MIN_EFFECT: f64 = 0.01;
-/// Scale below which none is believed: a figure read off a coarse clock may be
-/// the same on all nodes.
+/// Smaller scales are not believed: a figure read off a coarse clock may be the same on all nodes.
 const MIN_SCALE: f64 = 0.002;
 /// Widths that differ by less than a factor of 1.25 are of no interest.
 const MIN_WIDENING: f64 = 0.223;
@@ -131,12 +130,12 @@ impl Population {
 
     /// Judges all; nodes `apart` (by place in the group) are not part of the
     /// bulk. Differences too small to be of interest have a p-value of 1.
-    pub(super) fn judged(&self, apart: &[bool]) -> Vec<(Criterion, Judged)> {
+    pub(super) fn judge(&self, apart: &[bool]) -> Vec<(Criterion, Judged)> {
         let is_width = |measure: &&Measure| matches!(measure.what, Criterion::Widths(_));
         let (widths, single): (Vec<&Measure>, Vec<&Measure>) =
             self.measures.iter().partition(is_width);
-        let (mut found, is_loud) = judged(&single, apart, Noise::Wild);
-        // Who is plainly otherwise is no measure of means and widths.
+        let (mut found, is_loud) = judge_measures(&single, apart, Noise::Wild);
+        // A clearly deviating node is not used to judge means and widths.
         let apart = if 2 * is_loud.iter().filter(|l| **l).count() < is_loud.len() {
             is_loud
         } else {
@@ -151,7 +150,7 @@ impl Population {
                 .zip(means)
                 .filter_map(|(what, judged)| Some((what, judged?))),
         );
-        found.extend(judged(&widths, &apart, Noise::Averaged).0);
+        found.extend(judge_measures(&widths, &apart, Noise::Averaged).0);
         found
     }
 
@@ -187,8 +186,8 @@ impl Population {
     }
 }
 
-/// Measures judged, those that can be, and who is plainly otherwise.
-fn judged(
+/// The measures that can be judged, with their results, and which nodes clearly deviate.
+fn judge_measures(
     measures: &[&Measure],
     apart: &[bool],
     noise: Noise,
@@ -252,8 +251,7 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
         values: values.iter().map(|v| scaled(*v)).collect(),
         is_one_sided: false,
     };
-    // A figure that most nodes have to the last digit, and others by little
-    // more than nothing, shows nothing.
+    // A figure that is identical on most nodes, and almost identical on the others, shows nothing.
     bulk(&column.values)?;
     Some(Measure {
         what: Criterion::Figure(place),

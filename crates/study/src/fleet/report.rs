@@ -29,7 +29,7 @@ pub struct Asked<'a> {
     pub fleet: &'a str,
     /// What was asked of it; `None` if unavailable.
     pub record: Option<&'a FleetRecord>,
-    /// Of the nodes named, this many may be named by chance on average; 0 to 1.
+    /// This share of the named nodes may be named by chance on average; 0 to 1.
     pub false_discoveries: f64,
     /// The time now, RFC 3339.
     pub now: &'a str,
@@ -140,7 +140,7 @@ fn cause(node: &str, outliers: &[FleetOutlier]) -> String {
     }
 }
 
-/// How a figure is called in reports.
+/// The name of a figure in reports.
 fn label(nodes: &Nodes, judged: &JudgedGroup, what: Criterion) -> String {
     match what {
         Criterion::Figure(place) => nodes.figures[place].label(),
@@ -160,7 +160,7 @@ fn label(nodes: &Nodes, judged: &JudgedGroup, what: Criterion) -> String {
 }
 
 fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<FleetOutlier> {
-    // Nodes in the order of how plainly they differ.
+    // Nodes, the most clearly different first.
     let mut of_nodes: BTreeMap<usize, Vec<FleetOutlier>> = BTreeMap::new();
     for (place, (group, judged)) in groups.iter().zip(judged).enumerate() {
         for anomaly in &judged.anomalies {

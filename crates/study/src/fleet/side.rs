@@ -1,5 +1,5 @@
-//! One of two groups that are compared: the figures that it has, which of the
-//! other's they go with, and which nodes carry them.
+//! One of two groups that are compared: its figures, the other's figures that they correspond to,
+//! and the nodes that carry them.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Groups, outliers, what they share and differences, on made-up nodes of
-//! which the truth is known.
+//! Groups, outliers, what they share and differences, on simulated nodes whose truth is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -187,7 +186,7 @@ fn false_alarms(nodes: usize, freedom: f64, seeds: u64) -> f64 {
 }
 
 #[test]
-fn where_nothing_is_wrong_nobody_is_named() {
+fn a_sound_fleet_has_no_outliers() {
     // 5 % of 60 fleets, and what chance adds to that in one series in a
     // thousand: 9.
     for nodes in [16, 64] {
@@ -504,7 +503,7 @@ fn a_difference_has_the_planted_ratio() {
 
 /// For two equal fleets a headline may claim a difference once in twenty.
 #[test]
-fn alike_fleets_are_rarely_told_apart() {
+fn equal_fleets_rarely_differ() {
     const PAIRS: u64 = 400;
     let of = |seed: u64, nodes: usize| {
         made(

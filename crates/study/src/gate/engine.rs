@@ -1,5 +1,4 @@
-//! Carries a gate out: rounds over the benchmarks that are open, until all are
-//! decided or the budget is spent.
+//! Runs a gate: rounds over the open benchmarks, until all are decided or the budget is spent.
 
 use std::time::Duration;
 
@@ -214,7 +213,7 @@ impl<'a> Engine<'a> {
         most.saturating_sub(done)
     }
 
-    /// May another pair begin? None does that would not end within the budget.
+    /// May another pair begin? Not if it would not end within the budget.
     fn may_begin(&self, index: usize) -> bool {
         let state = self.states[index].as_ref();
         let Some(state) = state.filter(|state| state.is_open()) else {
@@ -226,9 +225,8 @@ impl<'a> Engine<'a> {
         is_left && self.pairs_left(index) > 0
     }
 
-    /// Those of the open benchmarks that the time left is spent on: all of them
-    /// while it may be enough for all; else those nearest to a verdict. Which
-    /// build was which does not enter.
+    /// The open benchmarks on which the remaining time is spent: all of them while it may suffice
+    /// for all; else those nearest to a verdict. This does not depend on which build was which.
     fn worth_running(&self, open: &[usize]) -> Vec<usize> {
         let Some(left) = self.time_left() else {
             return open.to_vec();
@@ -241,7 +239,7 @@ impl<'a> Engine<'a> {
         let Some(mut needed) = open.iter().map(needed).collect::<Option<Vec<_>>>() else {
             return open.to_vec();
         };
-        // What is decided and only measured on comes last.
+        // Benchmarks that are decided and only measured further come last.
         needed.sort_by(|a, b| a.2.cmp(&b.2).then(a.1.total_cmp(&b.1)));
         let mut sum_s = 0.0;
         let fits = |(_, needed_s, _): &&(usize, f64, bool)| {

@@ -190,7 +190,7 @@ fn read_measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
     })
 }
 
-/// From the newest gate back, always by the newest gate that led to a commit.
+/// From the newest gate back, always through the newest gate that led to a commit.
 fn path<'a>(measured: &[Measured<'a>]) -> Vec<(&'a str, &'a str)> {
     let mut led_to: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for one in measured {

@@ -142,14 +142,14 @@ impl Measured {
         cpu.filter(|_| self.cpu_share >= CPU_BOUND)?.look.as_ref()
     }
 
-    /// Is it slower by its CPU time, while its figure decides nothing and may have
-    /// changed as much? What takes less time may well need more of the CPUs for that.
+    /// Is it slower by its CPU time, while its figure decides nothing and may have changed as much?
+    /// Taking less time may well need more CPU time.
     pub(super) fn is_slower_by_cpu(&self) -> bool {
         self.with_cpu(Regression::is_slower_by_cpu)
     }
 
-    /// Is it not slower by its CPU time, and its figure near enough, which would take long
-    /// to decide? Nothing passes by that, since CPU time does not include waiting.
+    /// Is it not slower by its CPU time, while its figure is near enough but would take long to
+    /// decide? Nothing passes by that, since CPU time does not include waiting.
     pub(super) fn is_passed_by_cpu(&self) -> bool {
         let pair_s = self.pair_s().unwrap_or(0.0);
         self.with_cpu(|judge, figure, cpu| judge.is_passed_by_cpu(figure, cpu, pair_s))
@@ -190,7 +190,7 @@ impl Measured {
         self.is_chained && self.links.is_none()
     }
 
-    /// Is it decided, and open for its history alone?
+    /// Is it decided, and open for its history only?
     pub(super) fn is_only_measured(&self) -> bool {
         self.is_open() && self.is_decided()
     }
@@ -290,8 +290,7 @@ impl Measured {
         (figure.into_iter().chain(cpu).collect(), links)
     }
 
-    /// Pairs that came after the verdict tell its size better. They do not take it back:
-    /// its error was spent.
+    /// Pairs after the verdict show its size better. They do not take it back: its error was spent.
     fn look_again(&mut self) {
         let standing = self.standing();
         let looks = |state: &Self| {
@@ -324,8 +323,8 @@ impl Measured {
         }
     }
 
-    /// Looks for the last time, unless it is decided already; after an
-    /// interruption `more` pairs were still possible.
+    /// Looks for the last time, unless it is decided already; after an interruption `more` pairs
+    /// were still possible.
     pub(super) fn close(&mut self, stopped: Stopped, more: usize) {
         if self.failed.is_some() {
             return;
@@ -337,7 +336,7 @@ impl Measured {
             };
             self.look_at_all(more, true);
         }
-        // What time or the user ended, ended wherever its ratio was.
+        // If time or the user ended it, that did not depend on its ratio.
         if self.needs_pairs() {
             self.links = Some(self.link_pairs().1);
         }

@@ -42,13 +42,13 @@ pub struct GatePlan {
     pub budget: Option<Duration>,
     /// Most pairs of runs per benchmark.
     pub max_pairs: Option<usize>,
-    /// Spend the error so that some is left at every look, however many there
-    /// are: no end is planned, though budget and pairs may set one.
+    /// Spend the error so that some is left at every look, however many there are: no end is
+    /// planned, though budget and pairs may set one.
     pub is_open_ended: bool,
     /// How pairs count.
     pub score: Score,
-    /// Is it a step of a history? Then benchmarks that are decided are measured on until
-    /// their ratios are known as well as a history needs, as far as the budget goes.
+    /// Is it a step of a history? Then decided benchmarks are measured until their ratios are known
+    /// as well as a history needs, as far as the budget goes.
     pub is_chained: bool,
     /// Seed of the order of runs.
     pub seed: u64,

@@ -92,7 +92,7 @@ fn a_slower_benchmark_fails_the_gate_and_the_others_are_decided() {
     let record = gate(suite, 60, 1);
     assert_eq!(record.verdict.decision, GateDecision::Fail);
     assert_eq!(*outcome(&record, "slow"), GateOutcome::Slower);
-    // Whether it is faster need not be sure for it to pass.
+    // It passes without being certainly faster.
     assert_ne!(*outcome(&record, "fast"), GateOutcome::Slower);
     assert!(record.benchmarks[2].ratio.unwrap() < 0.95, "{record:?}");
     for name in ["same", "other"] {

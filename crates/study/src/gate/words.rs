@@ -14,8 +14,7 @@ use pinwise_stats::verdict::{self, ROOM, Setting};
 /// Benchmarks that a sentence names.
 const NAMED: usize = 3;
 
-/// What became of a benchmark that both builds have; notes what withholds its
-/// verdict.
+/// The sentence on a benchmark that both builds have; notes what withholds its verdict.
 pub(super) fn sentence(
     entry: &mut GateBenchmark,
     state: &Measured,
@@ -47,11 +46,11 @@ pub(super) fn sentence(
             entry.change,
             entry.interval
         ),
-        _ => undecided(entry, state, planned, plan, names),
+        _ => describe_undecided(entry, state, planned, plan, names),
     }
 }
 
-fn undecided(
+fn describe_undecided(
     entry: &mut GateBenchmark,
     state: &Measured,
     planned: &PlannedBenchmark,
@@ -115,7 +114,7 @@ fn change(effect: Option<&EffectRecord>) -> String {
     }
 }
 
-/// `2.1–4.0 %`, of the figure that decides; of CPU time it says so.
+/// `2.1–4.0 %`, of the deciding figure; names CPU time if it is that.
 fn slower_by(entry: &GateBenchmark) -> String {
     match entry.cpu.as_ref().filter(|cpu| cpu.decides) {
         Some(cpu) => format!("{} of CPU time", sizes(Some(&cpu.effect))),

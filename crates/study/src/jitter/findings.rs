@@ -1,4 +1,4 @@
-//! What follows from the settings and from what was measured.
+//! Findings from the settings and from what was measured.
 //!
 //! Interrupts are taken from the system's counters, which have the short ones, too;
 //! threads and the hypervisor from the gaps. Advice is a command that can be
@@ -13,7 +13,7 @@ use pinwise_topology::{CpuSet, Topology};
 
 /// A CPU without a tick still has one each second.
 const MAX_TICKS_PER_S: f64 = 2.0;
-/// Less of the time than this is not worth a finding.
+/// A smaller share of the time is not worth a finding.
 const MIN_SHARE: f64 = 1e-4;
 /// More than this of the time is not jitter but another program's work.
 const BUSY_SHARE: f64 = 0.05;
@@ -24,7 +24,7 @@ const MIN_GAP_SHARE: f64 = 0.05;
 struct Examined<'a> {
     record: &'a JitterRecord,
     plan: &'a JitterPlan,
-    /// CPUs for everything that is to be kept off others.
+    /// CPUs for everything that is kept off the others.
     housekeeping: CpuSet,
 }
 
@@ -251,7 +251,7 @@ impl Examined<'_> {
         )
     }
 
-    /// Time that no system of this machine can give back.
+    /// Time that no setting of this machine can give back.
     fn beneath(&self) -> Option<Finding> {
         let causes = &self.record.causes;
         let cause = causes
@@ -391,8 +391,8 @@ impl Examined<'_> {
         )
     }
 
-    /// Interrupts of devices that make gaps on CPUs that are not isolated, and could
-    /// be somewhere else: elsewhere than on any CPU that they disturb, or else on one.
+    /// Interrupts of devices that make gaps on CPUs that are not isolated, and could be elsewhere:
+    /// away from all CPUs that they disturb, or else on one.
     fn movable(&self) -> Vec<Finding> {
         let isolated = &self.plan.isolation.isolated;
         let mut irqs: BTreeMap<Irq, Disturbed> = BTreeMap::new();
@@ -457,7 +457,7 @@ fn count_ticks(cpu: &JitterCpuRecord) -> Option<u64> {
     found.map(|counted| counted.count).reduce(|a, b| a + b)
 }
 
-/// A mask as files of the kernel take it: groups of eight digits, no prefix.
+/// A mask as the kernel's files take it: groups of eight digits, no prefix.
 fn kernel_mask(cpus: &CpuSet) -> String {
     let mask = cpus.to_mask();
     let digits = mask.trim_start_matches("0x").as_bytes();

@@ -146,7 +146,7 @@ fn threads_on_isolated_cpus_are_reported() {
 }
 
 #[test]
-fn ticks_and_callbacks_where_there_should_be_none_are_reported() {
+fn unexpected_ticks_and_callbacks_are_reported() {
     let ticks = ("LOC", "Local timer interrupts", 2500);
     check(
         vec![
@@ -172,7 +172,7 @@ fn ticks_and_callbacks_where_there_should_be_none_are_reported() {
 }
 
 #[test]
-fn what_is_beneath_the_kernel_is_nobody_s_here() {
+fn gaps_below_the_kernel_are_blamed_on_no_process() {
     let steal = cause(GapCause::Hypervisor, "", 9, 30.0);
     check(
         vec![cpu(3, &[], &[steal])],
@@ -241,7 +241,7 @@ fn other_programs_and_quotas_are_named() {
 }
 
 #[test]
-fn where_causes_are_unknown_the_scheduler_s_count_names_other_threads() {
+fn without_causes_the_schedulers_count_names_other_threads() {
     let mut waiting = cpu(3, &[], &[]);
     waiting.queued_ms = Some(6_000.0);
     check(

@@ -1,4 +1,4 @@
-//! Gaps to figures of a record; what is kept of them is bounded.
+//! From gaps to figures of a record; the memory for them is bounded.
 
 use std::collections::BTreeMap;
 
@@ -81,13 +81,13 @@ impl Recorder {
                 *sum = sum.and(amount);
             }
         }
-        self.ranked(
+        self.rank_causes(
             all.iter()
                 .map(|(cause, (cpus, sum))| (*cause, cpus.clone(), *sum)),
         )
     }
 
-    fn ranked<'a>(
+    fn rank_causes<'a>(
         &self,
         causes: impl Iterator<Item = (&'a Cause, CpuSet, Amount)>,
     ) -> Vec<JitterCauseRecord> {
@@ -163,7 +163,7 @@ impl Recorder {
                 0.0
             },
             unwritten: watched.unwritten,
-            causes: self.ranked(causes.map(|(cause, amount)| own((cause, *amount)))),
+            causes: self.rank_causes(causes.map(|(cause, amount)| own((cause, *amount)))),
             queued_ms: watched.queued.map(|time| time.as_secs_f64() * 1e3),
             steal_ms: watched.steal.map(|time| time.as_secs_f64() * 1e3),
             interrupts: record_counts(&watched.interrupts),

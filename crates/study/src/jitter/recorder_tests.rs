@@ -1,4 +1,4 @@
-//! Gaps of two CPUs and the figures that come of them.
+//! Gaps of two CPUs and the resulting figures.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an earlier measurement says of the placements that are worth trying.
+//! What an earlier measurement says about the placements worth trying.
 //!
 //! `compare` chooses its arms by the report. If measurement contradicted a level of it, the arms
 //! that depend on that level are taken from the measured groups, or left out if the wiring does not
@@ -42,7 +42,7 @@ pub fn advise_placements(
         placements: usual.clone(),
         notes: note.iter().map(|note| (*note).to_owned()).collect(),
     };
-    let measured = rewired(topology, known);
+    let measured = rewire(topology, known);
     if measured == *topology {
         return as_usual(None);
     }
@@ -69,8 +69,8 @@ const MOMENT: &str = "Measurement contradicted the reported topology of this vir
 const NOTHING_LEFT: &str =
     "By measurement no placement differs from os-default here; the reported ones are tried.";
 
-/// May the measured wiring be believed later on? The CPUs of a virtual machine
-/// may float: only if they were watched and did not.
+/// Is the measured wiring valid later on? The CPUs of a virtual machine may float: only if they
+/// were watched and did not.
 #[must_use]
 pub fn stays(topology: &Topology, known: &TopologyRecord) -> bool {
     let drift = known.measured.as_ref().and_then(|m| m.drift.as_ref());
@@ -103,7 +103,7 @@ fn note_dropped(dropped: &[Placement], when: &str) -> Vec<String> {
 
 /// The machine with the measured units of every level that was contradicted.
 #[must_use]
-pub fn rewired(topology: &Topology, known: &TopologyRecord) -> Topology {
+pub fn rewire(topology: &Topology, known: &TopologyRecord) -> Topology {
     let Some(measured) = &known.measured else {
         return topology.clone();
     };

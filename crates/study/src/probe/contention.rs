@@ -1,10 +1,9 @@
-//! Which CPUs share a core: work beside each other against work alone.
+//! Which CPUs share a core: work on both compared with work alone.
 //!
-//! Latency alone cannot find SMT siblings everywhere (on Zen 5 a sibling is at
-//! 18 ns and the other cores of the complex at 19 to 22). Two hyper-threads
-//! compete for the core, two cores do not. The nearest CPUs by latency are
-//! tried first, then what the system calls siblings, and some strangers as a
-//! check; who shares a core with a CPU is tried for it no more.
+//! Latency alone cannot find SMT siblings everywhere (on Zen 5 a sibling is at 18 ns and the other
+//! cores of the complex at 19 to 22). Two hyper-threads compete for the core, two cores do not. The
+//! nearest CPUs by latency are tried first, then reported siblings, and some strangers as a check;
+//! once a CPU's sibling is found, no more are tried.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,12 +43,11 @@ pub(super) struct Ratios {
 }
 
 impl Ratios {
-    /// What counts: floating-point work, else the larger of the others.
+    /// The value used: that of floating-point work, else the larger of the others.
     ///
-    /// While one CPU works alone the other waits in pauses, and waiting takes
-    /// a share of a core too: on Zen 4 siblings a spin loop came out at 1.18
-    /// and integer work at 1.13, floating-point work, of which waiting does
-    /// none, at 1.88 (separate cores: 1.00 to 1.02 for all three).
+    /// While one CPU works alone the other waits in pauses, and waiting also takes a share of a
+    /// core: on Zen 4 siblings a spin loop showed 1.18 and integer work 1.13, but floating-point
+    /// work, which waiting does not use, 1.88 (separate cores: 1.00 to 1.02 for all three).
     pub(super) fn value(&self) -> Option<f64> {
         let others = [self.spin, self.integer].into_iter().flatten();
         let larger = others.map(|m| m.value).reduce(f64::max);
@@ -74,7 +72,7 @@ pub(super) fn measure(
             .into_iter()
             .filter(|&(a, b)| pairs.len() <= ALL_PAIRS || core_of[a] != core_of[b])
             .collect();
-        if session.left().is_zero() {
+        if session.time_left().is_zero() {
             missed += open.len();
             continue;
         }

@@ -1,5 +1,5 @@
-//! What single operations cost: the spin-wait hint, a clock tick, a switch
-//! between threads, a wake-up.
+//! The cost of single operations: the spin-wait hint, a clock tick, a switch between threads, a
+//! wake-up.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const SCHEDULER: Effort = Effort {
     precision: 0.05,
     limit: Duration::from_millis(200),
 };
-/// PAUSE is measured on this many CPUs; beyond, on one of each core.
+/// PAUSE is measured on this many CPUs; beyond that, on one of each core.
 const MAX_CPUS: usize = 64;
 
 /// Clocks of the first CPU.
@@ -67,7 +67,7 @@ pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, Machi
     }
     let mut records = Vec::new();
     for (done, &cpu) in cpus.iter().enumerate() {
-        if session.left().is_zero() {
+        if session.time_left().is_zero() {
             session.leave_out(format!(
                 "The cost of PAUSE on {} CPUs (time budget used up).",
                 cpus.len() - done

@@ -1,9 +1,8 @@
-//! Does the wiring stay as it is? A few pairs, again and again.
+//! Does the wiring stay the same? A few pairs, again and again.
 //!
-//! The vCPUs of a virtual machine may float over the host's CPUs: two of them
-//! were seen to be SMT siblings, neighbours in one cache and strangers within
-//! minutes, with a median of 12.7 s between changes. A map of such a machine
-//! is true for as long as that.
+//! The vCPUs of a virtual machine may float over the host's CPUs: two of them were seen as SMT
+//! siblings, as neighbours in one cache and as strangers within minutes, with a median of 12.7 s
+//! between changes. A map of such a machine is true only for that long.
 
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ const CONTENTION: Effort = Effort {
     precision: 0.1,
     limit: Duration::from_millis(40),
 };
-/// From one round of repetitions to the next.
+/// Interval between rounds of repetitions.
 const INTERVAL: Duration = Duration::from_millis(350);
 /// States of a pair are this factor apart: within a state ±20 % was seen,
 /// between the nearest states 1.9.
@@ -171,8 +170,7 @@ fn describe(a: usize, b: usize, seen: &[Repetition]) -> DriftPair {
     }
 }
 
-/// What a pair's state looks like: the innermost level that both are
-/// in.
+/// The kind of a pair's state: the innermost level that both are in.
 const fn kind(relation: Relation) -> LevelName {
     match relation {
         Relation::Stacked => LevelName::Stacked,
@@ -304,7 +302,7 @@ struct Speed {
 }
 
 impl Speed {
-    /// In a faster state, whatever ran beside either?
+    /// In a faster state, whatever load there was?
     fn is_faster_than(self, other: Self) -> bool {
         other.floor > STATES_APART * self.median
     }

@@ -1,10 +1,9 @@
-//! What a map is worth beside the earlier ones of the same boot.
+//! How far a map can be trusted, given the earlier ones of the same boot.
 //!
-//! The CPUs of a virtual machine may float over the host's. Each map then is
-//! right for the moment in which it was made, and five of six that contradict
-//! the report prove no more than the one that agrees: the wiring does not stay.
-//! So maps of one boot that say different things of a level leave neither the
-//! report nor the newest map to be trusted. Pure: who calls finds the maps.
+//! The CPUs of a virtual machine may float over the host's. Then each map is right for the moment
+//! at which it was made, and five of six that contradict the report prove no more than the one that
+//! agrees: the wiring does not stay. So if maps of one boot disagree on a level, neither the report
+//! nor the newest map can be trusted. Pure: the caller finds the maps.
 
 use pinwise_format::count;
 use pinwise_record::{Agreement, LevelName, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
@@ -120,7 +119,7 @@ fn why_moving(
         return Some((sentence, sure));
     }
     let (map, verdict) = earlier.iter().find_map(|map| {
-        // What it took over from a map before it is that map's to say.
+        // Conclusions taken from an earlier map do not count for this one.
         let is_moving = |v: &&LevelVerdict| {
             v.level == LevelName::Placement
                 && v.verdict == Agreement::Contradicted
@@ -136,7 +135,7 @@ fn why_moving(
     Some((sentence, verdict.confidence))
 }
 
-/// The verdict that the wiring does not stay, unless this map saw so itself.
+/// The verdict that the wiring does not stay, unless this map saw that itself.
 fn moves(verdicts: &mut Vec<LevelVerdict>, sentence: String, confidence: f64, is_virtual: bool) {
     let own = verdicts
         .iter()
@@ -199,7 +198,7 @@ mod tests {
         record
     }
 
-    fn consulted(
+    fn consult_earlier(
         mut newest: TopologyRecord,
         earlier: &[TopologyRecord],
     ) -> (String, Vec<LevelName>) {
@@ -217,7 +216,7 @@ mod tests {
         let against = map(Agreement::Contradicted, &HALVES);
         let mut earlier = vec![against.clone(); 4];
         earlier.push(map(Agreement::Agrees, &[]));
-        let (listed, contradicted) = consulted(against, &earlier);
+        let (listed, contradicted) = consult_earlier(against, &earlier);
         assert!(
             listed.starts_with(
                 "Of 6 maps of this boot 1 agrees with the report and 5 contradict it: trust neither"
@@ -230,7 +229,8 @@ mod tests {
     #[test]
     fn maps_that_contradict_differently_are_unstable_too() {
         let others = map(Agreement::Contradicted, &["0,2", "1,3"]);
-        let (listed, contradicted) = consulted(map(Agreement::Contradicted, &HALVES), &[others]);
+        let (listed, contradicted) =
+            consult_earlier(map(Agreement::Contradicted, &HALVES), &[others]);
         assert!(
             listed.contains("all 2 contradict the report, each differently"),
             "{listed}"
@@ -242,9 +242,9 @@ mod tests {
     fn maps_that_agree_or_cannot_tell_change_nothing() {
         let newest = map(Agreement::Contradicted, &HALVES);
         let earlier = [newest.clone(), map(Agreement::CannotTell, &[])];
-        let (listed, contradicted) = consulted(newest.clone(), &earlier);
+        let (listed, contradicted) = consult_earlier(newest.clone(), &earlier);
         assert_eq!((listed.as_str(), contradicted.len()), ("Seen.", 1));
-        assert_eq!(consulted(newest, &[]).1, [LevelName::Llc]);
+        assert_eq!(consult_earlier(newest, &[]).1, [LevelName::Llc]);
     }
 
     #[test]
@@ -259,11 +259,11 @@ mod tests {
         let mut next = map(Agreement::Agrees, &[]);
         consult(&mut next, std::slice::from_ref(&moving));
         assert_eq!(next.contradictions[0].level, LevelName::Placement);
-        // The one after that hears it from the map that saw it, and once.
+        // The next one takes it from the map that saw it, and only once.
         let mut last = map(Agreement::Agrees, &[]);
         consult(&mut last, &[next.clone(), moving]);
         let sentence = &last.contradictions[0].measured;
         assert_eq!(sentence.matches("The map of").count(), 1, "{sentence}");
-        assert_eq!(consulted(map(Agreement::Agrees, &[]), &[next]).1, []);
+        assert_eq!(consult_earlier(map(Agreement::Agrees, &[]), &[next]).1, []);
     }
 }

@@ -1,4 +1,4 @@
-//! From batches to a median: how many are enough.
+//! From batches to a median, and how many batches are enough.
 //!
 //! The median of batches, not the mean of all: on a busy machine a few batches take a thousand
 //! times as long as the rest, and a mean follows them (a CAS mean spanned 28 to 1,793 ns within one
@@ -68,8 +68,8 @@ impl Sample {
         })
     }
 
-    /// What even the fastest tenth of the batches exceeds: load beside them raises the
-    /// median to several times its value, and this far less.
+    /// The value that nine of ten batches exceed: load during them raises the median several times
+    /// over, and this far less.
     pub(super) fn floor(&self) -> f64 {
         quantile(&self.values, 0.1)
     }
@@ -116,7 +116,7 @@ pub(super) fn estimate(
             samples[index].absorb(batches);
         }
         if machine.now() == before {
-            // A stopped clock must not keep us here.
+            // A stopped clock must not cause an endless loop.
             return Ok(samples);
         }
         wanted = more(wanted, effort);
@@ -156,7 +156,7 @@ mod tests {
     };
 
     #[test]
-    fn settled_where_the_interval_is_narrow() {
+    fn a_narrow_interval_settles_an_estimate() {
         let narrow: Vec<f64> = (0..20).map(|i| 40.0 + 0.01 * f64::from(i)).collect();
         assert!(sample(&narrow).is_settled(&EFFORT));
         let wide: Vec<f64> = (0..20).map(|i| 40.0 + f64::from(i)).collect();

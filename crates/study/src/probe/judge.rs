@@ -1,4 +1,4 @@
-//! What the system reports against what was measured, level by level.
+//! The system's report against what was measured, level by level.
 //!
 //! Pure. A verdict needs figures on both sides of the question: if they are missing or lie in
 //! between, it is "inconclusive", never "agrees".
@@ -17,7 +17,7 @@ use pinwise_stats::describe::quantile;
 use pinwise_topology::{Level, Topology};
 use pinwise_wiring::{LevelKind, PairMatrix, Wiring};
 
-/// A far node's memory takes at least this many times a near one's.
+/// A far node's memory takes at least this many times as long as a near one's.
 const FAR_NODE: f64 = 1.05;
 /// A cache is contradicted if a program sees less than this share of it, or more than its inverse.
 const CACHE_SHARE: f64 = 0.5;
@@ -35,7 +35,7 @@ pub(super) struct Case<'a> {
     pub(super) drift: Option<&'a DriftRecord>,
     /// What changed between the start and the end of measuring.
     pub(super) changed: &'a [String],
-    /// Others had the CPUs for some of the time.
+    /// Others used the CPUs for some of the time.
     pub(super) is_disturbed: bool,
 }
 
@@ -61,7 +61,7 @@ impl Opinion {
         }
     }
 
-    /// What was found while the wiring changed proves nothing.
+    /// Results found while the wiring changed prove nothing.
     fn of_a_moment(self) -> Self {
         let measured = format!("Before the wiring changed: {}", self.measured);
         Self::cannot_tell(self.claim, measured)
@@ -98,7 +98,7 @@ pub(super) fn verdicts(case: &Case<'_>) -> Vec<LevelVerdict> {
             .into_iter()
             .map(|opinion| opinion.at(LevelName::Cache)),
     );
-    verdicts.extend(stacked(case).map(|opinion| opinion.at(LevelName::Stacked)));
+    verdicts.extend(judge_stacking(case).map(|opinion| opinion.at(LevelName::Stacked)));
     verdicts.extend(placement(case).map(|opinion| opinion.at(LevelName::Placement)));
     verdicts
 }
@@ -169,9 +169,8 @@ fn nodes(case: &Case<'_>) -> Option<Opinion> {
     })
 }
 
-/// Sizes of caches as a program sees them now: what others keep in a shared
-/// cache, and in the host's, is missing from it. One opinion for all that agree, one for
-/// the others.
+/// Sizes of caches as a program sees them now: this excludes what others keep in a shared cache,
+/// and in the host's. One opinion for all that agree, one for the others.
 fn caches(case: &Case<'_>) -> Vec<Opinion> {
     let plateaus = case.ladder.map_or(&[][..], |ladder| &ladder.plateaus);
     let known = plateaus.iter().filter_map(|plateau| {
@@ -184,8 +183,13 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         })
     });
     let (right, wrong): (Vec<_>, Vec<_>) = known.partition(SeenCache::agrees);
-    let right = (!right.is_empty())
-        .then(|| agrees(SeenCache::claim(&right), SeenCache::measured(&right), 0.8));
+    let right = (!right.is_empty()).then(|| {
+        agrees(
+            SeenCache::claim(&right),
+            SeenCache::measured_sizes(&right),
+            0.8,
+        )
+    });
     right.into_iter().chain(other_sizes(case, &wrong)).collect()
 }
 
@@ -211,7 +215,7 @@ impl SeenCache {
         format!("The system reports {}.", sizes.join(", "))
     }
 
-    fn measured(caches: &[Self]) -> String {
+    fn measured_sizes(caches: &[Self]) -> String {
         let seen = caches.iter().map(|cache| {
             format!(
                 "{} of L{} at {:.1} ns a load",
@@ -228,15 +232,15 @@ impl SeenCache {
     }
 }
 
-/// The caches of which a program sees much less or more than is reported.
+/// The caches for which a program sees much less or more than is reported.
 fn other_sizes(case: &Case<'_>, caches: &[SeenCache]) -> Option<Opinion> {
     let largest = caches.last()?;
-    let (claim, measured) = (SeenCache::claim(caches), SeenCache::measured(caches));
+    let (claim, measured) = (SeenCache::claim(caches), SeenCache::measured_sizes(caches));
     let advice = format!(
         "Size working sets and blocks by {}.",
         round_bytes(largest.effective)
     );
-    // The host's other guests, too, may have the rest.
+    // The host's other guests may use the rest.
     if !case.is_disturbed && case.topology.identity.hypervisor.is_none() {
         return Some(Opinion {
             verdict: Agreement::Contradicted,
@@ -257,9 +261,9 @@ fn other_sizes(case: &Case<'_>, caches: &[SeenCache]) -> Option<Opinion> {
     })
 }
 
-/// CPUs that are one hardware thread, in turn.
-fn stacked(case: &Case<'_>) -> Option<Opinion> {
-    let pairs = case.pairs.stacked();
+/// CPUs that take turns on one hardware thread.
+fn judge_stacking(case: &Case<'_>) -> Option<Opinion> {
+    let pairs = case.pairs.stacked_pairs();
     let (a, b, lost) = *pairs.first()?;
     let named: Vec<String> = pairs
         .iter()
@@ -281,7 +285,7 @@ fn stacked(case: &Case<'_>) -> Option<Opinion> {
     })
 }
 
-/// What is claimed of the wiring over time.
+/// The claim about the wiring over time.
 pub(super) const STAYS: &str = "Placements assume that the wiring does not change.";
 
 /// What to do if it does not.

@@ -5,8 +5,8 @@
 //! else: `leaders` ─► a random sample of what was skipped is measured after all
 //! ```
 //!
-//! Pairs are measured side by side only as wide as was shown, on this machine
-//! and at this moment, not to change the figures.
+//! Only as many pairs are measured in parallel as were shown, on this machine and at this moment,
+//! not to change the figures.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -47,7 +47,7 @@ pub(super) fn measure(
     let all = tournament(pairs.len());
     let homes = usable_nodes(&session.topology).min(2);
     let needed = pairs.cost * u32::try_from(all.len() * homes / width).unwrap_or(u32::MAX);
-    let missed = if pairs.len() <= MIN_PARALLEL || needed <= session.left() {
+    let missed = if pairs.len() <= MIN_PARALLEL || needed <= session.time_left() {
         transfers(session, pairs, &all, width)?
     } else {
         leaders::measure(session, pairs, width, chance)?
@@ -61,8 +61,8 @@ pub(super) fn measure(
     verify(session, pairs, chance)
 }
 
-/// The largest number of pairs at once that leaves the figures as they are
-/// alone: all, half, a quarter of what fits, or 1.
+/// The largest number of pairs at once that leaves the figures unchanged: all, half, a quarter of
+/// what fits, or 1.
 fn widest_undisturbed(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
@@ -98,7 +98,7 @@ fn widest_undisturbed(
     Ok(1)
 }
 
-/// Medians of these pairs, one after the other; also learns what one costs.
+/// Medians of these pairs, one after the other; also learns how long one takes.
 fn alone(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
@@ -116,8 +116,7 @@ fn alone(
         .collect())
 }
 
-/// Medians of the judged pairs while all the others run too. Only judged by,
-/// not kept.
+/// Medians of the judged pairs while all the others run as well. They are used to judge, not kept.
 fn at_once(
     session: &mut Session<'_>,
     pairs: &Pairs,
@@ -128,8 +127,7 @@ fn at_once(
     Ok(judged.iter().map(|&pair| least(&answers, pair)).collect())
 }
 
-/// Measures a random sample of what was skipped, or was measured side by
-/// side, alone.
+/// Measures again, alone, a random sample of what was skipped, or was measured in parallel.
 fn verify(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
@@ -145,7 +143,7 @@ fn verify(
     to_verify.shuffle(chance);
     to_verify.truncate(sample_size(to_verify.len()));
     for (a, b) in to_verify {
-        if session.left().is_zero() {
+        if session.time_left().is_zero() {
             break;
         }
         let measured = pairs.latency.at(a, b);

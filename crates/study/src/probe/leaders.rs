@@ -93,8 +93,8 @@ fn near(pairs: &Pairs, leader: usize, rows: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// Takes pairs of different groups from their leaders, and those within a
-/// group that there was no time for from the group's middle.
+/// Takes pairs of different groups from their leaders, and pairs within a group that time did not
+/// allow from the group's middle.
 fn fill(session: &mut Session<'_>, pairs: &mut Pairs, leader_of: &[usize]) {
     let n = pairs.len();
     let mut middles: BTreeMap<usize, f64> = BTreeMap::new();

@@ -67,9 +67,8 @@ fn largest(topology: &Topology) -> usize {
     usize::try_from(wanted.min(memory / MEMORY_SHARE)).unwrap_or(usize::MAX)
 }
 
-/// The ladder on the first CPU, and what it says of the caches: a coarse
-/// grid, then sizes about the knees, until these are narrow or the time is
-/// over. What was odd is added to `notes`.
+/// The ladder on the first CPU, and what it shows of the caches: a coarse grid, then sizes around
+/// the knees, until these are narrow or the time is over. Oddities are added to `notes`.
 pub(super) fn ladder(
     session: &mut Session<'_>,
     notes: &mut Vec<String>,
@@ -94,7 +93,7 @@ pub(super) fn ladder(
         }
     }
     points.sort_by_key(|point| point.bytes);
-    let ladder_read = ladder::read(&usable(&points), &reported(&session.topology, cpu));
+    let ladder_read = ladder::read(&usable(&points), &reported_caches(&session.topology, cpu));
     notes.extend(ladder_read.notes);
     let plateaus = ladder_read.plateaus.iter().map(|plateau| PlateauRecord {
         level: plateau.level,
@@ -110,7 +109,7 @@ pub(super) fn ladder(
     }))
 }
 
-/// Measures these sizes; says how many there was no time for.
+/// Measures these sizes; returns how many time did not allow.
 fn climb(
     session: &mut Session<'_>,
     cpu: usize,
@@ -118,7 +117,7 @@ fn climb(
     points: &mut Vec<LadderPoint>,
 ) -> Result<usize, MachineError> {
     for (done, &bytes) in wanted.iter().enumerate() {
-        if session.left().is_zero() {
+        if session.time_left().is_zero() {
             return Ok(wanted.len() - done);
         }
         session.report_progress(done as f64 / wanted.len() as f64);
@@ -144,7 +143,7 @@ fn usable(points: &[LadderPoint]) -> Vec<ladder::Point> {
 }
 
 /// Data caches of a CPU as the system reports them.
-fn reported(topology: &Topology, cpu: usize) -> Vec<ReportedCache> {
+fn reported_caches(topology: &Topology, cpu: usize) -> Vec<ReportedCache> {
     let caches = topology.caches.iter();
     caches
         .filter(|cache| cache.kind != CacheType::Instruction && cache.cpus.contains(cpu))
@@ -198,7 +197,7 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<Vec<BandwidthRecord
     let mut records = Vec::new();
     let total = wanted.len();
     for (done, (cpus, stream, node)) in wanted.into_iter().enumerate() {
-        if session.left().is_zero() {
+        if session.time_left().is_zero() {
             session.leave_out(format!(
                 "{} of {total} bandwidths (time budget used up).",
                 total - done
@@ -266,7 +265,7 @@ pub(super) fn measure_under_load(
     counts.dedup();
     let mut records = Vec::new();
     for count in counts {
-        if session.left().is_zero() {
+        if session.time_left().is_zero() {
             session.leave_out("Part of the latency under load (time budget used up).");
             break;
         }
@@ -315,7 +314,7 @@ pub(super) fn nodes(session: &mut Session<'_>) -> Result<Vec<NodeLatency>, Machi
     let mut found = Vec::new();
     let bytes = largest(&session.topology);
     for (cpus, memory_node) in node_pairs(&session.topology) {
-        if session.left().is_zero() {
+        if session.time_left().is_zero() {
             session.leave_out("Part of the latency between NUMA nodes (time budget used up).");
             break;
         }

@@ -32,7 +32,7 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-pub use advice::{Advice, advise_placements, rewired, stays};
+pub use advice::{Advice, advise_placements, rewire, stays};
 pub use earlier::consult;
 use pinwise_machine::{MachineError, Prober};
 use pinwise_record::{

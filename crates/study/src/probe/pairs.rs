@@ -28,7 +28,7 @@ pub(super) struct Pairs {
     pub(super) is_measured: Vec<bool>,
     /// What was measured, by rows.
     pub(super) homes: BTreeMap<(usize, usize), Vec<HomeLatency>>,
-    /// What even the fastest tenth of the batches of a pair exceeds, ns, by rows.
+    /// The latency that nine of ten batches of a pair exceed, ns, by rows.
     pub(super) floors: BTreeMap<(usize, usize), f64>,
     /// Pairs without a single good batch, by rows.
     pub(super) lost: BTreeMap<(usize, usize), Lost>,
@@ -44,8 +44,8 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    /// The hypervisor took the CPU from one whenever the other ran, and no
-    /// program of ours did: two virtual CPUs on one hardware thread.
+    /// The hypervisor took the CPU from one whenever the other ran, and none of our programs did:
+    /// two virtual CPUs on one hardware thread.
     pub(super) const fn looks_stacked(self) -> bool {
         self.stolen > self.switched
     }
@@ -87,8 +87,8 @@ impl Pairs {
         self.is_measured[b * n + a] = true;
     }
 
-    /// Does the system call these rows siblings? A hint on what to measure
-    /// first, no evidence.
+    /// Does the system report these rows as siblings? A hint on what to measure first, not
+    /// evidence.
     pub(super) fn are_reported_siblings(&self, topology: &Topology, a: usize, b: usize) -> bool {
         let core = |row: usize| topology.cpu(self.cpu(row)).and_then(|cpu| cpu.core);
         core(a).is_some() && core(a) == core(b)
@@ -117,7 +117,7 @@ impl Pairs {
 
     /// Pairs of CPUs that never ran at the same time since the hypervisor runs
     /// them in turn.
-    pub(super) fn stacked(&self) -> Vec<(usize, usize, Lost)> {
+    pub(super) fn stacked_pairs(&self) -> Vec<(usize, usize, Lost)> {
         self.lost
             .iter()
             .filter(|((a, b), lost)| !self.is_measured(*a, *b) && lost.looks_stacked())
@@ -126,8 +126,7 @@ impl Pairs {
     }
 }
 
-/// Measures these pairs of rows, `width` of them at a time; says how many
-/// there was no time for.
+/// Measures these pairs of rows, `width` of them at a time; returns how many time did not allow.
 pub(super) fn transfers(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
@@ -137,7 +136,7 @@ pub(super) fn transfers(
     let rounds = rounds(wanted, width);
     let count = rounds.len();
     for (done, round) in rounds.into_iter().enumerate() {
-        if session.left().is_zero() {
+        if session.time_left().is_zero() {
             break;
         }
         measure_round(session, pairs, &round)?;
@@ -150,7 +149,7 @@ pub(super) fn transfers(
 /// A pair, the node its line was on, and what the probe gave.
 pub(super) type Answer = ((usize, usize), Option<usize>, Sample);
 
-/// Measures pairs at once and notes what came out.
+/// Measures pairs at once and notes the results.
 pub(super) fn measure_round(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
@@ -206,9 +205,9 @@ pub(super) fn least(answers: &[Answer], wanted: (usize, usize)) -> f64 {
         .fold(f64::NAN, f64::min)
 }
 
-/// Nodes on which the line is put for a pair: those of its two CPUs, since a
-/// line that lives on a third one travels through it (the artefact of tools
-/// that allocate once: 267 ns instead of 132 on a two-socket EPYC 7742).
+/// Nodes on which the line is placed for a pair: those of its two CPUs, since a line on a third
+/// node travels through it (the artefact of tools that allocate once: 267 ns instead of 132 on a
+/// two-socket EPYC 7742).
 fn homes(topology: &Topology, a: usize, b: usize) -> Vec<Option<usize>> {
     if usable_nodes(topology) < 2 {
         return vec![None];

@@ -1,5 +1,4 @@
-//! One measurement in progress: the machine, the time that is left, and what
-//! had to be thrown away.
+//! One measurement in progress: the machine, the remaining time, and what had to be discarded.
 
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ pub(super) struct Session<'a> {
     pub(super) is_displaced: bool,
     /// Probes without a single good batch.
     unfinished: usize,
-    /// The first answer of a probe that cannot be made here.
+    /// The reason of the first probe that is unavailable here.
     unavailable: Vec<String>,
 }
 
@@ -65,7 +64,7 @@ impl<'a> Session<'a> {
         self.machine.now().saturating_sub(self.started)
     }
 
-    /// Begins a part that may take this share of what is left of the budget.
+    /// Begins a part that may take this share of the remaining budget.
     pub(super) fn begin(&mut self, part: &'static str, share: f64) {
         let left = self.budget.saturating_sub(self.elapsed());
         self.part = part;
@@ -80,7 +79,7 @@ impl<'a> Session<'a> {
     }
 
     /// Time left for this part.
-    pub(super) fn left(&self) -> Duration {
+    pub(super) fn time_left(&self) -> Duration {
         self.part_end.saturating_sub(self.machine.now())
     }
 
@@ -100,7 +99,7 @@ impl<'a> Session<'a> {
         probes: &[Probe],
         effort: Effort,
     ) -> Result<Vec<Sample>, MachineError> {
-        let limit = effort.limit.min(self.left());
+        let limit = effort.limit.min(self.time_left());
         let samples = estimate(self.machine, probes, &Effort { limit, ..effort })?;
         for sample in &samples {
             self.effort.batches += sample.values.len();

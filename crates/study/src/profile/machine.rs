@@ -1,5 +1,5 @@
-//! What differences between machines rest on, measured right after a profile:
-//! the core's clock, and latency and bandwidth of memory.
+//! The basis of differences between machines, measured right after a profile: the core's clock, and
+//! latency and bandwidth of memory.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use pinwise_topology::{CacheType, CpuSet, Topology};
 const BATCHES: usize = 60;
 const CLOCK_TIME: Duration = Duration::from_millis(50);
 const MEMORY_TIME: Duration = Duration::from_millis(250);
-/// What is gone through is this many times the largest cache, within bounds: a
-/// chain of more takes longer to link than there is time.
+/// The working set is this many times the largest cache, within bounds: a longer chain takes too
+/// long to link.
 const CACHES: u64 = 2;
 const WORKING_SET: (u64, u64) = (32 << 20, 128 << 20);
 

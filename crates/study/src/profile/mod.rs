@@ -1,6 +1,5 @@
-//! Profiles of commands and processes as records: runs are sampled, what they
-//! did is counted, and what a PAUSE takes is measured right afterwards, while
-//! the machine is as it was.
+//! Profiles of commands and processes as records: runs are sampled, their work is counted, and the
+//! cost of a PAUSE is measured right afterwards, while the machine is in the same state.
 //!
 //! Prints and stores nothing.
 
@@ -46,7 +45,7 @@ pub enum Units {
         /// What they are called.
         name: String,
     },
-    /// What the program says that it did, in each run.
+    /// The work that the program reports, in each run.
     Metric {
         /// How that is read.
         metric: Box<Metric>,
@@ -93,7 +92,7 @@ pub struct ProfilePlan<'a> {
     pub subject: Subject<'a>,
     /// Whom to sample, for the record.
     pub source: TraceSource,
-    /// What makes the samples; `None`: the best that is permitted.
+    /// The source of samples; `None`: the best that is permitted.
     pub event: Option<Event>,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
@@ -195,7 +194,7 @@ pub(crate) fn counted_s(run: &Run, has_kernel: bool) -> Option<f64> {
 
 /// Says that threads were missed, if samples represent clearly less CPU time than the kernel
 /// counted.
-pub(crate) fn missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -> Option<String> {
+pub(crate) fn describe_missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -> Option<String> {
     let counted_s = beyond_samples(sampled_s, counted_s)?;
     Some(format!(
         "Samples cover {} of {} of CPU time: threads that live for less than {} are not sampled, and those with many short runs too rarely. Times are lower bounds, and shares are of the sampled time; pinwise trace sees all of it.",
@@ -270,7 +269,7 @@ impl Gathered {
         let mut notes = self.notes;
         let counted: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();
         let counted = counted.filter(|_| profile.kernel.is_some());
-        notes.extend(missed(profile.total.cpu_s(), counted, first.hz));
+        notes.extend(describe_missed(profile.total.cpu_s(), counted, first.hz));
         notes.extend(sentence::cautions(
             &profile,
             first.event,

@@ -6,7 +6,7 @@ use pinwise_format::{percent, seconds};
 use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile, REGION};
 use pinwise_record::WorkRecord;
 
-/// Less than this of the CPU time in spin hints is not what a profile is about.
+/// Less of the CPU time in spin hints is not worth mentioning.
 const WORTH_SAYING: f64 = 0.05;
 /// Fewer samples than this show little: the share of a tenth of them is known
 /// to a third of itself.
@@ -15,8 +15,8 @@ const FEW: u64 = 100;
 /// matters.
 const NAMELESS: f64 = 0.2;
 
-/// From this share of the CPU time on in kernel functions that enable interrupts, it is
-/// said what their time may be.
+/// From this share of the CPU time in kernel functions that enable interrupts, a note says what
+/// their time may be.
 const DELAYED: f64 = 0.1;
 /// Kernel functions at whose end interrupts are enabled again.
 const ENABLING: [&str; 3] = [
@@ -80,7 +80,7 @@ fn name(time: &FunctionTime) -> String {
     }
 }
 
-/// What must be known to read it rightly.
+/// Notes that are needed to read it correctly.
 pub(super) fn cautions(
     profile: &Profile,
     event: Event,
@@ -170,7 +170,7 @@ mod tests {
     use pinwise_profile::Bounds;
     use pinwise_profile::examples::Scene;
 
-    fn listed(scene: Scene) -> String {
+    fn profile_sentence(scene: Scene) -> String {
         summary(&Profile::from_samples(&[scene.samples], &Bounds::default()))
     }
 
@@ -178,7 +178,7 @@ mod tests {
     fn spinning_comes_first() {
         let scene = Scene::new("/bin/prog").waiting(&["main", "spin"], 900);
         assert_eq!(
-            listed(scene.stack(&["main", "work"], 100)),
+            profile_sentence(scene.stack(&["main", "work"], 100)),
             "90.0 % of the CPU time (900 ms of 1.00 s, 900 of 1000 samples) waits in spin hints, \
              most of it in spin (900 ms)."
         );
@@ -225,11 +225,11 @@ mod tests {
     fn else_the_hottest_function_does() {
         let scene = Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
         assert_eq!(
-            listed(scene.stack(&["main"], 40)),
+            profile_sentence(scene.stack(&["main"], 40)),
             "60.0 % of the CPU time (60.0 ms of 100 ms, 60 of 100 samples) is spent in prog at 0x1100."
         );
         assert_eq!(
-            listed(Scene::new("/bin/prog")),
+            profile_sentence(Scene::new("/bin/prog")),
             "No sample fell into its CPU time."
         );
     }

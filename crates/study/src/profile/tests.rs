@@ -1,5 +1,5 @@
-//! Two simulated machines of which it is known why one is slower: their probes
-//! measure them, samples and elapsed times are drawn around the truth.
+//! Two simulated machines with a known difference in speed: their probes measure them, samples and
+//! elapsed times are drawn around the truth.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,8 +1,7 @@
 //! Masks swept over a benchmark suite (2009).
 //!
-//! The report's columns: the default, two masks that are preferred, two cores
-//! with both their CPUs as a limit, and HT off. Set from it are the last two;
-//! the first three follow.
+//! The report's columns: the default, two preferred masks, two cores with both their CPUs as a
+//! limit, and HT off. The last two are set from it; the first three follow.
 
 use std::ops::Range;
 
@@ -79,7 +78,7 @@ const PREDICTED: [usize; 3] = [0, 1, 2];
 const QUESTION: &str = "CrystalMark under masks that are preferred or a limit, and with HT off";
 
 /// On the report's machine.
-pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
+pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let mut stage = simulation.stage("affinity-masks", MACHINE)?;
     let table = Table::simulate(&mut stage)?;
     drop(stage);

@@ -1,4 +1,4 @@
-//! A claim of a report against what came out.
+//! A claim of a report against the result.
 //!
 //! A figure that set a parameter is *given*: it is shown beside the result and never counted.
 //! Everything else is judged by its direction, and by its size if the report's own accuracy allows
@@ -19,7 +19,7 @@ pub(super) fn experiment(name: &str, question: &str, claims: Vec<ClaimRecord>) -
     }
 }
 
-/// What came out: a figure with its interval, in the claim's unit.
+/// A result: a figure with its interval, in the claim's unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Found {
     pub(super) value: f64,
@@ -92,7 +92,7 @@ impl Claim {
         self
     }
 
-    /// It set a parameter, or nothing predicts it; what came out is shown.
+    /// It set a parameter, or nothing predicts it; the result is shown.
     pub(super) fn given(mut self, found: Option<Found>, why: &str) -> ClaimRecord {
         if let Some(found) = found {
             self.note(found);
@@ -135,7 +135,7 @@ impl Claim {
         self.end(verdict(holds), &why)
     }
 
-    /// Judged by a condition on what came out.
+    /// Judged by a condition on the result.
     pub(super) fn holds(
         mut self,
         measured: impl Into<String>,

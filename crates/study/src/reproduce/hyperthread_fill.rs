@@ -26,7 +26,7 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// On the report's machine.
-pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
+pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let core_first = MACHINE.replace("random-idle", "core-first");
     let mut blind = simulation.stage("hyperthread-fill", MACHINE)?.thorough();
     let wme = Gains::simulate(&mut blind, "encode-wme")?;

@@ -22,11 +22,11 @@ const CYCLES: (f64, f64) = (11.0, 140.0);
 /// A wake-up by the kernel: the report says about 1 µs or more for a switch; a
 /// futex wakes in some tens.
 const WAKE: Duration = Duration::from_micros(50);
-/// What the report calls "about" a time.
+/// The tolerance of the report's "about" for a time.
 const ABOUT_S: f64 = 0.25;
 
 /// On the report's machine.
-pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
+pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let mut machine = simulation.machine("long-pause", MACHINE)?;
     let pause_ns = pause_ns(&mut machine)?.unwrap_or(f64::NAN);
     Ok(vec![
@@ -198,7 +198,7 @@ fn new_spin(pause_ns: f64) -> Vec<ClaimRecord> {
         .collect()
 }
 
-/// On the machine at hand: what its PAUSE makes of the same loops.
+/// On the machine at hand: the duration of the same loops with its PAUSE.
 pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     let pause = pause_ns(here.machine())?;
     let cpus = here.topology().allowed.len() as u64;

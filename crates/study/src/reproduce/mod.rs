@@ -2,10 +2,9 @@
 //! run on this machine with the arms that it can offer, or on the report's
 //! machine, simulated.
 //!
-//! A simulation that returns what was put in proves nothing. What sets a
-//! parameter of a simulated machine is marked in its description
-//! (`field-reports/*.toml`) and printed as *given*; everything else follows from
-//! mechanisms (SMT, scheduler, caches, PAUSE) and is judged. `docs/machine.md`
+//! A simulation that returns its input proves nothing. What sets a parameter of a simulated machine
+//! is marked in its description (`field-reports/*.toml`) and printed as *given*; everything else
+//! follows from mechanisms (SMT, scheduler, caches, PAUSE) and is judged. `docs/machine.md`
 //! explains each.
 
 mod affinity_masks;
@@ -45,7 +44,7 @@ pub struct Report {
     pub experiments: &'static [&'static str],
     /// Descriptions of its machines.
     descriptions: &'static [&'static str],
-    simulated: fn(&mut Simulation<'_>) -> Result<Vec<ExperimentRecord>>,
+    simulate: fn(&mut Simulation<'_>) -> Result<Vec<ExperimentRecord>>,
     here: fn(&mut Here<'_>) -> Result<Vec<ExperimentRecord>>,
     /// Comparisons that it makes here, at most.
     comparisons: u32,
@@ -63,7 +62,7 @@ pub const REPORTS: [Report; 5] = [
             "encode-self-affinity",
         ],
         descriptions: &[hyperthread_fill::MACHINE],
-        simulated: hyperthread_fill::simulated,
+        simulate: hyperthread_fill::simulate,
         here: hyperthread_fill::here,
         comparisons: 1,
     },
@@ -72,7 +71,7 @@ pub const REPORTS: [Report; 5] = [
         machine: "2009, a Core i7 with 4 cores and 8 CPUs, Windows 2000",
         experiments: &["totals", "ranking", "tests", "bandwidths"],
         descriptions: &[affinity_masks::MACHINE],
-        simulated: affinity_masks::simulated,
+        simulate: affinity_masks::simulate,
         here: affinity_masks::here,
         comparisons: 7,
     },
@@ -88,7 +87,7 @@ pub const REPORTS: [Report; 5] = [
             "profile-diff",
         ],
         descriptions: &[long_pause::MACHINE],
-        simulated: long_pause::simulated,
+        simulate: long_pause::simulate,
         here: long_pause::here,
         comparisons: 1,
     },
@@ -97,7 +96,7 @@ pub const REPORTS: [Report; 5] = [
         machine: "2001, Athlon of 1.13 GHz against Pentium III, Linux 2.2 and 2.4",
         experiments: &["times", "working-set"],
         descriptions: &[],
-        simulated: tuned_build::simulated,
+        simulate: tuned_build::simulate,
         here: tuned_build::here,
         comparisons: 6,
     },
@@ -106,7 +105,7 @@ pub const REPORTS: [Report; 5] = [
         machine: "2008, Core 2 Quad 6600 and Phenom 9600, Windows XP",
         experiments: &["superpi"],
         descriptions: &[pinned_single_thread::INTEL, pinned_single_thread::AMD],
-        simulated: pinned_single_thread::simulated,
+        simulate: pinned_single_thread::simulate,
         here: pinned_single_thread::here,
         comparisons: 1,
     },
@@ -189,7 +188,7 @@ pub fn simulate(
             seed: settings.seed,
             observer,
         };
-        let experiments = (report.simulated)(&mut simulation)?;
+        let experiments = (report.simulate)(&mut simulation)?;
         record.reports.push(describe_report(report, experiments)?);
     }
     Ok(close_record(record))
@@ -232,7 +231,9 @@ pub fn run_here(
             }
             Err(error) if error.downcast_ref::<TooFew>().is_some() => {
                 drop(here);
-                record.reports.push(unanswered(report, &error.to_string()));
+                record
+                    .reports
+                    .push(unanswered_report(report, &error.to_string()));
             }
             Err(error) => return Err(error.context(report.name)),
         }
@@ -242,7 +243,7 @@ pub fn run_here(
 }
 
 /// A report whose experiments got no answer.
-fn unanswered(report: &Report, why: &str) -> ReportRecord {
+fn unanswered_report(report: &Report, why: &str) -> ReportRecord {
     let experiments = report.experiments.iter().map(|name| ExperimentRecord {
         name: (*name).to_owned(),
         question: "tried on this machine".to_owned(),

@@ -34,7 +34,7 @@ fn pair(simulation: &mut Simulation<'_>, label: &str, text: &str) -> Result<Pair
 }
 
 /// On the report's machines.
-pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
+pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let intel = pair(simulation, "pinned-core-2-quad", INTEL)?;
     let amd = pair(simulation, "pinned-phenom", AMD)?;
     let claims = vec![

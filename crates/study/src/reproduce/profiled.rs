@@ -1,5 +1,5 @@
-//! The 2018 report's profiles: a run that spins long less one that does not, on
-//! the machine at hand.
+//! The 2018 report's profiles: a run that spins long minus one that does not, on the machine at
+//! hand.
 //!
 //! Both are replays of this program, with the processor's own PAUSE: what the time is spent on
 //! matters, not how much it is.
@@ -22,7 +22,7 @@ use pinwise_workload::{Command, Workload};
 const HZ: u32 = 997;
 /// A run that takes longer is stuck.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Time that waits in hints, of what grew.
+/// Share of the added time that waits in hints.
 const NEARLY_ALL: f64 = 0.9;
 /// Samples that say anything.
 const FEWEST: u64 = 50;
@@ -30,7 +30,7 @@ const FEWEST: u64 = 50;
 /// The experiment.
 ///
 /// # Errors
-/// An interrupt; what else prevents profiles is what the claims say.
+/// An interrupt; the claims report whatever else prevents profiles.
 pub(super) fn experiments(
     machine: &mut (impl Sampler + Prober + ?Sized),
     program: &str,

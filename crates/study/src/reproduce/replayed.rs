@@ -23,13 +23,13 @@ const ITEMS: usize = 4;
 const REPEATS: usize = 2;
 /// Fewer than these say nothing.
 const FEWEST: u64 = 3;
-/// What the report calls "about" a time.
+/// The tolerance of the report's "about" for a time.
 const ABOUT_S: f64 = 0.25;
 
 /// Both experiments.
 ///
 /// # Errors
-/// An interrupt; what else prevents a replay is what the claims say.
+/// An interrupt; the claims report whatever else prevents a replay.
 pub(super) fn experiments(
     machine: &mut (impl Replayer + Prober + ?Sized),
 ) -> Result<Vec<ExperimentRecord>> {
@@ -118,7 +118,7 @@ fn claims(
     cells.into_iter().flatten().map(judged).collect()
 }
 
-/// What 100 items take with a lateness.
+/// Duration of 100 items with a lateness.
 fn time_s(cell: &ReplayCell, late_us: f64) -> f64 {
     100.0 * (cell.hold_ms * 1e-3 + late_us * 1e-6)
 }

@@ -102,7 +102,7 @@ fn given_figures_set_the_encoder() {
 }
 
 #[test]
-fn a_machine_at_hand_tells_what_it_cannot_try() {
+fn claims_that_cannot_be_tested_here_are_named() {
     let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
     let record = run_here(&all(), &settings(1), &mut machine, &mut Unwatched).unwrap();
     let claims: Vec<_> = record
@@ -122,7 +122,7 @@ fn a_machine_at_hand_tells_what_it_cannot_try() {
         .unwrap();
     assert_eq!(siblings.verdict, ClaimVerdict::NotHere);
     assert!(siblings.why.contains("one CPU for each core"));
-    // A scheduler of today keeps a thread in place.
+    // A modern scheduler keeps a thread in place.
     let pinned = claims.iter().find(|c| c.claim == "pinning saves").unwrap();
     assert_eq!(pinned.verdict, ClaimVerdict::Contradicted, "{pinned:?}");
     assert!(

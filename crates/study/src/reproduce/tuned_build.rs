@@ -89,9 +89,9 @@ fn experiment(name: &str, claims: Vec<ClaimRecord>) -> ExperimentRecord {
     }
 }
 
-/// What a compiler makes of a loop on a processor of 2001 follows from no
-/// mechanism here: all figures stay given.
-pub(super) fn simulated(_simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
+/// No mechanism here predicts what a compiler makes of a loop on a processor of 2001: all figures
+/// stay given.
+pub(super) fn simulate(_simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
     let why = "no mechanism here predicts what a compiler gains";
     let times = TESTS
         .iter()

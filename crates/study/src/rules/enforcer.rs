@@ -1,4 +1,4 @@
-//! Who has what from the rules, and what is done about a process.
+//! Which processes hold something from the rules, and what is done about a process.
 
 mod unasked;
 
@@ -54,7 +54,7 @@ struct Share<'a> {
     nice: Option<i32>,
 }
 
-/// What changing the threads of a process came to.
+/// The result of changing the threads of a process.
 #[derive(Debug, Default)]
 struct Changed {
     threads: usize,
@@ -95,7 +95,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         self.held.len()
     }
 
-    /// Looks at all processes that there are.
+    /// Looks at all existing processes.
     pub fn look(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         for process in self.host.all() {
@@ -112,7 +112,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         self.look(notify);
     }
 
-    /// Gives back what no rule asks for any more.
+    /// Restores what no rule asks for any more.
     pub fn review(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         let mut kept: Vec<i32> = Vec::new();
@@ -154,7 +154,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         self.ledger
     }
 
-    /// Does for a process what its rule says.
+    /// Applies a process's rule.
     pub fn consider(&mut self, process: i32, notify: &mut dyn FnMut(RuleEvent)) {
         if process == self.own {
             return;
@@ -185,7 +185,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
             false => self.find_inherited(process, &identity),
         };
         let before = before.unwrap_or_else(|| Held::new(process, identity.start));
-        let wanted = match self.plan.wanted(rule, &default) {
+        let wanted = match self.plan.find_wanted(rule, &default) {
             Ok(wanted) => wanted,
             Err(reason) => return self.refuse(rule, &before, &identity, &reason, 0, notify),
         };
@@ -224,7 +224,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         identity: &Identity,
         notify: &mut dyn FnMut(RuleEvent),
     ) {
-        // Reported already, or looked at already without a ledger.
+        // Already reported, or already looked at without a ledger.
         let process = before.process;
         let is_known = self.refused.get(&process) == Some(&identity.start);
         let is_dry = self.ledger.is_none();
@@ -269,8 +269,8 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         notify(RuleEvent::Change(entry));
     }
 
-    /// Finds the threads that have by themselves what they are about to be given, as the end
-    /// must leave that to them.
+    /// Finds the threads that already have what they are about to get, as the end must leave it to
+    /// them.
     fn find_own(&mut self, before: &Held, after: &mut Held, default: &CpuSet) {
         let is_new = |mask: &CpuSet| mask != default && !before.masks.contains(mask);
         let mask = after.masks.last().filter(|mask| is_new(mask)).cloned();
@@ -358,7 +358,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         notify(RuleEvent::Change(entry));
     }
 
-    /// Gives one process back what it has.
+    /// Restores one process.
     fn let_go(
         &mut self,
         held: &Held,
@@ -373,7 +373,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         self.forget(held.process);
     }
 
-    /// Restores what is held here, and reports it.
+    /// Restores what is held, and reports it.
     fn give(
         &mut self,
         held: &Held,
@@ -449,8 +449,8 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     }
 }
 
-/// What a process has once a rule was applied: what it had may still be in force
-/// for some of its threads.
+/// What a process holds once a rule was applied: its old settings may still be in force for some of
+/// its threads.
 fn with(before: &Held, wanted: &Wanted, nice: Option<i32>) -> Held {
     let mut after = before.clone();
     if let Wanted::Cpus(cpus) = wanted {

@@ -56,7 +56,7 @@ pub fn keep<P: Processes, L: HeldJournal>(
     }
 }
 
-/// The rules with whom they concern now.
+/// The rules with the processes that they match now.
 pub fn survey<P: Processes>(plan: &RulesPlan, file: &str, host: &mut P) -> RulesRecord {
     let mut processes: Vec<Vec<RuleProcess>> = vec![Vec::new(); plan.rules.rules.len()];
     for process in host.all() {

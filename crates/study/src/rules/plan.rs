@@ -71,7 +71,7 @@ impl RulesPlan {
     ///
     /// # Errors
     /// Why the placement is not possible there.
-    pub fn wanted(&mut self, rule: usize, allowed: &CpuSet) -> Result<Wanted, String> {
+    pub fn find_wanted(&mut self, rule: usize, allowed: &CpuSet) -> Result<Wanted, String> {
         let Some(place) = self.places.get(rule).and_then(Option::as_ref) else {
             return Ok(Wanted::Nothing);
         };

@@ -219,7 +219,7 @@ fn processes_are_placed_and_given_back() {
 }
 
 #[test]
-fn what_somebody_else_set_stays() {
+fn settings_by_others_stay() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "3");
     host.add(12, 1, "/bin/db", "0-7");
@@ -238,7 +238,7 @@ fn what_somebody_else_set_stays() {
         Some("somebody else set its CPUs or its nice value")
     );
     assert_eq!((reported[1].threads, reported[1].threads_left), (2, 2));
-    // It is reported once; and who was moved since is left in the end.
+    // It is reported once; a process moved since is left alone in the end.
     assert!(collect(|notify| enforcer.look(notify)).is_empty());
     host.set(12, |state, _| state.0 = cpus("6")).unwrap();
     collect(|notify| enforcer.give_all_back(notify));
@@ -246,7 +246,7 @@ fn what_somebody_else_set_stays() {
 }
 
 #[test]
-fn a_thread_keeps_what_it_had_where_a_rule_gives_the_same() {
+fn a_thread_is_left_alone_if_a_rule_gives_the_same() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     {
@@ -259,7 +259,7 @@ fn a_thread_keeps_what_it_had_where_a_rule_gives_the_same() {
     let after = |host: &Host| [11, 12, 13].map(|thread| host.on(thread));
     let (mut enforcer, _) = kept(&host, &[DB]);
     assert_eq!(after(&host), ["1 5", "1 5", "1 5"]);
-    // A later start and other rules know it, too.
+    // A later start and other rules know it as well.
     enforcer.look(&mut |_| {});
     let (mut enforcer, _) = kept(&host, &[("db", "place = \"cpu:2\"")]);
     assert_eq!(after(&host), ["1 5", "2 5", "1 5"]);
@@ -307,7 +307,7 @@ fn execute(host: &Host, process: i32, executable: &str) {
 }
 
 #[test]
-fn what_a_program_got_ends_with_it() {
+fn changes_for_a_program_end_with_it() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     let (mut enforcer, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
@@ -324,7 +324,7 @@ fn what_a_program_got_ends_with_it() {
 }
 
 #[test]
-fn who_inherited_keeps_it_after_the_parent() {
+fn heirs_keep_their_cpus_after_the_parent() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     let (mut enforcer, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"")]);
@@ -369,7 +369,7 @@ fn a_new_start_knows_its_own() {
     host.add(11, 1, "/bin/web", "0-7");
     let (enforcer, _) = kept(&host, &[DB, ("web", "place = \"cpu:2\"")]);
     drop(enforcer);
-    // Its number has come again, with a mask that looks the same.
+    // Its number was reused, with a mask that looks the same.
     host.0.borrow_mut().all.get_mut(&11).unwrap().start = 200;
     let (_, reported) = kept(
         &host,

@@ -22,7 +22,7 @@ use pinwise_workload::SuccessRule;
 /// Confidence of the intervals of an arm's own runs.
 const CONFIDENCE: f64 = 0.95;
 
-/// The record as far as it goes; `stopped`: why the search ended, if it did.
+/// The record so far; `stopped`: why the search ended, if it did.
 pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRecord {
     let plan = engine.plan;
     let costs = match stopped {
@@ -89,8 +89,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
     record
 }
 
-/// Beside the commands of the best and of the least candidate those of what starts
-/// programs elsewhere.
+/// Adds launchers' commands to those of the best and of the least candidate.
 fn add_launchers(engine: &Engine<'_>, record: &mut SearchRecord) {
     let launched = |name: &String| {
         let at = record.arms.iter().position(|arm| &arm.name == name)?;
@@ -175,7 +174,7 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
     let widening = HEAVY_TAILS * engine.widening();
     let default = belief.arm(DEFAULT).mean;
     let anchor = engine.anchor();
-    // Arms that were added after the last thought are not in it.
+    // Arms added after the last update are not in it.
     (0..belief.arms())
         .filter(|&arm| engine.invalid[arm].is_none())
         .map(|arm| {
@@ -263,8 +262,7 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
     }
 }
 
-/// What predictions were worth: what features leave unexplained, against what
-/// they explain.
+/// How good the predictions were: what features leave unexplained, compared with what they explain.
 fn judgement(explained: f64, own: f64) -> ModelJudgement {
     if own <= 0.25 * explained || own < 0.01 {
         ModelJudgement::Fits

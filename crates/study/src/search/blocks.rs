@@ -1,4 +1,4 @@
-//! Blocks of runs, and what becomes of each run.
+//! Blocks of runs, and the result of each run.
 
 use std::time::Duration;
 
@@ -15,8 +15,7 @@ use pinwise_record::{Phase, SearchRun, SearchStep, Stopped};
 use pinwise_stats::surrogate::{Belief, Reading};
 
 impl Engine<'_> {
-    /// Every arm once, in random order. Runs of an arm that fails count for
-    /// nothing, those of the others do.
+    /// Every arm once, in random order. Failed runs count for nothing, those of other arms do.
     pub(super) fn block(&mut self, step: SearchStep, arms: &[usize]) -> Result<(), Halt> {
         let mut chance = ChaCha8Rng::seed_from_u64(self.plan.seed);
         chance.set_stream(2 + self.blocks as u64);

@@ -8,8 +8,7 @@ use pinwise_placement::Placement;
 use pinwise_placement::space::{Occupancy, Space};
 use pinwise_topology::Topology;
 
-/// All candidates, `os-default` first. A shape that asks for what `os-default`
-/// has anyway is left out.
+/// All candidates, `os-default` first. A shape equal to what `os-default` has anyway is left out.
 pub(super) fn candidates(
     plan: &SearchPlan,
     topology: &Topology,
@@ -70,7 +69,7 @@ pub(super) fn of_occupancy(
     let place = placement.realise(topology);
     let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
     Ok(Candidate {
-        name: named(plan, &placement, threads),
+        name: name_candidate(plan, &placement, threads),
         workload: plan.workload.with_threads(threads, plan.sets_threads),
         place,
         occupancy,
@@ -79,7 +78,7 @@ pub(super) fn of_occupancy(
 }
 
 /// The placement, with the threads if there are several numbers of them.
-pub(super) fn named(plan: &SearchPlan, placement: &Placement, threads: usize) -> String {
+pub(super) fn name_candidate(plan: &SearchPlan, placement: &Placement, threads: usize) -> String {
     match plan.threads.len() {
         0 | 1 => placement.to_string(),
         _ if threads == 1 => format!("{placement} @ 1 thread"),
@@ -93,7 +92,7 @@ impl Candidate {
         pinwise_record::label(&self.place.placement.to_string(), &self.place.used)
     }
 
-    /// What people call it, with the name that `--place` takes.
+    /// Its common name, with the name that `--place` takes.
     pub(super) fn title(&self) -> String {
         let label = self.label();
         match self.name.starts_with(&label) {

@@ -1,4 +1,4 @@
-//! Who leads, who might beat the leader, and what to run next.
+//! Which arm leads, which might beat the leader, and what to run next.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -15,13 +15,13 @@ const NEARLY_AS_DANGEROUS: f64 = 0.25;
 /// The leader runs again if its deviation is at least this share of its challenger's.
 const AS_UNKNOWN: f64 = 1.0;
 
-/// Rivals whose joint law is drawn: the most dangerous ones. The others hardly
-/// matter, and the cost grows with the square.
+/// Rivals whose joint distribution is drawn: the most dangerous ones. The others hardly matter, and
+/// the cost grows with the square.
 const MAX_RIVALS: usize = 80;
-/// The expected loss may be this share of the indifference zone, and the loss
-/// exceed this many times the zone with the error allowed. (Expected opportunity
-/// cost as a stopping rule: Chick and Inoue, Oper. Res. 2001; Branke, Chick and
-/// Schmidt 2007. Half the zone costs a fifth more runs and saves no regret.)
+/// The expected loss may be this share of the indifference zone, and with the allowed error the
+/// loss may exceed this many times the zone. (Expected opportunity cost as a stopping rule: Chick
+/// and Inoue, Oper. Res. 2001; Branke, Chick and Schmidt 2007. Half the zone costs a fifth more
+/// runs and saves no regret.)
 const EXPECTED: f64 = 1.0;
 pub(super) const LARGE_LOSS_FACTOR: f64 = 3.0;
 /// Residuals of arms above this many times the zone are worth a look at each arm.
@@ -34,11 +34,10 @@ pub(super) const MORE_LIKELY_THAN_NOT: f64 = 0.5;
 pub(super) struct Standing {
     /// The arm to take if the search ended now.
     pub(super) leader: usize,
-    /// What taking it loses to the best of all, in ln(cost); probabilities
-    /// that it is more than the zone, and than [`LARGE_LOSS_FACTOR`] times that.
+    /// The loss of taking it compared with the best of all, in ln(cost); probabilities that it
+    /// exceeds the zone, and [`LARGE_LOSS_FACTOR`] times that.
     pub(super) loss: Loss,
-    /// For every arm, by how much it is expected to beat the leader, worse
-    /// outcomes counted as none.
+    /// For every arm, the expected gain over the leader, with worse outcomes counted as none.
     pub(super) promise: Vec<f64>,
     /// And the probability that it does by more than the zone.
     pub(super) beats: Vec<f64>,
@@ -174,8 +173,8 @@ pub(super) fn farthest_unmeasured(arms: &Arms, runs: &[usize], open: &[usize]) -
 pub(super) enum Matters {
     /// This arm is slower than `os-default` by more than the zone, for sure.
     Yes(usize),
-    /// Arms are expected to differ from `os-default` by so little, as a root
-    /// mean square of ln(cost).
+    /// Arms are expected to differ from `os-default` by this little, as a root mean square of
+    /// ln(cost).
     No(f64),
     /// It takes more runs to know.
     Unknown,

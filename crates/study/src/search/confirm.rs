@@ -1,12 +1,12 @@
-//! The leader against `os-default`, measured afresh after the choice was made:
-//! pairs in random order, and an interval that holds whenever one looks.
+//! The leader against `os-default`, measured afresh after the choice was made: pairs in random
+//! order, and an interval that is valid at any time.
 
 use super::choice::DEFAULT;
 use super::pairs::{ALPHA, Pairs};
 use super::state::{Engine, Halt};
 use pinwise_record::{SearchStep, Stopped};
 
-/// Noise of a run before any is known to be: ln(cost).
+/// Minimum noise of a run, also before any is known: ln(cost).
 const MIN_NOISE: f64 = 0.002;
 
 impl Engine<'_> {

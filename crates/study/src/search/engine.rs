@@ -1,8 +1,8 @@
-//! Carries a search out: warm-up, profiling, blocks of the leader and its
-//! challengers, moves of one thread, confirmation.
+//! Runs a search: warm-up, profiling, blocks of the leader and its challengers, moves of one
+//! thread, confirmation.
 //!
-//! What runs next follows from the runs so far and the seed alone, so that a
-//! search that was cut off is gone through again with the runs that it made.
+//! The runs so far and the seed alone decide what runs next, so that a resumed search can replay
+//! its earlier runs.
 
 use std::time::Duration;
 
@@ -30,13 +30,13 @@ const MIN_RUNS: usize = 2;
 /// Runs of `os-default` before it may win: if the scheduler places threads by luck, a third of the
 /// runs may be far slower, and eight miss that with 4 %.
 const MIN_RUNS_OF_DEFAULT: usize = 8;
-/// Share of a time budget that is kept for the confirmation.
+/// Share of a time budget reserved for the confirmation.
 const FOR_CONFIRMATION: f64 = 0.35;
 /// Blocks that show whether placement matters at all, at most.
 const MAX_SURVEYS: usize = 8;
-/// The indifference zone follows the noise: it is at least this many standard
-/// deviations of a run of bound threads, but never more than a share because
-/// of that. What is smaller takes dozens of runs of each arm to see.
+/// The indifference zone follows the noise: it is at least this many standard deviations of a run
+/// of bound threads, but at most a share because of that. Smaller differences take dozens of runs
+/// of each arm to see.
 const ZONE_OF_NOISE: f64 = 0.5;
 const MAX_ZONE_OF_NOISE: f64 = 0.03;
 /// Carries a plan out.
@@ -130,7 +130,7 @@ impl<'a> Engine<'a> {
         &self.model.arms().features[arm]
     }
 
-    /// Time since the search began, that before an interruption included.
+    /// Time since the search began, including that before an interruption.
     pub(super) fn elapsed(&self) -> Duration {
         let now = self.machine.now().saturating_sub(self.started);
         now.max(self.past.reached()) + self.past.before()
@@ -145,7 +145,7 @@ impl<'a> Engine<'a> {
             Ok(()) => {
                 self.is_settled = true;
                 self.refine()?;
-                // What was learnt on the way may have changed who leads.
+                // New results may have changed the leader.
                 let again = self.settle();
                 self.confirm()?;
                 self.try_other_cpus()?;
@@ -155,7 +155,7 @@ impl<'a> Engine<'a> {
                     Err(halt) => Err(halt),
                 }
             }
-            // Out of budget: what leads is still worth a comparison.
+            // Out of budget: the leader is still worth a comparison.
             Err(Halt::Stopped(stopped)) if stopped != Stopped::Interrupted => {
                 self.confirm()?;
                 Err(Halt::Stopped(stopped))
@@ -164,7 +164,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The runs that say most about what the program is sensitive to.
+    /// The runs that show most about what the program is sensitive to.
     fn profile(&mut self) -> Result<(), Halt> {
         let count = PROFILING.min(self.arms.len());
         let open = |arm: usize| self.invalid[arm].is_none();
@@ -190,8 +190,8 @@ impl<'a> Engine<'a> {
             };
             let runs = self.runs_of_arms();
             let leader = standing.leader;
-            // Blocks made for other reasons hold runs of `os-default`, too: those
-            // that it still lacks come last.
+            // Blocks made for other reasons also contain runs of `os-default`: those that it still
+            // lacks come last.
             let is_tried = leader == DEFAULT || runs[leader] >= MIN_RUNS;
             let is_lacking = leader == DEFAULT && runs[DEFAULT] < MIN_RUNS_OF_DEFAULT;
             let is_open_whether = || {
@@ -270,8 +270,7 @@ impl<'a> Engine<'a> {
         beats_default(&belief, arm, &self.rule())
     }
 
-    /// The bound arm that ran most: what it costs says at what level this
-    /// search was.
+    /// The bound arm with most runs: its cost shows the level of this search.
     pub(super) fn anchor(&self) -> usize {
         let runs = self.runs_of_arms();
         let bound = self.open().into_iter().filter(|&arm| arm != DEFAULT);
@@ -367,8 +366,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// How many placements there are of each number of threads: big numbers, and
-/// worked out once.
+/// Number of placements of each number of threads: big numbers, and worked out once.
 fn counts(plan: &SearchPlan, space: &Space) -> Vec<SpaceRecord> {
     let threads = plan.threads.iter();
     threads

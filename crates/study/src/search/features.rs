@@ -65,8 +65,8 @@ pub(super) const FEATURES: [Feature; 13] = [
 ];
 /// Base of the logarithm for crowded units, so that features lie about between 0 and 1.
 const CROWD: f64 = 16.0;
-/// What a doubling of threads usually gains, as a power: before anything was
-/// run. Amdahl's law with a tenth of serial work gives 0.8 from 1 to 8 threads.
+/// The usual gain of doubling the threads, as a power, before anything was run. Amdahl's law with a
+/// tenth of serial work gives 0.8 from 1 to 8 threads.
 const USUAL_SCALING: f64 = 0.8;
 
 /// Units of the CPUs of a machine.
@@ -126,7 +126,7 @@ impl<'a> View<'a> {
         let loads: Vec<Vec<usize>> = (0..4).map(|level| loads(&list, level)).collect();
         let smt: usize = loads[CORE].iter().filter(|&&n| n > 1).sum();
         let smt = smt as f64 / all;
-        // Levels that are one and the same on this machine count once.
+        // Identical levels of this machine count once.
         let is_own = |level: usize, above: usize| self.counts[level] != self.counts[above];
         let has_llcs = is_own(LLC, NODE);
         let has_nodes = is_own(NODE, PACKAGE);
@@ -150,9 +150,8 @@ impl<'a> View<'a> {
         ]
     }
 
-    /// Features of a program that is left to the scheduler: it is taken to
-    /// spread threads over what there is, as schedulers that prefer idle cores
-    /// do; how wrong that is shows in its runs.
+    /// Features of a program that is left to the scheduler: it is assumed to spread threads over
+    /// all units, as schedulers that prefer idle cores do; its runs show how wrong that is.
     pub(super) fn features_of_default(&self, threads: usize) -> Vec<f64> {
         let allowed = &self.topology.allowed;
         let is_free = threads < allowed.len();
@@ -165,7 +164,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The arms of a model, as yet without any.
+/// The arms of a model, initially none.
 pub(super) fn no_arms() -> Arms {
     Arms {
         features: Vec::new(),
@@ -189,8 +188,7 @@ fn loads(list: &[[usize; 4]], level: usize) -> Vec<usize> {
     units.chunk_by(|a, b| a == b).map(<[usize]>::len).collect()
 }
 
-/// ln of the threads that a thread meets in its unit, itself included; their
-/// mean.
+/// ln of the number of threads in a thread's unit, itself included; their mean.
 fn crowd(loads: &[usize]) -> f64 {
     let total: f64 = loads.iter().map(|&n| n as f64).sum();
     let sum: f64 = loads.iter().map(|&n| n as f64 * (n as f64).ln()).sum();

@@ -1,6 +1,5 @@
-//! The least resource that is nearly as good as the best: proposed by the
-//! model, confirmed by fresh pairs. A proposal that is not confirmed is not the
-//! answer: the model alone is wrong in one of nine.
+//! The least resource that is nearly as good as the best: proposed by the model, confirmed by fresh
+//! pairs. An unconfirmed proposal is not the answer: the model alone is wrong in one of nine.
 
 use super::choice::DEFAULT;
 use super::pairs::Pairs;
@@ -9,7 +8,7 @@ use super::words;
 use pinwise_record::{LeastRecord, SearchStep, Stopped};
 use pinwise_stats::surrogate::{below, interval, mean_of};
 
-/// Probability that the model must give a proposal.
+/// Minimum probability of a proposal by the model.
 const SURE: f64 = 0.9;
 /// Two-sided error of the pairs' interval; only one side counts.
 const ALPHA: f64 = 0.1;
@@ -42,8 +41,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The least CPUs, then cores, caches, nodes and packages, that the model
-    /// takes for nearly as good as the best.
+    /// The least CPUs, then cores, caches, nodes and packages, that the model considers nearly as
+    /// good as the best.
     fn propose(&self, best: usize) -> Option<usize> {
         let belief = self.belief.as_ref()?;
         let limit = self.plan.least_within.ln_1p();

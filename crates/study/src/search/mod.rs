@@ -76,7 +76,7 @@ pub struct SearchPlan {
     pub budget: Option<Duration>,
     /// Most pairs of the confirmation; 0 for none.
     pub confirmation_pairs: usize,
-    /// Runs of `os-default` thrown away at the start.
+    /// Runs of `os-default` discarded at the start.
     pub warmup: usize,
     /// Seed of the order of runs.
     pub seed: u64,
@@ -94,8 +94,7 @@ pub struct SearchPlan {
 
 /// Who watches a search.
 pub trait Observer {
-    /// The search begins, or goes on; the record has its plan, and the runs
-    /// made before.
+    /// The search begins, or resumes; the record has its plan, and the runs made before.
     fn begin(&mut self, _record: &SearchRecord) {}
 
     /// A run is about to begin: the candidate's name, runs so far, the leader.

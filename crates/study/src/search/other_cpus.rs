@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::Candidate;
-use super::candidates::named;
+use super::candidates::name_candidate;
 use super::choice::DEFAULT;
 use super::pairs::Pairs;
 use super::state::{Engine, Halt, Others};
@@ -22,7 +22,7 @@ const MAX_PAIRS: usize = 12;
 /// Two-sided error of all tries together.
 const ALPHA: f64 = 0.05;
 
-/// Two-sided error of what is held against `os-default`.
+/// Two-sided error of comparisons with `os-default`.
 const OF_DEFAULT: f64 = 0.05;
 /// After this many pairs, their mean must be this many standard errors from 0 before more are run:
 /// most machines have no bad core, and a large loss is seen at once.
@@ -102,8 +102,7 @@ impl Engine<'_> {
         (is_faster && self.invalid[pairs.arm].is_none()).then_some(pairs)
     }
 
-    /// Every CPU of the cores that these are of: what is bad about one is mostly
-    /// bad about its core.
+    /// Every CPU of these cores: a fault of one CPU mostly affects its core.
     fn with_siblings(&self, cpus: &CpuSet) -> CpuSet {
         let core = |cpu: usize| self.topology.cpu(cpu).and_then(|cpu| cpu.core);
         let cores: BTreeSet<Option<usize>> = cpus.iter().map(core).collect();
@@ -122,7 +121,7 @@ impl Engine<'_> {
         }
         let placement: Placement = format!("cpu:{cpus}").parse().ok()?;
         Some(Candidate {
-            name: named(self.plan, &placement, arm.threads),
+            name: name_candidate(self.plan, &placement, arm.threads),
             place: placement.realise(self.topology).ok()?,
             ..arm.clone()
         })
@@ -242,7 +241,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Some CPUs of the shape are worse than others: which may be.
+    /// A sentence if some CPUs of the shape are worse than others.
     pub(super) fn unlike_cpus(&self) -> Option<Finding> {
         let (others, pairs) = (self.others.as_ref()?, self.latest()?);
         let (low, high) = pairs.interval()?;

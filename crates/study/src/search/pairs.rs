@@ -1,5 +1,5 @@
-//! Fresh pairs of an arm and a baseline, in random order, and an interval that
-//! holds whenever one looks.
+//! Fresh pairs of an arm and a baseline, in random order, and an interval that is valid at any
+//! time.
 
 use super::Candidate;
 use pinwise_format::{percent, signed_percent};

@@ -7,8 +7,8 @@ use crate::compare::{Moment, Trial};
 use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_record::{RunRecord, SearchRecord, SearchRun, SearchStep};
 
-/// Runs to be gone through again, in order; those of the confirmation apart,
-/// since more may be searched before it than was the first time.
+/// Runs to be replayed, in order; those of the confirmation separately, since more may be searched
+/// before it than the first time.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     search: VecDeque<SearchRun>,
@@ -16,7 +16,7 @@ pub(super) struct Past {
     failures: Vec<Option<String>>,
     /// Are they repeated, since nothing else restores the machine's state?
     is_played: bool,
-    /// When the last of them that was gone through had ended.
+    /// When the last replayed run had ended.
     reached: Duration,
     /// Their time, if they are not repeated.
     before: Duration,
@@ -55,7 +55,7 @@ impl Past {
         }
     }
 
-    /// While runs are gone through again: when they had ended.
+    /// While runs are replayed: when they had ended.
     pub(super) fn reached(&self) -> Duration {
         if self.search.is_empty() {
             Duration::ZERO
@@ -74,7 +74,7 @@ impl Past {
         machine: &mut dyn CommandRunner,
         started: Duration,
     ) -> Result<(RunRecord, Option<String>), MachineError> {
-        let Some(made) = self.made(step, arm) else {
+        let Some(made) = self.take_made(step, arm) else {
             let (mut run, failure) = trial.carry_out(machine, moment, started)?;
             run.at_s += self.before.as_secs_f64();
             return Ok((run, failure.map(|failure| failure.to_string())));
@@ -92,7 +92,7 @@ impl Past {
 
     /// The earlier run at this point. If another run was made, those after it have no meaning any
     /// more.
-    fn made(&mut self, step: SearchStep, arm: usize) -> Option<RunRecord> {
+    fn take_made(&mut self, step: SearchStep, arm: usize) -> Option<RunRecord> {
         let queue = match step {
             step if step.is_confirmation() => &mut self.confirmation,
             _ => &mut self.search,

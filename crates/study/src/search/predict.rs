@@ -1,5 +1,4 @@
-//! What a finished search says of placements that it never ran, here or on
-//! another machine.
+//! Predictions of a finished search for placements that it never ran, here or on another machine.
 
 use super::features::{FEATURES, View, no_arms, usual_mean};
 use super::state::{HEAVY_TAILS, TAIL};
@@ -8,9 +7,8 @@ use pinwise_record::{SearchRecord, SearchRun};
 use pinwise_stats::surrogate::{Belief, Reading, Surrogate, interval, mean_of};
 use pinwise_topology::{CpuSet, Topology};
 
-/// What an effect may be on another machine, over what it is here: a standard
-/// deviation. The tree of a machine says how its CPUs share, not how fast what
-/// they share is.
+/// Standard deviation of an effect on another machine, relative to here. The tree of a machine says
+/// how its CPUs share, not how fast the shared units are.
 const ELSEWHERE: f64 = 0.3;
 
 /// A placement to be predicted.
@@ -36,7 +34,7 @@ pub struct Forecast {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Runs of this very placement that it rests on.
+    /// Runs of this very placement that it is based on.
     pub runs: usize,
 }
 

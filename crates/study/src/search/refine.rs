@@ -15,9 +15,8 @@ const MAX_MOVES: usize = 3;
 const MIN_WIN_PROBABILITY: f64 = 0.25;
 
 impl Engine<'_> {
-    /// Tries moves of one thread of the leader that may beat it by more than
-    /// the indifference zone. A move has to earn it: it leads only if it rather
-    /// does than not.
+    /// Tries moves of one thread of the leader that may beat it by more than the indifference zone.
+    /// A move must earn the lead: it leads only if that is more probable than not.
     pub(super) fn refine(&mut self) -> Result<(), Halt> {
         let leader = match &self.standing {
             Some(standing) if standing.leader != DEFAULT => standing.leader,
@@ -49,7 +48,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Placements that one moved thread makes of an arm, and that are no arms.
+    /// Placements that differ from an arm by one moved thread, and are not arms yet.
     fn moves(&self, leader: usize) -> Vec<Candidate> {
         let threads = self.arms[leader].threads;
         let moves = self.space.neighbours(&self.arms[leader].occupancy);
@@ -63,7 +62,7 @@ impl Engine<'_> {
         candidates.filter(is_new).collect()
     }
 
-    /// Takes moves out of the choice that did not earn the lead.
+    /// Drops moves that did not earn the lead.
     fn drop_moves(&mut self, leader: usize, moves: &[usize]) {
         let rule = self.rule();
         let Some(belief) = &self.belief else { return };

@@ -15,7 +15,7 @@ use pinwise_topology::Topology;
 
 /// Probability of a better arm at which the search stops.
 pub(super) const ERROR: f64 = 0.05;
-/// What a 90 % interval leaves on either side.
+/// The tail of a 90 % interval on either side.
 pub(super) const TAIL: f64 = 0.05;
 /// Deviate of a 90 % interval of Student's t with three degrees of freedom.
 /// Noise that was recorded comes in levels that last for several runs, so that
@@ -25,7 +25,7 @@ const NINETY: f64 = 2.353;
 /// The same relative to the normal distribution, as a factor of variances.
 pub(super) const HEAVY_TAILS: f64 = (NINETY / 1.645) * (NINETY / 1.645);
 
-/// What was expected of an arm before its first run.
+/// The prediction for an arm before its first run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FirstPrediction {
     pub(super) mean: f64,
@@ -74,10 +74,10 @@ pub(super) struct Engine<'a> {
     pub(super) is_settled: bool,
     /// Was the shape run that is least like those before it?
     pub(super) has_tried_farthest: bool,
-    /// Arms that cannot lead: moves that did not earn it, and CPUs that were
-    /// tried for the best shape.
+    /// Arms that cannot lead: moves that did not earn it, and other CPUs that were tried for the
+    /// best shape.
     pub(super) dropped: Vec<usize>,
-    /// How many placements there are.
+    /// Number of placements.
     pub(super) counts: Vec<SpaceRecord>,
 }
 

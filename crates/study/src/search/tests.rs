@@ -76,7 +76,7 @@ fn what_is_found_is_nearly_the_best() {
 }
 
 #[test]
-fn where_nothing_matters_that_is_said() {
+fn an_insensitive_program_is_reported() {
     let said = worlds(World::Flat, 1..13);
     let is_said = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::DoesNotMatter;
     // If fresh pairs leave it open, the answer is to leave it alone.
@@ -210,7 +210,7 @@ fn too_small_a_budget_leaves_it_undecided_and_says_what_is_missing() {
 }
 
 #[test]
-fn a_search_that_was_cut_off_goes_on_as_if_it_had_not_been() {
+fn a_resumed_search_ends_like_an_uninterrupted_one() {
     let text = world::describe_on(World::Misfits, 4, SERVER, 8);
     let plan = plan(&[8], 4);
     let whole = search(&text, &plan);

@@ -1,4 +1,4 @@
-//! On a simulated machine: what every arm really costs.
+//! On a simulated machine: the true cost of every arm.
 
 use super::state::Engine;
 use crate::compare::Trial;
@@ -7,7 +7,7 @@ use pinwise_stats::describe::median;
 
 /// True cost of every arm, s; `None` if it is unknown, and for arms that fail.
 pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
-    // What simulated machines know is time.
+    // Simulated machines only know time.
     if !engine.plan.metric.is_wall() {
         return vec![None; engine.arms.len()];
     }
@@ -31,7 +31,7 @@ pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
     .collect()
 }
 
-/// What the arm costs over the best of all, minus 1.
+/// The arm's cost divided by that of the best, minus 1.
 pub(super) fn regret(costs: &[Option<f64>], arm: usize) -> Option<f64> {
     let (_, best) = least(costs)?;
     Some(costs[arm]? / best - 1.0)
@@ -43,7 +43,7 @@ fn least(costs: &[Option<f64>]) -> Option<(usize, f64)> {
     known.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The truth beside what was predicted.
+/// The truth beside the predictions.
 pub(super) fn record(
     costs: &[Option<f64>],
     names: &[String],

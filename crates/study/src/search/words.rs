@@ -79,7 +79,7 @@ impl SearchOutcome {
             ),
             _ => (sentence, advice),
         };
-        // Whoever searches numbers of threads compares with one of them.
+        // A user who searches numbers of threads compares with one of them.
         let sentence = match engine.plan.threads.len() {
             0 | 1 => sentence,
             _ => format!(
@@ -116,7 +116,7 @@ impl SearchOutcome {
         };
         let belief = engine.belief.as_ref();
         let matters = belief.map(|belief| matters(belief, &engine.open(), &engine.rule()));
-        // What fresh pairs leave open may matter after all.
+        // What fresh pairs leave undecided may matter after all.
         let is_open = self.confirmation.as_ref().is_some_and(|confirmation| {
             matches!(
                 confirmation.verdict,
@@ -248,8 +248,8 @@ fn withheld(engine: &Engine<'_>) -> Option<(NotRecommended, String)> {
     compare::withheld_here(|| counted.clone().map(|run| &run.run), &metric, cpus)
 }
 
-/// What ran, and what is expected of the rest: a model of what ran cannot know
-/// a shape that is unlike its neighbours.
+/// What ran, and what is expected of the rest: a model of what ran cannot know a shape that is
+/// unlike its neighbours.
 fn describe_trials(engine: &Engine<'_>) -> String {
     let runs = engine.runs_of_arms();
     let is_shape = |&arm: &usize| {
@@ -272,7 +272,7 @@ fn describe_trials(engine: &Engine<'_>) -> String {
     )
 }
 
-/// What gives a search more to work with.
+/// The option that allows a search more effort.
 fn more(engine: &Engine<'_>) -> &'static str {
     match engine.plan.budget {
         Some(_) => "a longer --budget",
@@ -311,7 +311,7 @@ pub(super) fn unconfirmed_least(
     )
 }
 
-/// What disturbed the search, and what else is worth knowing.
+/// Disturbances of the search, and other remarks.
 pub(super) fn findings(engine: &Engine<'_>) -> Vec<Finding> {
     let failed = engine.invalid.iter().zip(&engine.arms);
     let failed = failed.filter_map(|(invalid, arm)| Some((arm, invalid.as_ref()?)));

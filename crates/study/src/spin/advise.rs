@@ -1,5 +1,5 @@
-//! Advice on spin settings: what waiting in the kernel costs here, and what
-//! spinning fits that.
+//! Advice on spin settings: the cost of waiting in the kernel here, and the amount of spinning that
+//! fits it.
 //!
 //! It sets nothing.
 
@@ -22,7 +22,7 @@ pub struct AdvicePlan {
     pub processor: ProcessorRecord,
     /// CPUs that programs count.
     pub cpus: u64,
-    /// For how long wake-ups and switches are measured, each.
+    /// Time for measuring wake-ups and switches, each.
     pub time: Duration,
     /// The processor is another one than that of the machine.
     pub is_other: bool,

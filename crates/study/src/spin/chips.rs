@@ -1,5 +1,4 @@
-//! A machine's chips in the table of known ones, and whether its PAUSE is what
-//! was published.
+//! A machine's chips in the table of known ones, and whether its PAUSE is as published.
 //!
 //! It never corrects a measurement by the table.
 
@@ -48,8 +47,7 @@ fn nearest(candidates: &[&'static Chip], cycles: Option<f64>) -> Option<&'static
     candidates.iter().min_by(by_distance).copied()
 }
 
-/// How far cycles are outside what was published, as a share of the nearer end;
-/// 0 within.
+/// How far cycles are outside the published range, as a share of the nearer end; 0 within.
 fn deviation(chip: &Chip, cycles: f64) -> f64 {
     let (low, high) = chip.pause_cycles;
     if cycles < low {
@@ -90,7 +88,7 @@ fn record(
     }
 }
 
-/// What the system says that the processor is.
+/// The system's name of the processor.
 fn unknown(identity: &Identity) -> String {
     match (identity.family, identity.model, identity.stepping) {
         (Some(family), Some(model), Some(stepping)) => {
@@ -175,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_departs_is_said() {
+    fn a_departure_from_a_chip_is_reported() {
         let found = standing_of(intel(0x55, 7), &[140.0, 140.0]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].chip.as_deref(), Some("cascade-lake-sp"));

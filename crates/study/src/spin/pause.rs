@@ -1,4 +1,4 @@
-//! What PAUSE costs on every CPU, measured in rounds over a while.
+//! The cost of PAUSE on every CPU, measured in rounds over a while.
 //!
 //! On busy and on virtual machines the cost has levels that last for seconds (77 and 87 cycles were
 //! seen on one), so a single look would give either. Each CPU is measured again and again, a little
@@ -23,9 +23,9 @@ use pinwise_topology::CpuSet;
 const BATCHES: usize = 25;
 /// A probe that finds its CPU taken gives up for this round.
 const LONGEST_ROUND: Duration = Duration::from_millis(100);
-/// This many rounds however short the time.
+/// At least this many rounds, however short the time.
 const MIN_ROUNDS: usize = 5;
-/// More rounds make no estimate better: levels last for seconds.
+/// More rounds do not improve an estimate: levels last for seconds.
 const MAX_ROUNDS: usize = 400;
 /// Levels of cycles differ by this factor at least. Batches of one level
 /// scatter by 0.1 to 1 %; the levels seen differed by 5 and by 12 %.
@@ -41,7 +41,7 @@ pub struct PausePlan {
     pub cpus: CpuSet,
     /// For how long, all CPUs together.
     pub time: Duration,
-    /// Whether algorithms wait too long by these.
+    /// The limits for algorithms that wait too long.
     pub limits: Option<Limits>,
 }
 
@@ -286,8 +286,8 @@ fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
     }
 }
 
-/// Two clusters; or one sharp level, and what is above it without being one: so
-/// batches look while another guest comes and goes on the sibling.
+/// Two clusters; or one sharp level with values above it that are no second level: batches look
+/// like that while another guest comes and goes on the sibling.
 fn levels_of_cycles(cycles: &[f64]) -> Option<Modes> {
     two_levels(cycles, APART).or_else(|| above_a_sharp_level(cycles))
 }
@@ -353,7 +353,7 @@ fn notes(all: &[CpuRounds]) -> Vec<String> {
     notes
 }
 
-/// Holds every algorithm against the limits, on the CPU with the slowest PAUSE.
+/// Compares every algorithm with the limits, on the CPU with the slowest PAUSE.
 fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheckRecord {
     let slowest = cpus.iter().map(|cpu| cpu.pause_ns).reduce(f64::max);
     let processor = Processor {

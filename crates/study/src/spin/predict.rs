@@ -47,7 +47,7 @@ pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
     }
 }
 
-/// What moving changes, the largest change first.
+/// What the move changes, the largest change first.
 fn moves(plan: &PredictionPlan, from: &Processor, to: &Processor) -> Vec<MoveRecord> {
     let mut moves: Vec<MoveRecord> = Vec::new();
     for algorithm in &plan.algorithms {

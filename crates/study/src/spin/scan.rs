@@ -1,4 +1,4 @@
-//! Loops of binaries held against chips and a limit.
+//! Loops of binaries compared with chips and a limit.
 
 use pinwise_code::elf::Binary;
 use pinwise_record::{
@@ -29,8 +29,7 @@ pub struct Limit {
     pub unknown_fails: bool,
 }
 
-/// Scans binaries, each with its path; one after the other, so that only one of
-/// them is at hand.
+/// Scans binaries, each with its path; one after the other, so that only one of them is in memory.
 #[must_use]
 pub fn assemble(
     binaries: impl Iterator<Item = (String, Binary)>,
@@ -94,7 +93,7 @@ fn describe_loop(
     let limit = question.limit;
     let has_deadline = site.inner.has_deadline;
     let known = known_algorithm(site).filter(|_| !has_deadline);
-    // Chips differ in what a PAUSE costs; many have no hints with a deadline.
+    // Chips differ in the cost of a PAUSE; many have no hints with a deadline.
     let quoted = if has_deadline { &[] } else { chips };
     let gaps: Vec<GapOnChip> = quoted
         .iter()
@@ -148,14 +147,14 @@ fn describe_loop(
     }
 }
 
-/// The algorithm that a loop is known as, if more than its shape says so.
+/// The known algorithm of a loop, if more than its shape identifies it.
 fn known_algorithm(site: &Site) -> Option<&'static Algorithm> {
     let first = site.candidates.first()?;
     let is_sure = first.strength >= Strength::Likely;
     is_sure.then(|| algorithm(first.algorithm).ok()).flatten()
 }
 
-/// Most hints between two looks of an algorithm.
+/// Maximum number of hints between two looks of an algorithm.
 fn gap_of(row: &Algorithm, cpus: u64, hint_ns: f64) -> Option<u64> {
     let wait = row.wait(&Setting { cpus, hint_ns }, Case::Longest)?;
     Some(wait.blind_gap_hints())

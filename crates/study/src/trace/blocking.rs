@@ -15,7 +15,7 @@ use pinwise_sched::BlockedProcess;
 const MOSTLY_BLOCKED: f64 = 0.5;
 /// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
-/// What less than this part of the looks found is not named in a sentence.
+/// A smaller share of the polls is not named in a sentence.
 const NOTABLE: f64 = 0.1;
 /// The scheduler preempts a thread about once per slice of at least 0.7 ms. A thread that leaves
 /// its CPU this often per second of CPU time, and hardly ever blocks, yields.
@@ -79,7 +79,7 @@ pub(super) fn find_blocking(record: &TraceRecord) -> Option<Finding> {
     })
 }
 
-/// What most looks at blocked threads found.
+/// What most polls of blocked threads found.
 fn describe_reasons(blocked: &[BlockedRecord]) -> String {
     let mut sums: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
     for part in blocked.iter().flat_map(|seen| &seen.parts) {

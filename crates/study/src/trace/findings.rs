@@ -1,4 +1,4 @@
-//! What a trace means. A check is a function from the record to a finding.
+//! Findings of a trace. A check is a function from the record to a finding.
 
 use std::cmp::Reverse;
 
@@ -9,11 +9,11 @@ use pinwise_record::{Finding, Severity, TraceFigures, TraceRecord};
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
 
-/// Less than this share of the CPU time is not worth a word, per cent.
+/// A smaller share of the CPU time is not worth mentioning, per cent.
 const WORTH_PERCENT: f64 = 1.0;
 /// Queued for this share of the CPU time, per cent, is worth a warning.
 const MUCH_WAITING_PERCENT: f64 = 5.0;
-/// From here on threads that wait for each other are too many, % of their CPU time.
+/// From here on, too many threads wait for each other, % of their CPU time.
 const CROWDED_PERCENT: f64 = 50.0;
 /// Throttled time is a mean over the trace: a difference of less than this part of it cannot be
 /// blamed on others.
@@ -25,11 +25,11 @@ const MISLEADING: f64 = 1e-2;
 /// Moves that cross a cache or more, a second of CPU time.
 const MANY_FAR_MOVES: f64 = 5.0;
 
-/// Judges the figures. `knows_quotas`: what quotas on CPU time took is known.
+/// Judges the figures. `knows_quotas`: the time that quotas took is known.
 pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
     let figures = &record.figures;
     let found = [
-        lost(figures),
+        find_lost_events(figures),
         idle_task_unseen(figures).or_else(|| contradictory(figures)),
         sharing(figures),
         unavoidable(figures),
@@ -73,7 +73,7 @@ fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
     }
 }
 
-fn lost(figures: &TraceFigures) -> Option<Finding> {
+fn find_lost_events(figures: &TraceFigures) -> Option<Finding> {
     let lost = &figures.lost;
     (lost.records > 0).then(|| {
         let sentence = format!(

@@ -1,4 +1,4 @@
-//! What interrupts took of the program, as a record and as findings.
+//! The time that interrupts took from the program, as a record and as findings.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use pinwise_topology::Topology;
 use super::seconds;
 use crate::causes::words;
 
-/// Less of the program's time on a CPU is not worth a word, per cent, and less than
-/// this never, seconds.
+/// A smaller share of the program's time on a CPU is not worth mentioning, per cent, and a shorter
+/// time never, seconds.
 const WORTH_PERCENT: f64 = 5.0;
 const WORTH_S: f64 = 0.01;
 /// How much of a count may be missing: one in this many, plus this many.
@@ -23,7 +23,7 @@ const SHORT: u64 = 20;
 /// CPUs named in a sentence.
 const MAX_CPUS: usize = 4;
 
-/// The sums as figures; `record` has the CPU time of the program by now.
+/// The sums as figures; `record` already has the CPU time of the program.
 pub(super) fn record(
     summary: &InterruptSummary,
     record: &TraceRecord,
@@ -94,7 +94,7 @@ pub(super) fn findings(record: &TraceRecord, topology: &Topology) -> Vec<Finding
     };
     let causes = interrupts.causes.iter();
     let found = causes.filter_map(|cause| heavy(cause, &record.source, topology));
-    found.chain(lost(interrupts)).collect()
+    found.chain(find_lost(interrupts)).collect()
 }
 
 fn heavy(
@@ -181,7 +181,7 @@ fn softirq_advice(cause: &InterruptCauseRecord) -> &'static str {
     }
 }
 
-fn lost(interrupts: &InterruptsRecord) -> Option<Finding> {
+fn find_lost(interrupts: &InterruptsRecord) -> Option<Finding> {
     let short = interrupts
         .causes
         .iter()

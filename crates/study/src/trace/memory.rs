@@ -11,11 +11,11 @@ use pinwise_topology::{NumaNode, Topology};
 
 /// A node with a smaller share of the CPU time counts as unused, per cent.
 const NOBODYS_PERCENT: f64 = 5.0;
-/// Less far memory is not worth a word: share in per cent, and bytes.
+/// Less far memory is not worth mentioning: share in per cent, and bytes.
 const WORTH_PERCENT: f64 = 10.0;
 const WORTH_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
 
-/// What the looks say together; `None` without any.
+/// All samples combined; `None` without any.
 pub(super) fn memory(
     seen: &[PagesSeen],
     from_ns: u64,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_count_by_the_time_they_stand_for() {
+    fn polls_count_by_the_time_they_represent() {
         // A tenth of the time all was on node 0, then half of it moved.
         let seen = [look(110, [400, 0], 0), look(1010, [200, 200], 200)];
         let found = memory(
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_where_nobody_runs_is_far() {
+    fn memory_on_unused_nodes_is_far() {
         let source = TraceSource::Process {
             pid: 7,
             name: "prog".to_owned(),
@@ -214,7 +214,7 @@ mod tests {
             "{}",
             finding.sentence
         );
-        // Too little of it, in all or of all.
+        // Too little of it, as a share or in total.
         for pages in [[4, 12], [2000, 100]] {
             assert!(far(&found(pages, [5.0, 5.0, 0.0, 0.0]), &source).is_none());
         }

@@ -1,5 +1,5 @@
-//! A trace from order to record: the machine's events go through the analysis
-//! and to whoever else listens, and what comes out is written down and judged.
+//! A trace from order to record: the machine's events go through the analysis and to other
+//! listeners, and the result is recorded and judged.
 
 mod blocking;
 mod findings;
@@ -19,8 +19,8 @@ use pinwise_record::{TierRecord, TraceCost, TraceRecord, TraceSource, TraceTier}
 use pinwise_sched::{Availability, Event, Tier};
 use pinwise_topology::Topology;
 
-/// How long events may be held back: a live view would want less, but each
-/// look disturbs what is traced.
+/// How long events may be held back: a live view would want less, but each look disturbs the traced
+/// program.
 const ROUND: Duration = Duration::from_millis(100);
 
 /// A trace to be made.
@@ -30,17 +30,17 @@ pub struct TracePlan<'a> {
     pub subject: Subject<'a>,
     /// Whom to trace, for the record.
     pub source: TraceSource,
-    /// The machine's tiers, as [`Tracer::tiers`] returns them: each is tried for
-    /// that, which is not done again for every trace.
+    /// The machine's tiers, as [`Tracer::tiers`] returns them: each is tried for that, which is not
+    /// repeated for every trace.
     pub tiers: &'a [Availability],
-    /// How; `None`: the richest tier that is permitted.
+    /// The tier; `None`: the most detailed that is permitted.
     pub tier: Option<Tier>,
     /// For how long at most.
     pub limit: Option<Duration>,
-    /// Time for measuring beforehand what the tier costs; zero: not at all.
+    /// Time for measuring the tier's overhead beforehand; zero: not measured.
     pub calibration: Duration,
-    /// Add up interrupts, too: the machine with the interrupts of its devices, by
-    /// which they are named.
+    /// Also add up interrupts: the machine with the interrupts of its devices, by which they are
+    /// named.
     pub interrupts: Option<&'a Topology>,
     /// See [`TraceOrder::leaves_daemons`].
     pub leaves_daemons: bool,
@@ -50,8 +50,7 @@ pub struct TracePlan<'a> {
     pub tags: Vec<String>,
 }
 
-/// Makes a trace and its record, which the caller names and dates; `witness`
-/// gets every event, too.
+/// Makes a trace and its record, which the caller names and dates; `witness` also gets every event.
 ///
 /// # Errors
 /// [`MachineError`], see [`Tracer::trace`].
@@ -68,8 +67,7 @@ pub fn run(
         }
         _ => Vec::new(),
     };
-    // What the tier can show is known for certain only afterwards, but the
-    // tier says it of itself beforehand.
+    // What the tier shows is known for certain only afterwards, but the tier reports it beforehand.
     let scope = expected.map_or_else(|| Tier::Bpf.scope(), Tier::scope);
     let order = TraceOrder {
         subject: plan.subject,
@@ -132,7 +130,7 @@ pub fn run(
     Ok(record)
 }
 
-/// Who outlived a command, and how they run on.
+/// Which processes outlived a command, and how they go on.
 pub(crate) fn left_running(run: &Run, how: &str) -> Option<String> {
     let left = &run.left_running;
     (!left.is_empty()).then(|| {
@@ -163,15 +161,14 @@ pub(crate) fn last_words(run: &Run) -> Option<String> {
     })
 }
 
-/// The richest tier that is available.
+/// The most detailed tier that is available.
 #[must_use]
 pub fn richest(tiers: &[Availability]) -> Option<Tier> {
     let permitted = tiers.iter().filter(|tier| tier.refused.is_none());
     permitted.map(|tier| tier.tier).max()
 }
 
-/// All tiers of a machine with what they cost, measured for about this long in
-/// all.
+/// All tiers of a machine with their overhead, measured for about this long in total.
 ///
 /// # Errors
 /// [`MachineError`], see [`Tracer::tracing_cost`].
@@ -223,7 +220,7 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
     }
 }
 
-/// What a shell reports of a command that Ctrl-C ended.
+/// What a shell reports for a command that Ctrl-C ended.
 const INTERRUPTED: i32 = 128 + 2;
 
 /// As a shell reports it; `None` if it was ended as asked for (`--for`).

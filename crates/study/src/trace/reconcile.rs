@@ -1,18 +1,18 @@
-//! A trace of a command against what the kernel counted for it (`wait4`): a
-//! figure that is short of that is marked as a lower bound, CPU time that is more as
-//! an upper one. It repairs none.
+//! Compares a trace of a command with what the kernel counted for it (`wait4`): a figure that is
+//! too small is marked as a lower bound, CPU time that is too large as an upper one. It repairs
+//! none.
 
 use pinwise_format::{percent, seconds};
 use pinwise_machine::Run;
 use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, WaitBasis};
 use pinwise_sched::Scope;
 
-/// Figures may be short by this share, and by this much.
+/// Figures may be too small by this share, and by this much.
 const SHORT: f64 = 0.03;
 const SHORT_CPU_S: f64 = 0.001;
 const SHORT_SWITCHES: f64 = 3.0;
 
-/// Marks what the trace saw only in part, and says so.
+/// Marks what the trace saw only in part, with a note.
 pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> Option<Finding> {
     let looks_only = !scope.has_switches;
     let totals = &figures.totals;
@@ -29,8 +29,8 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
         .is_some_and(|((a, b), seen)| is_short(seen as f64, (a + b) as f64, SHORT_SWITCHES));
     let is_partial = missing_cpu.is_some() || missing_switches;
     let seen_s = totals.cpu_s;
-    // The kernel's own total of the time queued lacks a thread's last moments, which
-    // only records of whole CPUs show beside it.
+    // The kernel's own total of the time queued lacks a thread's last moments, which only records
+    // of whole CPUs contain.
     let by_events = figures.waits.basis == Some(WaitBasis::Events);
     let is_whole = scope.has_all_cpus && !by_events;
     let sees_waits_in_part = missing_cpu.is_some() && !is_whole;
@@ -50,7 +50,7 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
             bounds.push(bound);
         }
     }
-    let unseen = missing_cpu.map(|counted_s| unseen(seen_s, counted_s, looks_only));
+    let unseen = missing_cpu.map(|counted_s| describe_unseen(seen_s, counted_s, looks_only));
     unseen.or_else(|| excess_cpu.map(|counted_s| excess(seen_s, counted_s)))
 }
 
@@ -67,7 +67,7 @@ fn excess(seen_s: f64, counted_s: f64) -> Finding {
         .with("counted_s", counted_s)
 }
 
-fn unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
+fn describe_unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
     let (why, advice, severity) = if looks_only {
         (
             "short-lived threads end between two polls",

@@ -11,7 +11,7 @@ use pinwise_record::{
 use pinwise_sched::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary, Waits};
 use pinwise_topology::Topology;
 
-/// Events on their way to a record. What is kept of them is bounded.
+/// Events on their way to a record. The memory for them is bounded.
 #[derive(Debug)]
 pub struct TraceRecorder {
     analysis: Analysis,
@@ -75,7 +75,7 @@ impl TraceRecorder {
         let is_simulated = about.tier == TraceTier::Simulated;
         let lower_bounds = lower_bounds(&summary, self.scope, is_simulated);
         let mut notes = about.notes;
-        // Beside records of a program's own threads this is how those begin and end.
+        // In records of a program's own threads this is how those begin and end.
         if self.scope.has_wakeups && summary.unknown.hidden_threads > 0 {
             notes.push(describe_hidden_threads(&summary));
         }
@@ -87,7 +87,7 @@ impl TraceRecorder {
             waits: waits(&summary, held_back),
             avoidable_smt_sharing: sharing(&summary, self.has_smt, self.scope),
             idle_while_waiting: idle_waiting(&summary, self.scope, held_back),
-            lost: lost(&summary),
+            lost: count_lost(&summary),
             lower_bounds,
             throttled: throttled.map(|quota| ThrottledRecord {
                 periods: quota.periods,
@@ -129,7 +129,7 @@ fn lower_bounds(summary: &Summary, scope: Scope, is_simulated: bool) -> Vec<Lowe
     let waits = &summary.waits;
     let is_partly_unseen = !unknown.idle_task_unseen.is_empty();
     let misses_waits = waits.is_lower_bound || is_partly_unseen;
-    // Whoever lives between two looks is missed.
+    // Threads that live between two polls are missed.
     let polls = !scope.has_switches;
     let hides = scope.has_wakeups && unknown.hidden_threads > 0;
     let is_uncounted = hides && unknown.hidden_uncounted > 0;
@@ -148,8 +148,8 @@ fn lower_bounds(summary: &Summary, scope: Scope, is_simulated: bool) -> Vec<Lowe
     held.map(|(bound, _)| bound).collect()
 }
 
-/// Perf has no records of a thread from early on its way out on: of 1,000 threads that only
-/// began and ended, a third of the switches was missing (Linux 6.18).
+/// Perf has no records of a thread from early in its exit on: of 1,000 threads that only began and
+/// ended, a third of the switches was missing (Linux 6.18).
 fn misses_ends(summary: &Summary, scope: Scope) -> bool {
     let ends = summary.unknown.ended_threads;
     let is_by_perf_alone = scope.has_switches && !scope.has_wakeups;
@@ -246,7 +246,7 @@ fn waits(summary: &Summary, held_back: f64) -> WaitRecord {
 /// for threads that only switch, 1 µs if a wake-up preempts, measured on AMD Zen 5 beside
 /// `schedstat`; 2.5 µs for a shell that forks all the time, in a virtual machine on an Intel Xeon.
 const EVENT_DELAY_NS: u64 = 3_000;
-/// More than this part of the queued time matters, and less than this time never.
+/// A larger share of the queued time matters, and a shorter time never does.
 const NOTABLE: u64 = 33;
 const MIN_NOTABLE_NS: u64 = 1_000_000;
 
@@ -263,8 +263,8 @@ fn may_be_long(waits: &Waits) -> bool {
     late_ns > (waits.total_ns.unwrap_or(0) / NOTABLE).max(MIN_NOTABLE_NS)
 }
 
-/// The share of waits behind none of the program's own threads that a quota
-/// caused: that of the CPUs' time in which such threads were held back.
+/// The share of waits behind none of the program's own threads that a quota caused: that of the
+/// CPUs' time during which such threads were held back.
 fn held_back(waits: &Waits, quota: Throttling) -> f64 {
     if waits.held_cpu_ns == 0 {
         return 0.0;
@@ -328,7 +328,7 @@ fn idle_waiting(summary: &Summary, scope: Scope, held_back: f64) -> IdleWaitingR
     }
 }
 
-fn lost(summary: &Summary) -> LostRecord {
+fn count_lost(summary: &Summary) -> LostRecord {
     let unknown = &summary.unknown;
     LostRecord {
         records: unknown.records,
@@ -431,8 +431,8 @@ mod tests {
     }
 
     proptest! {
-        /// Time queued beside idle CPUs is a part of what is blamed on scheduler and
-        /// mask, whatever a quota took.
+        /// Time queued beside idle CPUs is part of what is blamed on scheduler and mask, whatever a
+        /// quota took.
         #[test]
         fn idle_beside_queued_and_causes_agree(
             events in any_events(),

@@ -1,5 +1,4 @@
-//! The analysis's timeline as the record has it: slices, waits and sharing as
-//! packed numbers.
+//! The analysis's timeline in the record's form: slices, waits and sharing as packed numbers.
 
 use std::collections::BTreeMap;
 

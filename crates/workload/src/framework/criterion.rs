@@ -21,7 +21,7 @@ const RUN: [&str; 6] = [
     "--discard-baseline",
 ];
 
-/// What follows a name, up to version 0.4 in short.
+/// What follows a name; up to version 0.4 in short form.
 const ENDINGS: [&str; 2] = [": benchmark", ": bench"];
 
 pub(super) fn parse_list(output: &str) -> Vec<&str> {

@@ -47,7 +47,7 @@ fn positive(benchmark: &str, seconds: f64) -> Result<f64, FrameworkError> {
     Err(FrameworkError::not_positive(benchmark, seconds))
 }
 
-/// The geometric mean; `None` of nothing.
+/// The geometric mean; `None` without values.
 pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
     match values {
         [] => None,

@@ -1,8 +1,8 @@
-//! Figures that are measured of every run, and what they are read from.
+//! Figures that are measured in every run, and their sources.
 
 use pinwise_stats::verdict::Words;
 
-/// A figure that is measured of a run without its doing. Less is better.
+/// A figure that is measured without the program's help. Less is better.
 #[derive(Debug)]
 pub struct OwnMetric {
     /// On the command line: the usual name first.
@@ -38,7 +38,7 @@ const MAX_RSS: OwnMetric = OwnMetric {
     read: |run| run.max_rss_bytes.map(|bytes| bytes as f64),
 };
 
-/// All of them: parsing, reading, printing and records follow from a row.
+/// All of them: each row decides how one is parsed, read, printed and recorded.
 pub(super) static OWN: [OwnMetric; 7] = [
     WALL,
     OwnMetric {
@@ -78,7 +78,7 @@ pub struct Counts {
     pub migrations: Option<u64>,
     /// Core cycles in user mode and, where permitted, the kernel.
     pub cycles: Option<u64>,
-    /// Instructions, likewise.
+    /// Instructions in user mode and, where permitted, the kernel.
     pub instructions: Option<u64>,
 }
 

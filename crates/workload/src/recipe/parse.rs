@@ -113,7 +113,7 @@ impl Source<'_> {
         }
     }
 
-    /// A text that says something and that a process can be given.
+    /// A text that is not empty and that a process can be given.
     fn text(&self, value: &Text, key: &str) -> Result<String, RecipeError> {
         let text = value.get_ref();
         if text.trim().is_empty() {
@@ -348,8 +348,7 @@ fn check_verified(source: &Source<'_>, raw: &RawRecipe) -> Result<(), RecipeErro
     Ok(())
 }
 
-/// In what no shell reads, `{word}` can only be a mark. (In scripts, braces
-/// belong to the shell as well.)
+/// Without a shell, `{word}` can only be a mark. (In scripts, braces belong to the shell as well.)
 fn check_marks(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(), RecipeError> {
     let programs = recipe.programs.iter().map(|p| p.key.as_str());
     let parameters = recipe.parameters.iter().map(|p| p.name.as_str());

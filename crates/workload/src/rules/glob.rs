@@ -1,7 +1,7 @@
 //! Patterns of paths, as shells have them.
 //!
-//! Matching never tries all ways in turn, as names of processes are chosen by
-//! others: the worst case is the pattern's length times the square of the text's.
+//! Matching never tries all combinations, as others choose the names of processes: the worst case
+//! is the pattern's length times the square of the text's.
 
 use std::fmt;
 
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// What may take exponential time elsewhere.
+    /// These may take exponential time elsewhere.
     #[test]
     fn hostile_texts_take_no_time() {
         let glob = Glob::parse(&"**a*".repeat(500)).unwrap();

@@ -15,7 +15,7 @@ use regex_lite::Regex;
 
 use crate::toml_error::{Position, TomlError};
 
-/// Something with its place in the file.
+/// A value with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct At<T> {
     /// The value.
@@ -67,7 +67,7 @@ pub struct Rule {
 pub struct Rules {
     /// The rules.
     pub rules: Vec<Rule>,
-    /// What is odd: nothing that keeps the rules from being applied.
+    /// Oddities that do not keep the rules from being applied.
     pub warnings: Vec<TomlError>,
 }
 
@@ -130,8 +130,7 @@ impl Rules {
 }
 
 impl Rule {
-    /// Cheap questions first: a path is one system call, a command line is a
-    /// text to be searched.
+    /// Cheap checks first: a path is one system call, a command line must be searched.
     fn matches(&self, process: &mut impl Process) -> bool {
         if let Some(wanted) = &self.executable {
             let is_this = process.executable().is_some_and(|path| match wanted {

@@ -47,7 +47,7 @@ enum RawUser {
     Name(String),
 }
 
-/// The text, to find the line of something in it.
+/// The text, to find the line of a value.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {

@@ -1,7 +1,7 @@
-//! What a file of rules gives to whom it may not be meant for.
+//! Rules that give something to processes that may not be meant.
 //!
-//! Rules are kept by root, and a process decides by itself what it runs: a rule
-//! that anybody's process can match gives anybody what it gives.
+//! Rules are enforced by root, and a process decides by itself what it runs: a rule that anybody's
+//! process can match gives anybody what it gives.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,7 +11,7 @@ use super::{At, Executable, Rule, Rules};
 use crate::toml_error::TomlError;
 
 impl Rules {
-    /// Rules that processes can match for which they may not be meant.
+    /// Rules that may match processes for which they are not meant.
     #[must_use]
     pub fn warnings(&self) -> Vec<TomlError> {
         let rules = self.rules.iter().filter(|rule| rule.gives_something());
@@ -21,8 +21,8 @@ impl Rules {
             .collect()
     }
 
-    /// The files of executables that rules name, as far as they hold no pattern:
-    /// a file, or the folder below which everything may match.
+    /// The files of executables that rules name, if they contain no pattern: a file, or the folder
+    /// below which everything may match.
     #[must_use]
     pub fn executable_paths(&self) -> Vec<(&Rule, PathBuf)> {
         let rules = self.rules.iter().filter(|rule| rule.gives_something());

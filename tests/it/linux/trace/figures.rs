@@ -353,10 +353,10 @@ fn a_quota_that_a_command_or_its_child_enters_is_reported() {
     }
 }
 
-/// The kernel holds these threads back, not whoever runs meanwhile.
+/// The kernel holds these threads back, not the others that run meanwhile.
 #[test]
-fn limits_of_a_class_are_blamed_on_nobody_else() {
-    let test = "limits_of_a_class_are_blamed_on_nobody_else";
+fn limits_of_a_class_are_not_blamed_on_others() {
+    let test = "limits_of_a_class_are_not_blamed_on_others";
     let line = "while :; do :; done";
     let deadline = [
         "chrt",
@@ -403,8 +403,8 @@ fn limits_of_a_class_are_blamed_on_nobody_else() {
 /// Beside a busy program of the usual class the kernel stops a real-time thread in each
 /// period.
 #[test]
-fn the_limit_of_real_time_threads_is_blamed_on_nobody_else() {
-    let test = "the_limit_of_real_time_threads_is_blamed_on_nobody_else";
+fn the_limit_of_real_time_threads_is_not_blamed_on_others() {
+    let test = "the_limit_of_real_time_threads_is_not_blamed_on_others";
     let limit = |name: &str| {
         let path = format!("/proc/sys/kernel/sched_rt_{name}_us");
         let text = std::fs::read_to_string(path).unwrap_or_default();

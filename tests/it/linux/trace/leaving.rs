@@ -10,7 +10,7 @@ use crate::support::skipped;
 /// Longer than anything waited for takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Ended with the test, whoever its parent is by then.
+/// Ended with the test, whatever its parent then is.
 struct Daemon(i32);
 
 impl Drop for Daemon {

@@ -88,7 +88,7 @@ fn a_trace_ends_with_its_process() {
 }
 
 #[test]
-fn processes_that_are_not_there_are_reported() {
+fn missing_processes_are_reported() {
     for tier in ["proc", "switch"] {
         let refused = Order(json!({"tier": tier, "pid": i32::MAX})).make();
         let reported = format!("process {}: no such process", i32::MAX);
@@ -103,8 +103,7 @@ fn processes_that_are_not_there_are_reported() {
     process.0.wait().unwrap();
 }
 
-/// Processes that come and go while pinwise attaches: each is traced, or it is
-/// said that it is gone.
+/// Processes that come and go while pinwise attaches: each is traced, or reported as gone.
 #[test]
 fn a_process_that_ends_while_it_is_attached_to_is_reported() {
     for pause in 0..12 {

@@ -241,7 +241,8 @@ export interface RatioLine extends Pick<
   interval: string;
 }
 
-/** Arms that were held against the baseline, best first; below one whose verdict is withheld the figures that disagree. */
+/** Arms that were compared with the baseline, best first; below one whose verdict is withheld
+ * the figures that disagree. */
 export function ratioLines(
   lines: readonly ArmLine[],
   isRate: boolean,

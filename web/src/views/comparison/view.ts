@@ -1,4 +1,4 @@
-// A comparison: the verdict first, then what it rests on.
+// A comparison: the verdict first, then its basis.
 
 import { h, visible } from '../../dom';
 import { count, percent } from '../../format';

@@ -62,7 +62,7 @@ export function stepWords(node: FleetNode): string {
     .concat('.');
 }
 
-/** What the report says of this node. */
+/** The report's findings on this node. */
 export const outliersOf = (node: FleetNode, report: Report): Outlier[] =>
   report.outliers.filter((outlier) => outlier.node === node.node);
 

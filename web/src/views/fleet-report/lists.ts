@@ -5,7 +5,7 @@ import { count } from '../../format';
 import { copyButton } from '../../words';
 import { commaList, plainNames, slurmList } from './hostlist';
 
-/** Buttons that copy the names that `names` has by then. */
+/** Buttons that copy the names that `names` has when they are pressed. */
 export function nodeLists(
   names: () => readonly string[],
   what: string,

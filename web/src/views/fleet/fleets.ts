@@ -11,7 +11,7 @@ const PLAN_SCHEMA = 'pinwise.fleet/1';
 /** Fleets that are listed; the history has the others. */
 const MAX_FLEETS = 20;
 
-/** A fleet's lines of the history: what was asked, what came of it. */
+/** A fleet's lines of the history: the plan and the result. */
 export interface KnownFleet {
   id: string;
   plan: Entry | null;

@@ -101,7 +101,7 @@ export function gateLines(record: GateRecord): GateLine[] {
 }
 
 function lineOf(benchmark: GateBenchmark): GateLine {
-  // What its outcome rests on.
+  // The basis of its outcome.
   const isByCpu = benchmark.cpu?.decides === true;
   const decisive = (isByCpu ? benchmark.cpu : benchmark) ?? benchmark;
   const ratio = positive(decisive.ratio) ? decisive.ratio : null;

@@ -1,5 +1,5 @@
-// A question's figure over time: a series for each host, the machine's changes
-// as lines, each point a way to its record.
+// A question's figure over time: a series for each host, the machine's changes as lines, each point
+// a link to its record.
 
 import type { ChartPlan } from '../../chart';
 import { chart } from '../../chart';

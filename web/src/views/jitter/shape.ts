@@ -14,7 +14,7 @@ const us = (value: Maybe<number>): string =>
 
 const ms = (value: Maybe<number>): string => us((value ?? 0) * 1e3);
 
-/** What came out, as one sentence: what the gravest finding is, else how much was lost. */
+/** The result, as one sentence: the gravest finding, else how much was lost. */
 export function verdict(record: JitterRecord): string {
   const [first] = record.findings ?? [];
   if (first?.sentence) return first.sentence;

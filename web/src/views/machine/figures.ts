@@ -187,7 +187,7 @@ function groups(machine: Machine, at: number): ClassColouring {
   };
 }
 
-/** A, B, … Z, AA, AB, …: groups are lettered, so that they are not taken for units' numbers. */
+/** A, B, … Z, AA, AB, …: groups are lettered, so that they are not mistaken for units' numbers. */
 export function letters(number: number): string {
   const last = String.fromCharCode(65 + (number % 26));
   return number < 26 ? last : letters(Math.floor(number / 26) - 1) + last;

@@ -1,4 +1,4 @@
-// A machine: drawn, and if measured, what the measurement says of the system's report.
+// A machine: drawn, and if measured, compared with the system's report.
 
 import './machine.css';
 

@@ -320,7 +320,7 @@ function label(frame: Flame['frames'][number], wide: number): string {
   return text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text;
 }
 
-/** The calls as the canvas has them, each with its words for who points at it. */
+/** The calls as the canvas has them, each with its words for the pointer. */
 function drawingOf(
   { tree, state, canvas }: Handle,
   name: string,

@@ -52,7 +52,7 @@ export const KIND_WORDS: Readonly<Record<string, string>> = {
   flat: 'no change to speak of',
 };
 
-/** Changes below this share of all time are none to the eye. */
+/** Changes below this share of all time are invisible. */
 const FLAT = 0.005;
 
 interface Call {

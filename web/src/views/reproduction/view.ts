@@ -1,4 +1,4 @@
-// Field reports: what was claimed, and what came out.
+// Field reports: claims and results.
 
 import { h, visible } from '../../dom';
 import { seconds } from '../../format';

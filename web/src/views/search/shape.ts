@@ -22,7 +22,7 @@ export interface Checks {
   unseen: Against[];
 }
 
-/** Predictions that can be held against something that they had not seen. */
+/** Predictions that can be compared with results that they had not seen. */
 export function checks(record: SearchRecord): Checks {
   const found: Checks = { first: [], unseen: [] };
   const ends = (low: unknown, high: unknown): Pick<Against, 'low' | 'high'> =>

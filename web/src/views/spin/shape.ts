@@ -75,7 +75,8 @@ export function algorithms(record: Predicted): string[] {
     .map(([name]) => name);
 }
 
-/** Those whose spin depends on the number of CPUs first, then the longest: what a reader looks for. */
+/** First those whose spin depends on the number of CPUs, then the longest: what a reader looks
+ * for. */
 export function firstChoice(record: Predicted, most: number): string[] {
   const cliffs = cliffMarks(record);
   const known = algorithms(record).filter((a) =>
@@ -158,7 +159,7 @@ export function cliffMarks(record: Predicted): Map<string, Cliff[]> {
   return found;
 }
 
-/** What is said of how far a PAUSE matters to an algorithm. */
+/** A remark on how much PAUSE matters to an algorithm. */
 export function remark(p: PredictionRecord): string {
   const words: Readonly<Record<string, string>> = {
     normalised: 'measures PAUSE',
@@ -212,7 +213,7 @@ export interface ReplayPoint {
   isUnstable: boolean;
 }
 
-/** What came of it: how late each algorithm is at the worst; of contention what the record says. */
+/** The result: how late each algorithm is at worst; for contention the record's sentence. */
 export function replaySentence(record: SpinReplayRecord): string {
   const all = record.algorithms ?? [];
   const worst = all.flatMap((of) => {

@@ -10,7 +10,7 @@ export class Depth {
   private from = 0;
   private scale = 1;
 
-  /** Begins anew, with columns between two times. */
+  /** Restarts, with columns between two times. */
   begin(rows: number, width: number, { from, to }: Window): void {
     // One more column, for what ends beyond the last one.
     this.stride = width + 1;

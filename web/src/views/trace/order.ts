@@ -4,7 +4,7 @@
 import type { Slices, Spans } from './decode';
 import type { Steps } from './steps';
 
-/** Slices that are gone through in a step. */
+/** Slices per step. */
 const PART = 65_536;
 
 /** The order in parts, each for a step. */

@@ -32,6 +32,6 @@ export const spansOfRow = (
   row: number,
 ): CpuSpans | undefined => spans?.cpus.find(({ cpu }) => cpu === cpus[row]);
 
-/** Is it known of any CPU what others had of it? */
+/** Is the others' share of any CPU known? */
 export const knowsOthers = ({ spans }: Pick<Scene, 'spans'>): boolean =>
   spans?.cpus.some(({ foreign }) => (foreign?.length ?? 0) > 0) ?? false;

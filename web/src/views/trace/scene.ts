@@ -1,4 +1,4 @@
-// What the timeline draws and what it says of a place in it: no canvas here.
+// What the timeline draws and its text for a place in it: no canvas here.
 
 import { parseCpus } from '../../cpus';
 import { visible } from '../../dom';

@@ -10,7 +10,7 @@ use pinwise_stats::diagnose::projected_half_width;
 use pinwise_stats::limit::{LimitStanding, standing};
 use pinwise_stats::sequential::{Depth, Schedule};
 
-/// An interval within this many times the width that is wanted will do.
+/// An interval within this many times the requested width will do.
 const NEARLY: f64 = 1.2;
 
 /// State of one confirmation.
@@ -116,7 +116,7 @@ impl Engine<'_> {
         self.names = self.columns.iter().map(name).collect();
     }
 
-    /// Adds a whole block and looks if it is time; true when settled.
+    /// Adds a whole block and looks if a look is due; true when settled.
     fn take(&mut self, block: &WholeBlock, run: &mut ConfirmationRun) -> bool {
         let row: Vec<f64> = self
             .columns
@@ -137,14 +137,14 @@ impl Engine<'_> {
             .budget
             .blocks_left(self.columns.len(), self.machine.now());
         let n_max = n.saturating_add(left);
-        // How far it will come is predicted from intervals.
+        // The final precision is predicted from intervals.
         let projects = n >= PROJECT_FROM && !run.has_projected && n < n_max;
         let depth = match run.schedule.due(n, n_max) {
             Some(_) if projects => Depth::Verdicts,
             Some(depth) => depth,
             None => return false,
         };
-        // A width that was asked for is not reached by a claim.
+        // A claim does not give a requested width.
         if depth == Depth::Claims && self.plan.tuning.precision.is_some() {
             return false;
         }
@@ -229,15 +229,15 @@ impl Engine<'_> {
             || contrasts.iter().all(is_judged) && (look.is_settled || !self.asks_which_is_best())
     }
 
-    /// Does it go on until it is known which arm is best?
+    /// Does it go on until the best arm is known?
     fn asks_which_is_best(&self) -> bool {
         let tuning = &self.plan.tuning;
         let is_asked = tuning.requires_verdict || tuning.limit.is_none();
         is_asked && tuning.precision.is_none()
     }
 
-    /// Too noisy for the budget? Say so as soon as it is known; of a limit, whose distance
-    /// is not known, only the end tells.
+    /// Too noisy for the budget? Says so as soon as it is known; with a limit, whose distance is
+    /// not known, only the end tells.
     fn warn_if_hopeless(&mut self, n: usize, n_max: usize) {
         let has_width = self.plan.tuning.precision.is_some() || self.asks_which_is_best();
         let is_asked = has_width && !self.plan.is_survey;

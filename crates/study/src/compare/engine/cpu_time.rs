@@ -103,7 +103,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Does it, and does wall-clock time tell something, too?
+    /// Does it, and does wall-clock time also show something?
     pub(super) fn is_ended_by_cpu_time(&self) -> bool {
         self.is_decided_by_cpu_time() && self.with_cpu_contrast(beside::tells)
     }

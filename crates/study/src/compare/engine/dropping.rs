@@ -1,9 +1,8 @@
-//! Arms that can no longer become the choice stop using time.
+//! Arms that cannot become the best any more stop using time.
 //!
-//! The verdict of such an arm is the one of the look that dropped it, which
-//! holds at every look together. For the arms that stay, the drop changes only
-//! how many blocks still fit; the error is shared as Holm's method has it, with
-//! a dropped arm still counted unless it was rejected.
+//! The verdict on such an arm is that of the look that dropped it, which is valid for all looks
+//! together. For the other arms, the drop changes only how many blocks still fit; the error is
+//! shared as in Holm's method, with a dropped arm still counted unless it was rejected.
 
 use super::Engine;
 use super::confirmation::ConfirmationRun;

@@ -32,7 +32,7 @@ impl Engine<'_> {
             return;
         };
         let block = run.mul_f64(self.arms.len() as f64);
-        // One more is thrown away.
+        // One more is discarded.
         let needed = block.mul_f64((least + 1) as f64);
         if needed > budget {
             let what = if block > budget {

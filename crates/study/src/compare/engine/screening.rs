@@ -1,7 +1,7 @@
 //! Many arms: the unpromising ones are left out, round by round.
 //!
-//! What a round sees is used for choosing only and never printed as a result:
-//! the finalists are measured afresh.
+//! The results of a round are used for choosing only and never printed: the finalists are measured
+//! afresh.
 
 use super::{Block, CompareError, Engine};
 use pinwise_record::{Phase, Stopped};

@@ -1,13 +1,13 @@
-//! Traces of arms in words: of each arm, and of two beside the verdict.
+//! Traces of arms in words: of each arm, and of two to accompany the verdict.
 //!
-//! Only what the figures carry is said. Differences of one run are differences
-//! of that run; small ones are not worth a word.
+//! Only what the figures support is said. Differences of one run are differences of that run; small
+//! ones are not worth mentioning.
 
 use pinwise_record::{
     Arm, Comparison, ContrastRecord, LowerBound, MigrationCounts, SharingCauses, TraceFigures,
 };
 
-/// Shares below this, per cent, are not worth a word.
+/// Shares below this, per cent, are not worth mentioning.
 const WORTH_PERCENT: f64 = 1.0;
 /// Two arms differ in a share by at least this much, percentage points.
 const DIFFERS_POINTS: f64 = 5.0;
@@ -111,8 +111,8 @@ pub(super) fn beside(record: &Comparison) -> Option<String> {
         .filter(|contrast| is_traced(record, contrast))
         .max_by(|a, b| weight(record, a).total_cmp(&weight(record, b)))?;
     let (one, other) = (
-        traced(record, &contrast.baseline)?,
-        traced(record, &contrast.arm)?,
+        find_traced(record, &contrast.baseline)?,
+        find_traced(record, &contrast.arm)?,
     );
     let said: Vec<String> = [
         differ_in_moves(one, other),
@@ -145,13 +145,14 @@ pub(super) fn beside(record: &Comparison) -> Option<String> {
 /// An arm's name and the figures of its trace.
 type Traced<'a> = (&'a str, &'a TraceFigures);
 
-fn traced<'a>(record: &'a Comparison, name: &str) -> Option<Traced<'a>> {
+fn find_traced<'a>(record: &'a Comparison, name: &str) -> Option<Traced<'a>> {
     let arm: &Arm = record.arms.iter().find(|arm| arm.name == name)?;
     Some((&arm.name, &arm.trace.as_ref()?.figures))
 }
 
 fn is_traced(record: &Comparison, contrast: &ContrastRecord) -> bool {
-    traced(record, &contrast.arm).is_some() && traced(record, &contrast.baseline).is_some()
+    find_traced(record, &contrast.arm).is_some()
+        && find_traced(record, &contrast.baseline).is_some()
 }
 
 /// The best arm comes first, then those that differ, the most different first.

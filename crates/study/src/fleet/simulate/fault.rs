@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 /// A planted fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// A memory channel is slow or gone: a package has 12 to 20 % less
-    /// bandwidth. Every second such node lacks a DIMM, too.
+    /// A memory channel is slow or dead: a package has 12 to 20 % less bandwidth. Every second such
+    /// node also lacks a DIMM.
     SlowDimmChannel,
     /// One thread per core.
     SmtOff,
@@ -82,7 +82,7 @@ pub(super) struct Effect {
     pub(super) switching: f64,
     /// Times wider intervals.
     pub(super) width: f64,
-    /// Does it fall on every figure of work differently?
+    /// Does it affect every figure of work differently?
     pub(super) is_unsteady: bool,
     pub(super) has_smt: bool,
     pub(super) has_wrong_nodes: bool,

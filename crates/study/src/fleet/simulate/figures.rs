@@ -1,5 +1,5 @@
-//! The fifty figures of a node: their names, what they are on each kind of
-//! server, and what they follow.
+//! The fifty figures of a node: their names, their values on each kind of server, and what they
+//! depend on.
 
 use super::fault::Effect;
 use super::generation::Generation;
@@ -17,7 +17,7 @@ pub(super) struct Figure {
     of: Of,
 }
 
-/// What a figure is of, and so what it follows.
+/// What a figure measures, and so what it depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Of {
     /// Latency between two CPUs, of one of four levels.
@@ -143,17 +143,17 @@ pub(super) const FIGURES: [Figure; 50] = [
 ];
 
 impl Figure {
-    /// Is it a figure of two threads on a core?
+    /// Does it measure two threads on a core?
     pub(super) const fn needs_smt(&self) -> bool {
         matches!(self.of, Of::SmtYield(_) | Of::Cores(0))
     }
 
-    /// Is it one of what programs do, which others on the node slow unevenly?
+    /// Does it measure programs, which others on the node slow unevenly?
     pub(super) const fn is_work(&self) -> bool {
         matches!(self.of, Of::Work(..))
     }
 
-    /// What it is on every ordinary server of a kind.
+    /// Its value on every ordinary server of a kind.
     fn usual(&self, kind: &Generation) -> f64 {
         let clock_ratio = |at: usize| [kind.one_ghz / 3.4, kind.all_ghz / 3.4][at];
         let reached = REACHED * kind.peak_gb_per_s;
@@ -168,7 +168,7 @@ impl Figure {
             Of::Loaded => 1.9 * kind.loads_ns[3],
             Of::Node(_) => reached,
             Of::AllNodes => 2.0 * reached,
-            // What a core has under way, over the time that memory takes.
+            // What a core has in flight, divided by the latency of memory.
             Of::OneCore => 24.0 * 64.0 / kind.loads_ns[3],
             Of::FarNode => 0.4 * reached,
             Of::Clock(at) => [kind.one_ghz, kind.all_ghz][at],

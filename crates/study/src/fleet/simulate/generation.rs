@@ -1,4 +1,4 @@
-//! The kinds of server that a made-up fleet has.
+//! The kinds of server in a simulated fleet.
 //!
 //! Cores, sockets, channels and clocks are those of the makers' product pages.
 //! Peak bandwidth is channels × transfers × 8 bytes. Latency between cores:
@@ -126,7 +126,7 @@ pub(super) const GENERATIONS: [Generation; 3] = [
 impl Generation {
     /// PAUSE, core cycles.
     pub(super) fn pause_cycles(&self) -> f64 {
-        // A test looks every row up; any other chip would be a wrong figure.
+        // A test looks up every row; any other chip would give a wrong figure.
         chips::chip(self.chip).map_or(f64::NAN, |chip| chip.pause_cycles.0)
     }
 

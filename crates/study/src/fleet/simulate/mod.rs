@@ -1,5 +1,4 @@
-//! A made-up fleet with faults that are known: what the analysis and the page
-//! are tried on.
+//! A simulated fleet with known faults, on which the analysis and the page are tested.
 //!
 //! One to three kinds of server, fifty figures a node. A figure is its kind's,
 //! times what the node is like (its processors differ by 0.6 % from others of
@@ -56,7 +55,7 @@ pub struct SimulationPlan {
     pub noise: f64,
     /// Share of nodes with a fault, 0 to 1.
     pub faults: f64,
-    /// What its records say of when, RFC 3339.
+    /// Time of its records, RFC 3339.
     pub started: String,
 }
 
@@ -73,7 +72,7 @@ pub struct SimulatedFleet {
 type Shape = (usize, bool, usize);
 
 impl SimulatedFleet {
-    /// Makes it up; its nodes follow one by one.
+    /// Prepares it; its nodes follow one by one.
     #[must_use]
     pub fn new(plan: SimulationPlan) -> Self {
         let faults = choose_faults(&plan);
@@ -120,7 +119,7 @@ impl SimulatedFleet {
             .collect()
     }
 
-    /// Its nodes, made as they are asked for.
+    /// Its nodes, made on demand.
     pub fn nodes(&self) -> impl Iterator<Item = FleetNode> + '_ {
         (0..self.plan.nodes).map(|number| {
             let mut random = stream(&self.plan, number as u64 + 1);
@@ -137,8 +136,8 @@ impl SimulatedFleet {
     }
 }
 
-/// Which nodes have which fault. Every kind of fault comes once before any
-/// comes twice, in random order.
+/// Which nodes have which fault. Every kind of fault occurs once before any occurs twice, in random
+/// order.
 fn choose_faults(plan: &SimulationPlan) -> BTreeMap<usize, Fault> {
     #[expect(
         clippy::cast_possible_truncation,

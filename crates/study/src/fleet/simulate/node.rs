@@ -49,7 +49,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Has it SMT, and how many NUMA nodes has a package?
+    /// Does it have SMT, and how many NUMA nodes does a package have?
     pub(super) const fn topology(&self) -> (bool, usize) {
         let effect = &self.condition.effect;
         let [right, wrong] = self.kind.nodes_per_package;
@@ -127,7 +127,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What it is set to, as real nodes report it.
+    /// Its settings, as real nodes report them.
     fn settings(&self, number: usize) -> BTreeMap<String, String> {
         let kind = self.kind;
         let effect = &self.condition.effect;
@@ -200,7 +200,7 @@ fn student(z: f64) -> f64 {
     (z + first + second) * ((n - 2.0) / n).sqrt()
 }
 
-/// To five digits, as measured figures are worth.
+/// Five significant digits, as measured figures have.
 fn significant(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return value;

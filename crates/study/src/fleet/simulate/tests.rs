@@ -103,7 +103,7 @@ fn chips_and_shapes_are_known() {
 /// Without noise a fault is all that moves a figure beyond the differences of
 /// processors.
 #[test]
-fn every_fault_shows_where_it_should() {
+fn every_fault_is_found() {
     let fleet = SimulatedFleet::new(SimulationPlan {
         faults: 0.3,
         ..plan(1000, 3)
@@ -199,8 +199,8 @@ fn noise_is_as_asked() {
     assert!((0.0030..0.0062).contains(&share), "{share}");
 }
 
-/// What the analysis makes of it, at the noise that its goal is stated for:
-/// nearly all planted faults are named, and hardly any other node.
+/// The analysis's result at the noise that its goal is stated for: nearly all planted faults are
+/// named, and hardly any other node.
 #[test]
 fn planted_faults_are_named_and_hardly_any_others() {
     let (mut found, mut planted, mut false_shares) = (0, 0, Vec::new());

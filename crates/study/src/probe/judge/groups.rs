@@ -108,13 +108,13 @@ pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion 
     }
     let shared: Vec<CpuSet> = reported.iter().filter(|g| g.len() > 1).cloned().collect();
     if let Some(reason) = &case.wiring.cannot_tell {
-        // Latency does not tell, but contention tells siblings, and the machine's own
-        // loads tell what is near.
+        // Latency is inconclusive, but contention reveals siblings, and the machine's own loads
+        // show what is near.
         let opinion = match kind {
             _ if reported.is_empty() || measured_cpus.len() > FEW => None,
             LevelKind::Smt => Some(no_siblings(case, claim.clone(), &shared)),
             _ if shared.is_empty() || shared == [measured_cpus.clone()] => {
-                Some(undivided(case, kind, claim.clone(), &shared))
+                Some(judge_undivided(case, kind, claim.clone(), &shared))
             }
             _ => None,
         };
@@ -126,8 +126,8 @@ pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion 
     if reported.is_empty() {
         return silent(claim, kind, found);
     }
-    // Latency cannot name what it divides: a level of another name with the
-    // same groups counts, unless cores are meant.
+    // Latency cannot name the boundary that it finds: a level of another name with the same groups
+    // counts, unless cores are meant.
     let is_it = |l: &&WiringLevel| {
         l.groups == shared
             && (l.kind == kind || [l.kind, kind].iter().all(|k| *k != LevelKind::Smt))
@@ -142,7 +142,7 @@ pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion 
         return no_siblings(case, claim, &shared);
     }
     if shared.is_empty() || (shared.len() == 1 && shared[0] == measured_cpus) {
-        return undivided(case, kind, claim, &shared);
+        return judge_undivided(case, kind, claim, &shared);
     }
     boundary(case, kind, claim, &shared)
 }
@@ -157,7 +157,7 @@ fn contradict_claim(kind: LevelKind, claim: String, measured: String, confidence
     }
 }
 
-/// The system says nothing of the level, so there is nothing to contradict.
+/// The system reports no such level, so there is nothing to contradict.
 fn silent(claim: String, kind: LevelKind, found: Option<&WiringLevel>) -> Opinion {
     let Some(level) = found else {
         return Opinion::cannot_tell(claim, format!("No {} was found either.", noun(kind)));
@@ -178,7 +178,7 @@ fn by_measurement(kind: LevelKind, level: &WiringLevel) -> String {
     )
 }
 
-/// The level was found, with other groups than reported.
+/// The level was found, but with other groups than reported.
 fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
     let measured = by_measurement(kind, level);
     if level.confidence >= SURE {
@@ -190,7 +190,7 @@ fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
     )
 }
 
-/// No siblings were found: were those tried that the system reports?
+/// No siblings were found: were the reported ones tried?
 fn no_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> Opinion {
     let ratios = |wanted: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
         let Some(contention) = case.contention else {
@@ -298,10 +298,10 @@ fn last_level_load_ns(case: &Case<'_>) -> Option<f64> {
     shared.map(|plateau| plateau.latency_ns).next_back()
 }
 
-/// The report draws no boundary (all in one, or each alone) and none was
-/// found. The latency of two CPUs is left to judge by, beside the machine's own loads:
-/// load and a large mesh lengthen both, and one absolute figure contradicts nothing.
-fn undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
+/// The report draws no boundary (all in one, or each alone) and none was found. Only the latency of
+/// two CPUs, compared with the machine's own loads, is left to judge by: load and a large mesh
+/// lengthen both, and one absolute figure contradicts nothing.
+fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
     let all = [case
         .pairs
         .latency

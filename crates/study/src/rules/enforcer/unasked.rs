@@ -1,13 +1,12 @@
-//! Processes that no rule asks for: what they keep of what was given here, and
-//! what they do not.
+//! Processes that match no rule: what they keep of what was given here, and what they lose.
 
 use super::{RuleEnforcer, RuleEvent};
 use pinwise_machine::processes::{Held, HeldJournal, Identity, Processes};
 
 impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
-    /// A process without a rule keeps what its parent has, CPUs and a lowered
-    /// priority, and is given it back with it. What it got for a program that it
-    /// has left, and a raised priority, goes now: the program may be anybody's.
+    /// A process without a rule keeps its parent's CPUs and lowered priority, and is restored
+    /// together with it. What it got for a program that it no longer runs, and a raised priority,
+    /// go now: the program may be anybody's.
     pub(super) fn consider_unasked(&mut self, process: i32, notify: &mut dyn FnMut(RuleEvent)) {
         if self.ledger.is_none() || !self.may_have_something(process) {
             return;
@@ -47,7 +46,7 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         }
     }
 
-    /// Cheap questions, since most processes have nothing.
+    /// Cheap checks first, since most processes hold nothing.
     fn may_have_something(&mut self, process: i32) -> bool {
         if self.held.is_empty() {
             return false;

@@ -1,5 +1,5 @@
-//! Threads that ask the kernel over and over and get nothing: `epoll_wait` or `poll` without
-//! a time-out, a receive that does not block.
+//! Threads that ask the kernel over and over and get nothing: `epoll_wait` or `poll` without a
+//! time-out, a non-blocking receive.
 //!
 //! The code does not show what a call will return, but the kernel does: handing something over, and
 //! sleeping, take functions of their own, which samples show. A thread counts only if it does next
@@ -28,17 +28,16 @@ const HANDS_OVER: [&str; 5] = [
     "consume_skb",
     "kfree_skb",
 ];
-/// How functions of system calls are named; what dispatches them (`do_syscall_64`) is not.
+/// Prefixes of system calls' functions; that of the dispatcher (`do_syscall_64`) is not among them.
 const CALLS: [&str; 4] = ["__x64_sys_", "__arm64_sys_", "__sys_", "ksys_"];
-/// Functions by which glibc lets a thread be cancelled meanwhile: part of each such call, with
-/// up to a fifth of its time.
+/// Functions with which glibc lets a thread be cancelled meanwhile: part of each such call, with up
+/// to a fifth of its time.
 const CANCELS: &str = "able_asynccancel";
-/// Samples of a thread from which on it is judged.
+/// Samples of a thread that are needed to judge it.
 const FEWEST: u64 = 30;
 /// The part of a thread's samples that are in such calls, at least.
 const ASKING_SHARE: f64 = 0.8;
-/// The part in which something was handed over, waited for, or asked for by other calls, at
-/// most.
+/// The share in which something was handed over, waited for, or asked for by other calls, at most.
 const MAX_ASKING_SHARE: f64 = 0.01;
 
 /// Threads that ask and get nothing, with the functions that ask for them.
@@ -72,7 +71,7 @@ impl Caller {
 enum Call {
     /// It asks, and nothing came so far.
     Asks,
-    /// It got something, sleeps, or does another thing.
+    /// It got something, sleeps, or does something else.
     Gets,
     /// In no call, or on the way in or out of one.
     Unknown,

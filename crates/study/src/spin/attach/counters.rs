@@ -1,17 +1,17 @@
-//! Registers that only count: they go on by as much from each sample to the
-//! next, and no code nearby reads memory by them or multiplies with them.
+//! Registers that only count: they advance by the same amount from each sample to the next, and no
+//! code nearby reads memory through them or multiplies with them.
 //!
-//! A poll that counts its empty turns makes no progress by that. A walk moves
-//! the address that it reads; a state jumps about.
+//! A poll that counts its empty turns makes no progress by counting. A walk moves the address that
+//! it reads; a state jumps about.
 
 use std::collections::BTreeMap;
 
 use pinwise_code::{Registers, Verb, operation_at};
 use pinwise_profile::{REGISTERS, Samples, Step};
 
-/// Instructions further apart than this are not of one piece of code, bytes.
+/// Instructions further apart than this belong to different code, bytes.
 const NEAR: u64 = 512;
-/// Changes of a register from which on it is known to count.
+/// Changes of a register that are needed to know that it counts.
 const FEWEST: usize = 10;
 /// A count's change is within this factor of its median: a processor's speed differs from sample to
 /// sample if others share it.
@@ -38,7 +38,7 @@ impl Counters {
     ) -> Self {
         Self {
             medians: std::array::from_fn(|register| median(steps, register)),
-            used: used(samples, frames),
+            used: find_used_registers(samples, frames),
         }
     }
 
@@ -74,7 +74,7 @@ fn median(steps: &[&Step], register: usize) -> Option<f64> {
 
 /// Registers used in addresses and products, in the code between neighbouring frames and in the
 /// loops around them.
-fn used(
+fn find_used_registers(
     samples: &Samples,
     frames: &BTreeMap<usize, Option<(u64, u64)>>,
 ) -> BTreeMap<usize, Registers> {

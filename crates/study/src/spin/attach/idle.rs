@@ -1,6 +1,5 @@
-//! Threads that wait, although no loop of theirs says so: those that do nothing
-//! but read the clock, and those that go round through functions while nothing
-//! ever changes.
+//! Threads that wait, although none of their loops shows it: those that do nothing but read the
+//! clock, and those that cycle through functions while nothing ever changes.
 //!
 //! A poll for work calls functions that could do anything; the samples show that they do not. A
 //! thread makes no progress if it is seen at one instruction again and again with all its general
@@ -33,15 +32,15 @@ const NO_CLOCKS: [&str; 2] = ["getcpu", "getrandom"];
 /// A thread waits for a time if it is seen reading the clock this often: a thread that only notes
 /// the time of its work does work most of the time.
 const CLOCK_SHARE: f64 = 0.7;
-/// Samples of a thread from which on that is said.
+/// Samples of a thread that are needed for that verdict.
 const FEWEST: u64 = 30;
 /// Pairs of samples at one instruction that are needed to judge a thread, and the share of them
 /// without any change but counting.
 const FEWEST_PAIRS: usize = 20;
 const STILL_SHARE: f64 = 0.9;
-/// More of its samples at instructions that write memory or compute vectors, or in
-/// loops that go on with what earlier turns left there, are work. What goes on in
-/// registers is seen in them: a loop that only retries does so in none of its turns.
+/// A thread works if a larger share of its samples is at instructions that write memory or compute
+/// vectors, or in loops that continue what earlier turns left there. Progress in registers shows in
+/// these: a loop that only retries has none in any of its turns.
 const MAX_WRITING_SHARE: f64 = 0.05;
 /// If a smaller share of a loop's samples is in code that continues earlier turns, the loop exits
 /// before it gets there.
@@ -62,7 +61,7 @@ struct Seen {
     all: u64,
     reading: u64,
     writing: u64,
-    /// In loops whose progress registers need not show, by process, start and end.
+    /// Samples in loops whose progress registers need not show, by process, start and end.
     hiding: BTreeMap<(i32, u64, u64), Hiding>,
     /// Instructions of the program's own, with the loops around them.
     frames: BTreeMap<usize, Option<(u64, u64)>>,
@@ -110,7 +109,7 @@ impl Seen {
         self.writing + hiding.map(|one| one.silent).sum::<u64>()
     }
 
-    /// Is it met again with nothing changed but counts?
+    /// Is it seen again with nothing changed but counts?
     fn is_still(&self, samples: &Samples, steps: &BTreeMap<usize, Vec<&Step>>) -> bool {
         let own = self.frames.keys().filter_map(|frame| steps.get(frame));
         let own: Vec<&Step> = own.flatten().copied().collect();
@@ -118,7 +117,7 @@ impl Seen {
             return false;
         }
         let counters = Counters::from_samples(samples, &self.frames, &own);
-        // In a loop, what alternates is a state of it.
+        // In a loop, alternating values are its state.
         let is_of_callers = |step: &Step| self.frames.get(&step.from) == Some(&None);
         let is_still =
             |step: &&&Step| counters.is_still(step) || (step.recurs && is_of_callers(step));

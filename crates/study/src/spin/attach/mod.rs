@@ -5,8 +5,8 @@
 //!                                 └─► places, shares, threads ─► record
 //! ```
 //!
-//! What a loop is follows from its instructions alone; names only help to say
-//! who it is. No process is stopped or changed.
+//! The kind of a loop follows from its instructions alone; names only help to identify it. No
+//! process is stopped or changed.
 
 mod asking;
 mod counters;
@@ -23,7 +23,7 @@ use pinwise_profile::{Event, Stacks};
 use pinwise_record::{Finding, Header, HostRecord, Severity, SpinAttachRecord, TraceSource};
 
 use crate::host::host_record;
-use crate::profile::{counted_s, missed, pause};
+use crate::profile::{counted_s, describe_missed, pause};
 use crate::trace::{exit_of, last_words, left_running};
 use sites::Sites;
 use tally::Tally;
@@ -38,7 +38,7 @@ pub struct AttachPlan<'a> {
     pub subject: Subject<'a>,
     /// Whom to sample, for the record.
     pub source: TraceSource,
-    /// What makes samples; `None`: the best that is permitted.
+    /// The source of samples; `None`: the best that is permitted.
     pub event: Option<Event>,
     /// Samples per second of CPU time.
     pub hz: u32,
@@ -65,7 +65,7 @@ pub fn attach(
         limit: plan.limit,
     };
     let mut sampled = machine.sample(&order)?;
-    // What was seen is complete by now: no failure here may lose it.
+    // The samples are complete by now: no failure here may lose them.
     let pause_ns = match topology.allowed.first().map(|cpu| pause(machine, cpu)) {
         Some(Ok(found)) => found.map(|found| found.ns),
         Some(Err(error)) => {
@@ -120,7 +120,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
     let run = sampled.run.as_ref();
     let left = run.and_then(|run| left_running(run, "no longer sampled"));
     let counted_cpu_s = run.and_then(|run| counted_s(run, samples.has_kernel));
-    let missed = missed(cpu_s, counted_cpu_s.filter(|_| is_seen), samples.hz);
+    let missed = describe_missed(cpu_s, counted_cpu_s.filter(|_| is_seen), samples.hz);
     let words = missed
         .into_iter()
         .chain(left)

@@ -1,5 +1,5 @@
-//! What a hint took, seen from outside: loops count in registers, and
-//! neighbouring samples show how far the count went in how much time.
+//! The cost of a hint, seen from outside: loops count in registers, and neighbouring samples show
+//! how far the count went in how much time.
 
 use pinwise_code::disassemble;
 use pinwise_profile::{REGISTERS, Samples, Step};
@@ -13,7 +13,7 @@ const FEWEST_PAIRS: usize = 8;
 const FEWEST_ITERATIONS: f64 = 16.0;
 /// Half of the pairs agree within this part of their median.
 const CLOSE: f64 = 0.1;
-/// Beyond this many times the machine's own figure it is no cost of a hint.
+/// Beyond this many times the machine's own figure it is not the cost of a hint.
 const FAR: f64 = 20.0;
 
 /// How fast a loop goes.
@@ -21,7 +21,7 @@ const FAR: f64 = 20.0;
 pub(super) struct Pace {
     /// One hint with its share of the loop, ns.
     pub(super) hint_ns: f64,
-    /// Pairs of samples that it rests on.
+    /// Pairs of samples that it is based on.
     pub(super) pairs: usize,
 }
 

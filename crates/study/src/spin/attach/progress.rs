@@ -1,9 +1,9 @@
-//! Progress loops of libraries: they go round queues until something arrives, through
-//! function pointers, so that no loop shows whether anything did. They are named instead.
+//! Progress loops of libraries: they poll queues until something arrives, through function
+//! pointers, so that no loop shows whether anything did. They are recognised by name instead.
 
 use pinwise_profile::{Samples, Stack};
 
-/// Functions by a part of their name, and whose they are.
+/// Parts of function names, and the libraries they belong to.
 const LOOPS: [(&str, &str); 10] = [
     ("opal_progress", "Open MPI"),
     ("MPIDI_Progress", "MPICH"),

@@ -1,5 +1,5 @@
-//! What a stack was seen in: the loop around its innermost address, or around
-//! the call of a function that only hints.
+//! The place where a stack was seen: the loop around its innermost address, or around the call of a
+//! function that only hints.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use pinwise_spin::loops::{LoopKind, SpinLoop, loop_at};
 const LEVELS: usize = 2;
 /// Kernel functions that indicate `sched_yield`.
 const YIELD: &str = "sched_yield";
-/// Functions that only yield: whose caller is who waits.
+/// Functions that only yield: their callers are what waits.
 const YIELDING: [&str; 6] = [
     YIELD,
     "osyield",
@@ -22,8 +22,8 @@ const YIELDING: [&str; 6] = [
     "thread::yield_now",
     "naked_yield",
 ];
-/// What Go's scheduler is seen in while a goroutine yields; on the goroutine's own
-/// stack its caller follows.
+/// Functions of Go's scheduler while a goroutine yields; on the goroutine's own stack its caller
+/// follows.
 const GO_YIELDS: [&str; 3] = [
     "runtime.gosched_m",
     "runtime.goschedImpl",
@@ -39,8 +39,7 @@ pub(super) struct Site {
     pub(super) spin_loop: Option<SpinLoop>,
     /// Bytes from the start of the place to the frame's address, if there is no loop.
     from_start: u64,
-    /// By which samples of one place are brought together: file or process,
-    /// address, kind.
+    /// Key that groups samples of one place: file or process, address, kind.
     key: (String, u64, LoopKind),
 }
 
@@ -95,7 +94,7 @@ impl Site {
         self.spin_loop.as_ref().map_or(0, |found| found.hints)
     }
 
-    /// Does a hint of it last for as long as the program asks?
+    /// Does one of its hints last for as long as the program asks?
     pub(super) fn has_deadline(&self) -> bool {
         let found = self.spin_loop.as_ref();
         found.is_some_and(|found| found.has_deadline)
@@ -162,8 +161,8 @@ impl Sites {
             return Some((site, depth + into));
         }
         if depth > 0 {
-            // In the kernel for another reason: a system call, a page fault, an
-            // interrupt. Spinning is interrupted, too, but not for long.
+            // In the kernel for another reason: a system call, a page fault, an interrupt. Spinning
+            // is interrupted as well, but not for long.
             return None;
         }
         if is_in_vdso(samples, first) {

@@ -1,4 +1,4 @@
-//! Samples sorted by what they were seen in: places, shares, threads.
+//! Samples sorted by the places where they were seen: places, shares, threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,11 +58,11 @@ struct Located {
     standing: Standing,
 }
 
-/// Samples sorted by what they were seen in.
+/// Samples sorted by the places where they were seen.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     heat: BTreeMap<Site, Heat>,
-    /// CPU time that was no spinning, ns.
+    /// CPU time that was not spinning, ns.
     worked_ns: u64,
     /// Of that in progress loops of libraries, ns.
     progress_ns: BTreeMap<&'static str, u64>,
@@ -101,8 +101,8 @@ impl Tally {
                     standing: Standing::AtAtomic,
                 })
             });
-            // The hint of a loop that is only passed through says less than that its
-            // thread never gets anywhere.
+            // The hint of a loop that is only passed through says less than that its thread never
+            // makes progress.
             let found = found.or_else(|| {
                 let frame = idle.place(samples, stack)?;
                 let kind = if asking.has(stack.thread) {

@@ -175,8 +175,8 @@ fn time_goes_to_the_loop_it_was_seen_in() {
     assert_eq!(record.findings[0].check, "blind_delay");
 }
 
-/// Its neighbouring samples show a thread that gets nowhere, which alone would be a load
-/// without a hint.
+/// Its neighbouring samples show a thread without progress, which alone would be a load without a
+/// hint.
 #[test]
 fn a_loop_with_a_hint_has_one_kind_wherever_it_is_seen() {
     let mut waits = sampled(&[(&[BLIND], 60), (&[DEC], 40)], "");
@@ -317,7 +317,7 @@ fn check_yielding(names: &[&str], expected: &str) {
 }
 
 #[test]
-fn who_yields_is_the_caller_of_what_only_yields() {
+fn the_caller_of_a_yielding_function_yields() {
     check_yielding(&["__GI_sched_yield", "wait_turn", "main"], "wait_turn");
     let rust = [
         "sched_yield",
@@ -387,7 +387,7 @@ fn a_thread_that_gets_nowhere_waits() {
     met_again(&mut waits, 0, &[vec![0; 38], vec![1]].concat());
     assert_eq!(judged(&waits).spin_share, Some(1.0));
     assert_eq!(judged(&waits).places[0].kind, SpinKind::BareLoad);
-    // One that counts its turns gets nowhere, either.
+    // One that only counts its turns makes no progress either.
     let mut counts = sampled(&calls, "");
     met_again(&mut counts, 0, &[1000, 900, 1200, 1000].repeat(9));
     assert_eq!(judged(&counts).spin_share, Some(1.0));
@@ -419,7 +419,7 @@ fn a_thread_that_gets_nowhere_waits() {
         step.changes.swap(3, 4);
     }
     assert_eq!(judged(&walks).spin_share, Some(0.0));
-    // What is not read is not known to be without consequence.
+    // Code that is not read may have effects.
     let mut unread = sampled(&calls, "");
     met_again(&mut unread, 0, &[0; 39]);
     unread.samples.code.clear();
@@ -427,7 +427,7 @@ fn a_thread_that_gets_nowhere_waits() {
 }
 
 #[test]
-fn results_that_go_to_the_own_stack_are_no_work() {
+fn results_on_the_own_stack_are_not_work() {
     // 1040: mov [r12], al; 1044: ret, in a function that is called again and again.
     let judged_share = |pointing: &[u16]| {
         let calls: [(&[u64], u64); 2] = [(&[0x1038, 0x103a], 90), (&[0x1040, 0x103a], 10)];
@@ -495,7 +495,7 @@ fn what_one_hint_took_is_seen_in_a_counter() {
 }
 
 #[test]
-fn nothing_is_said_of_what_was_not_seen() {
+fn unobserved_figures_are_null() {
     let mut sampled = sampled(&[], "");
     sampled.samples.event = Event::Proc;
     sampled.samples.threads[0].cpu_s = Some(0.25);

@@ -32,11 +32,11 @@ pub(super) fn hand_overs(
     let all = cells.iter().flatten();
     let achieved: Vec<f64> = all.clone().filter_map(Cell::achieved_ns).collect();
     record.hint.achieved_ns = median(&achieved);
-    record.hint.made = all.clone().find_map(|cell| cell.made).map(recorded);
+    record.hint.made = all.clone().find_map(|cell| cell.made).map(record_hint);
     record.conclusions = conclusions(record);
 }
 
-pub(super) fn recorded(made: HintMade) -> ReplayHintMade {
+pub(super) fn record_hint(made: HintMade) -> ReplayHintMade {
     match made {
         HintMade::Own => ReplayHintMade::Own,
         HintMade::Stretched => ReplayHintMade::Stretched,
@@ -44,7 +44,7 @@ pub(super) fn recorded(made: HintMade) -> ReplayHintMade {
     }
 }
 
-/// An algorithm with what became of it.
+/// An algorithm with its results.
 pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm {
     let stable = cells.iter().filter(|cell| counts(cell));
     let errors: Vec<f64> = stable.filter_map(|cell| cell.error_percent).collect();
@@ -70,8 +70,8 @@ pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm 
     }
 }
 
-/// Is this what theory about hints and looks can be held against? Wake-ups are
-/// measured, not computed, and next to a cliff either result is right.
+/// Can theory about hints and looks be compared with this cell? Wake-ups are measured, not
+/// computed, and next to a cliff either result is right.
 fn counts(cell: &ReplayCell) -> bool {
     !cell.unstable && cell.predicted.seen == ReleaseSeen::Spinning
 }
@@ -120,7 +120,7 @@ fn predict(arm: &Arm, costs: &Costs, hold_ms: f64, free_after_ns: f64) -> Replay
     }
 }
 
-/// Medians over good items; `None` of nothing.
+/// Medians over good items; `None` without any.
 fn summarise_items(items: &[HandOver]) -> Option<ReplayMeasured> {
     if items.is_empty() {
         return None;
@@ -136,12 +136,12 @@ fn summarise_items(items: &[HandOver]) -> Option<ReplayMeasured> {
         lateness_max_us: quantile(&late_us, 1.0),
         seconds_per_100_items: ITEMS * quantile(&of(|item| item.item_ns * 1e-9), 0.5),
         waiter_cpu_s_per_100_items: ITEMS * mean(&of(|item| item.cpu_ns * 1e-9)),
-        hints: super::rounded(quantile(&of(|item| item.hints as f64), 0.5)),
+        hints: super::round_to_u64(quantile(&of(|item| item.hints as f64), 0.5)),
         parks: parks.count() as u64,
     })
 }
 
-/// What came out of items, as sentences.
+/// The results of the items, as sentences.
 fn conclusions(record: &SpinReplayRecord) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(old_and_new(&record.algorithms));
@@ -218,7 +218,7 @@ fn cliffs(of: &ReplayedAlgorithm, is_handoff: bool) -> Option<String> {
     })
 }
 
-/// What should be known of the threads and of what was left out.
+/// Remarks on the threads and on what was left out.
 pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
     let core_of = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core);
     if let [holder, waiter] = record.cpus[..]

@@ -17,7 +17,7 @@ const SECTION_CYCLES: u32 = 500;
 /// The default numbers of threads per CPU.
 const THREADS_PER_CPU: [usize; 3] = [1, 2, 4];
 
-/// Executes all cells and writes them down.
+/// Executes all cells and records them.
 pub(super) fn run(
     plan: &ReplayPlan,
     arms: &[Arm],
@@ -59,7 +59,7 @@ pub(super) fn run(
         .collect();
     record.hint.achieved_ns = median(&achieved);
     let made = found.iter().flatten().flatten().next();
-    record.hint.made = made.map(|contended| assemble::recorded(contended.hint.made));
+    record.hint.made = made.map(|contended| assemble::record_hint(contended.hint.made));
     for (arm, found) in arms.iter().zip(&found) {
         let mut of = assemble::algorithm(arm, Vec::new());
         let cells = threads.iter().zip(found);
@@ -110,7 +110,7 @@ fn cpu_ns(contended: &Contended) -> f64 {
     cpu_ns.max(1.0)
 }
 
-/// The most threads, and who gets most out of a CPU's time there.
+/// The most threads, and the algorithm with most throughput per CPU time there.
 fn conclusion(record: &SpinReplayRecord) -> Option<String> {
     let last = |of: &pinwise_record::ReplayedAlgorithm| {
         let cell = of.contention.last()?;

@@ -1,8 +1,8 @@
-//! Algorithms executed from their parameters, held against what theory says.
+//! Algorithms executed from their parameters, compared with theory.
 //!
-//! Algorithms take turns at each delay, and all of it is gone through again for
-//! each repeat, so that a slow minute of the machine meets all alike. What
-//! threads do that contend is measured only: it follows from the scheduler.
+//! Algorithms take turns at each delay, and everything is repeated for each repeat, so that a slow
+//! minute of the machine affects all alike. Contending threads are only measured: their results
+//! follow from the scheduler.
 
 mod assemble;
 mod contend;
@@ -57,7 +57,7 @@ pub struct ReplayPlan {
     pub experiment: Experiment,
     /// Algorithms; `None` parks at once.
     pub algorithms: Vec<Option<&'static Algorithm>>,
-    /// What a hint is to take, ns; `None`: what it takes here.
+    /// Intended duration of a hint, ns; `None`: as it is here.
     pub hint_ns: Option<f64>,
     /// The chip that this is of.
     pub chip: Option<String>,
@@ -69,7 +69,7 @@ pub struct ReplayPlan {
     pub delays: Vec<Duration>,
     /// Items of each cell and repeat.
     pub items: usize,
-    /// Times that all cells are gone through.
+    /// Number of times that all cells are repeated.
     pub repeats: usize,
     /// Numbers of threads that contend; empty: 1, 2 and 4 per CPU.
     pub threads: Vec<usize>,
@@ -132,7 +132,7 @@ impl Arm {
     }
 }
 
-/// What came of a cell, over all repeats.
+/// The results of a cell, over all repeats.
 #[derive(Debug, Default)]
 struct Cell {
     items: Vec<HandOver>,
@@ -223,7 +223,7 @@ fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
 
 /// The median of a probe of the machine, ns; `None` if it is unavailable.
 fn probe_median(machine: &mut (impl Prober + ?Sized), probe: Probe) -> Result<Option<f64>> {
-    /// Batches, and how long they may take.
+    /// Number of batches, and their maximum time.
     const BATCHES: usize = 60;
     const LIMIT: Duration = Duration::from_millis(800);
     Ok(super::probe_median(machine, probe, BATCHES, LIMIT)?)
@@ -332,8 +332,8 @@ impl Cell {
         median(&self.achieved_ns)
     }
 
-    /// What a hint was to take here: as wanted, or the processor's own as it was
-    /// right before the waits.
+    /// Intended duration of a hint: as requested, or the processor's own as it was right before the
+    /// waits.
     fn wanted_ns(&self, wanted_ns: f64) -> f64 {
         if self.made == Some(HintMade::Own) && !self.before_ns.is_empty() {
             quantile(&self.before_ns, 0.5)
@@ -343,14 +343,14 @@ impl Cell {
     }
 }
 
-/// Four times what a cell should take: on a busy machine most items are left
-/// out, and what few there are will do.
+/// Four times what a cell should take: on a busy machine most items are left out, and the remaining
+/// few suffice.
 fn limit(arm: &Arm, hold: Duration, delay: Duration, costs: Costs, items: usize) -> Duration {
     const REST: Duration = Duration::from_millis(20);
     const START: Duration = Duration::from_millis(500);
     let free_after = hold.saturating_sub(delay).as_nanos() as f64;
     let found = arm.wait.lateness(arm.ending, &costs, free_after);
-    let late = Duration::from_nanos(rounded(found.late_ns.unwrap_or(0.0)));
+    let late = Duration::from_nanos(round_to_u64(found.late_ns.unwrap_or(0.0)));
     let items = u32::try_from(items).unwrap_or(u32::MAX);
     let each = hold.saturating_add(late).saturating_add(REST);
     each.saturating_mul(items)
@@ -363,7 +363,7 @@ fn limit(arm: &Arm, hold: Duration, delay: Duration, costs: Costs, items: usize)
     clippy::cast_sign_loss,
     reason = "a cast saturates"
 )]
-const fn rounded(value: f64) -> u64 {
+const fn round_to_u64(value: f64) -> u64 {
     value.round() as u64
 }
 

@@ -1,4 +1,4 @@
-//! Replays on simulated machines: what theory says must come back.
+//! Replays on simulated machines: the results must be those of theory.
 
 use super::*;
 use pinwise_record::ReleaseSeen;
@@ -60,7 +60,7 @@ fn the_field_report_s_curve_comes_out_with_its_cliff() {
             (20, &ReleaseSeen::Parked)
         );
     }
-    // Being woken is measured: no prediction of looks can be held against it.
+    // Waking up is measured: no prediction of looks applies to it.
     assert_eq!(
         (new.median_error_percent, futex.total_hints),
         (None, Some(0))
@@ -127,7 +127,7 @@ fn what_cannot_be_replayed_is_refused_with_its_reason() {
 }
 
 #[test]
-fn siblings_are_taken_where_there_are_no_two_cores() {
+fn siblings_are_used_if_there_is_only_one_core() {
     let record = replayed(&plan(&[None]), "core:1 pu:2").unwrap();
     assert!(
         record
