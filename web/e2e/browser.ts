@@ -1,4 +1,4 @@
-// A browser, and a watch over what its pages ask for and complain of.
+// A browser, and a watch over the requests and errors of its pages.
 
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
@@ -34,7 +34,7 @@ export interface Opened {
   page: Page;
   /** Errors of scripts, of the console, and of the content policy. */
   errors: string[];
-  /** Addresses asked for, the page's own among them. */
+  /** Requested addresses, the page's own among them. */
   requests: string[];
   close(): Promise<void>;
 }

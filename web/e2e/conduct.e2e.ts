@@ -50,7 +50,7 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   test('fits 360 px with long words in every field', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    // Words that say which of a few things it is, and lists of CPUs, stay.
+    // Words of a small fixed set, and lists of CPUs, stay.
     const long = replaceValues(
       record,
       (text) =>

@@ -1,5 +1,5 @@
-// What every view must do, whatever it shows: for those who use a keyboard or a
-// screen reader, on small screens and on paper, and with records that mean harm.
+// What every view must do, whatever it shows: for users of a keyboard or a screen reader, on small
+// screens and on paper, and with hostile records.
 
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ export async function settle(page: Page): Promise<void> {
   );
 }
 
-/** What is folded away must behave, too. */
+/** Folded parts must behave as well. */
 export async function openAll(page: Page): Promise<void> {
   await page.evaluate(() =>
     document
@@ -46,7 +46,7 @@ export async function openAll(page: Page): Promise<void> {
   await settle(page);
 }
 
-/** The rules of WCAG 2.2 at level AA, and those that axe calls good practice. */
+/** The rules of WCAG 2.2 at level AA, and axe's good practices. */
 const RULES = [
   ...['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
   'best-practice',
@@ -76,11 +76,11 @@ async function violations(page: Page): Promise<string[]> {
   );
 }
 
-/** How wide the page is with all that it holds, pixels. */
+/** Width of the page with all its contents, pixels. */
 export const width = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth);
 
-/** Nothing failed, nothing was asked for but the file itself. */
+/** Nothing failed, and only the file itself was requested. */
 export function quiet({ errors, requests }: Opened): void {
   expect(errors).toEqual([]);
   expect(
@@ -93,7 +93,7 @@ export function quiet({ errors, requests }: Opened): void {
   ).toEqual([]);
 }
 
-/** Everything that a reader with any need meets on one view. */
+/** Everything that readers with any need meet in one view. */
 export async function wellBehaved(file: string, hash: string): Promise<void> {
   const opened = await open(`${new URL(`file://${file}`).href}${hash}`, {
     bypassCSP: true,
@@ -133,13 +133,13 @@ export async function wellBehaved(file: string, hash: string): Promise<void> {
   await opened.close();
 }
 
-/** What would run, call out or turn the writing around if anything let it. */
+/** Text that would run, call out or reverse the writing if anything let it. */
 export const HOSTILE =
   '</script><img src=x onerror=alert(1)>"\'`${1}\u0007\u001b[31m\u202eevil\u2066\u0085';
 const CONTROLS =
   '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
 
-/** Hostile strings are text: nothing runs, nothing is asked for, no character hides. */
+/** Hostile strings are text: nothing runs, nothing is requested, no character hides. */
 export async function harmless(file: string, hash: string): Promise<void> {
   const opened = await open(`${new URL(`file://${file}`).href}${hash}`);
   const { page } = opened;

@@ -10,7 +10,8 @@ useBrowser();
 const numbers = (text: string): string[] =>
   text.match(/\d+(?:[.,]\d+)*(?:e-?\d+)?/g) ?? [];
 
-/** Kinds whose first table on the page goes further than the text: which of its columns the text has, and of how many rows. */
+/** Kinds whose first table on the page has more than the text: which of its columns the text
+ * has, and of how many rows. */
 const RICHER: Readonly<Record<string, readonly [RegExp, number]>> = {
   trace: [/^(Boundary|Moves)$/, 99],
   'spin-predict': [/^(Spins|Blind gap)$/, 8],

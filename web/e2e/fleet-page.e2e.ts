@@ -1,4 +1,4 @@
-// The page of a fleet's report, of its nodes and of what was asked of it.
+// The page of a fleet's report, of its nodes and of its plan.
 
 import { describe, expect, test } from 'vitest';
 
@@ -10,7 +10,7 @@ import { replaceValues, reportOf } from './records';
 
 useBrowser();
 
-/** A fleet's records, and names of settings that mean harm, too. */
+/** A fleet's records, with hostile names of settings. */
 function hostileFleet(): Fields[] {
   const hostile = (record: Fields, id: string): Fields => ({
     ...(replaceValues(

@@ -1,5 +1,4 @@
-// A fleet on the local site, as the program itself writes it: simulated nodes,
-// with faults that are known.
+// A fleet on the local site, as the program itself writes it: simulated nodes, with known faults.
 
 import path from 'node:path';
 import { expect, test } from 'vitest';

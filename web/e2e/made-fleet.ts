@@ -1,5 +1,5 @@
-// A fleet as its records have it, made up here: sizes and hostile words that no
-// cluster at hand has. What the program itself writes is shown by fleet.e2e.ts.
+// A synthetic fleet: sizes and hostile words that no cluster at hand has. fleet.e2e.ts shows what
+// the program itself writes.
 
 import type { Fields } from './records';
 

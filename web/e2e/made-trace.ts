@@ -1,5 +1,5 @@
-// A trace record of any size, made by rolling dice with a seed: as many slices
-// as a benchmark asks for, packed as pinwise packs them.
+// A synthetic trace record of any size, from a seed: as many slices as a benchmark asks for, packed
+// as pinwise packs them.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -8,7 +8,7 @@ import type { PackedSlicesRecord } from '../src/records';
 const SMALLEST_WAIT_NS = 10_000;
 const ENDS = ['blocked', 'preempted', 'ended', 'unreported'];
 
-/** Numbers that look like chance, the same ones every time (mulberry32). */
+/** Pseudo-random numbers, the same every time (mulberry32). */
 function dice(seed: number): () => number {
   let state = seed;
   return () => {

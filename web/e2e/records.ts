@@ -271,7 +271,7 @@ export function pageWith(data: string): string {
   );
 }
 
-/** Fields that are no prose: without them a record is of no kind. */
+/** Fields that are not prose: without them a record has no kind. */
 const KEPT = new Set(['schema', 'id']);
 
 /** The same value with each string and number replaced. */

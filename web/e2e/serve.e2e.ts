@@ -44,7 +44,7 @@ async function until<T>(
   }
 }
 
-/** Nothing was complained of, and nothing asked for elsewhere. */
+/** Nothing failed, and nothing was requested elsewhere. */
 function isQuiet({ errors, requests }: Opened, site: Site): void {
   expect(errors).toEqual([]);
   expect(requests.length).toBeGreaterThan(1);
@@ -65,7 +65,7 @@ test('a comparison that runs is drawn as it grows', async () => {
   await page.evaluate(() => document.body.setAttribute('data-kept', 'yes'));
 
   const comparing = beginComparison(bench, 12);
-  // The list learns of the record by itself.
+  // The list shows the record by itself.
   await page.getByRole('link', { name: /sleep/ }).first().click();
   await page.getByText('Running: this page grows with it.').waitFor();
   await page.locator(`${RUNS} .stage svg`).first().waitFor();

@@ -7,7 +7,7 @@ export default defineConfig({
     environment: 'node',
     globalSetup: 'e2e/scratch.ts',
     maxWorkers: 2,
-    // Nothing but a browser that hangs ends a test.
+    // Only a hanging browser ends a test.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     retry: 0,

@@ -14,26 +14,26 @@ import type { Part } from './view';
 import { anchor } from './words';
 
 export interface ChartPlan {
-  /** What screen readers call it, and its caption: "Ratio to os-default". */
+  /** Its name for screen readers, and its caption: "Ratio to os-default". */
   name: string;
   /** What it shows, as a sentence; what a sighted reader sees at a glance. */
   summary: string;
   /** A caption in place of the name, if the drawing says the rest at a glance. */
   caption?: string;
-  /** What is drawn below each other in that many pixels. */
+  /** What is drawn below each other in this many pixels. */
   panels: (width: number) => readonly Panel[];
   /** Series of the legend that are not drawn at first. */
   hidden?: readonly string[];
   /** The figures in words. */
   table?: Table;
-  /** What a stretch of the x axis does that is dragged over; other controls must offer the same. */
+  /** Called if a stretch of the x axis is dragged over; other controls must offer the same. */
   select?: (from: number, to: number) => void;
 }
 
 /** A pointer this close to a point is at it, pixels; in a row it always is. */
 const NEAR = 60;
 
-/** A chart as a figure; call `dispose` when it goes. */
+/** A chart as a figure; call `dispose` when it is removed. */
 export function chart(
   plan: ChartPlan,
 ): Part & { redraw(next: ChartPlan): void } {

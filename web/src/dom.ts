@@ -64,7 +64,7 @@ function append(parent: Element, children: Child[]): void {
   }
 }
 
-/** What replaces everything in `parent`. */
+/** Replaces everything in `parent`. */
 export function fill(parent: Element, ...children: Child[]): void {
   parent.replaceChildren();
   append(parent, children);

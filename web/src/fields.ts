@@ -22,7 +22,7 @@ export const text = (value: unknown): string =>
 export const texts = (value: readonly string[] | null | undefined): string[] =>
   list(value).filter((item) => typeof item === 'string');
 
-/** What `make` makes of each item, without those of which it makes nothing. */
+/** What `make` returns for each item, without nulls. */
 export const each = <T, Made>(
   value: readonly T[] | null | undefined,
   make: (item: T) => Made | null,

@@ -1,4 +1,4 @@
-// Numbers are said as pinwise's text says them.
+// Numbers are written as in pinwise's text.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -10,7 +10,7 @@ import type { Part } from './view';
 export function chartSlot(
   title: string,
 ): Part & { show(plan: ChartPlan | null): void } {
-  // The chart's own caption is what eyes read.
+  // The chart's own caption is visible.
   const element = h(
     'section',
     { aria: { label: title } },

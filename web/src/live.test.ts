@@ -6,7 +6,7 @@ import type { Events, World } from './live';
 import { NO_ANSWER, watchList, watchRecord } from './live';
 import type { Change } from './source';
 
-/** A site and a browser, moved by hand. */
+/** A site and a browser, controlled by hand. */
 class Made implements World {
   readonly opened: {
     readyState: number;
@@ -48,7 +48,7 @@ class Made implements World {
     this.hidden = hidden;
     this.looks.forEach((look) => look());
   }
-  /** Lets the time pass that anybody waits for. */
+  /** Lets the time pass that is waited for. */
   pass(): number {
     const due = [...this.waiting];
     this.waiting.clear();

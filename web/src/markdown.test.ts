@@ -1,4 +1,4 @@
-// A summary as Markdown: the record's words, and nothing that they could do to it.
+// A summary as Markdown: the record's words, without any effect of their own.
 
 import { expect, test } from 'vitest';
 

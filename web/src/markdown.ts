@@ -12,7 +12,7 @@ import type {
 } from './records';
 import type { AnyRecord, Entry } from './source';
 
-/** Text that Markdown takes as text, in one line. */
+/** Text that Markdown treats as text, in one line. */
 const plain = (words: string): string =>
   visible(words)
     .replace(/\s+/g, ' ')
@@ -20,7 +20,7 @@ const plain = (words: string): string =>
     .replace(/[\\`*_{}[\]<>#|~&]/g, '\\$&')
     .replace(/^([-+]|\d+[.)])(?= )/, '\\$1');
 
-/** Text between fences that it does not hold itself. */
+/** Text between fences that it does not contain. */
 function code(words: string): string {
   const shown = visible(words);
   const longest = Math.max(

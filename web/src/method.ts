@@ -32,7 +32,7 @@ export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
       )
     : null;
 
-/** Why an experiment ended; records from before that was in them have a word. */
+/** Why an experiment ended; older records have only a word for it. */
 export const endFact = (
   record: Maybe<{ ended?: Maybe<string>; stopped?: Stopped | null }>,
 ): [string, string] => [

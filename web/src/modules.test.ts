@@ -1,4 +1,4 @@
-// The modules of the page form no circles, types included.
+// The modules of the page form no cycles, types included.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';

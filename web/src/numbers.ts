@@ -1,4 +1,4 @@
-// Numbers of records, which may be missing, and the middles of many.
+// Numbers of records, which may be missing, and medians of many.
 
 /** A number that can be drawn. */
 export const finite = (value: unknown): value is number =>

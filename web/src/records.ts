@@ -1,4 +1,4 @@
-// What records hold, as the types of the program say it: every field may be missing.
+// The program's types for records: every field may be missing.
 
 export type * from '../generated/records';
 export { SCHEMAS } from '../generated/records';

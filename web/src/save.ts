@@ -47,7 +47,7 @@ export function saveMenu(
   );
 }
 
-/** A menu that saves the chart as it is then. */
+/** A menu that saves the chart in its present state. */
 export function chartMenu(chart: () => Saved): HTMLElement {
   const { name } = chart();
   const csv = (): void =>
@@ -155,7 +155,7 @@ export function csvOf(panels: readonly Panel[]): string {
     .join('');
 }
 
-/** A cell; a text that a spreadsheet would take for a formula begins with an apostrophe. */
+/** A cell; a text that a spreadsheet would treat as a formula begins with an apostrophe. */
 function cell(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const text = visible(value).replace(/^[=+\-@\t]/, "'$&");

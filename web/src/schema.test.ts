@@ -1,4 +1,4 @@
-// What is read off the schema of a record.
+// Schemas of records, read from their text.
 
 import { expect, test } from 'vitest';
 

@@ -13,7 +13,7 @@ export function parseSchema(
   return match ? { name: match[1]!, version: Number(match[2]) } : null;
 }
 
-/** The name of the record's schema; refuses what is newer, unknown or no record. */
+/** The name of the record's schema; refuses newer, unknown and malformed ones. */
 export function schemaOf(record: AnyRecord): string {
   const schema = parseSchema(record.schema);
   if (!schema) {

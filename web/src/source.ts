@@ -109,7 +109,7 @@ export class PageError extends Error {
 /** Something that happened to a record that is being watched. */
 export type Change =
   | { kind: 'record'; record: AnyRecord }
-  /** It grows no more; one that is not complete was cut off. */
+  /** It does not grow any more; an incomplete one was cut off. */
   | { kind: 'ended'; isComplete: boolean }
   | { kind: 'lost'; reason: string };
 

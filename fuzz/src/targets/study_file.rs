@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pinwise_workload::study_file::{MOST_STEPS, check_name, parse};
+use pinwise_workload::study_file::{MAX_STEPS, check_name, parse};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
@@ -11,7 +11,7 @@ pub(crate) fn run(text: &[u8]) {
     };
     match parse(text) {
         Ok(steps) => {
-            assert!(!steps.is_empty() && steps.len() <= MOST_STEPS);
+            assert!(!steps.is_empty() && steps.len() <= MAX_STEPS);
             let names: BTreeSet<&str> = steps.iter().map(|step| step.name.as_str()).collect();
             assert_eq!(names.len(), steps.len());
             for step in &steps {

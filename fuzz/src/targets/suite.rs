@@ -1,6 +1,6 @@
 //! Suites of benchmarks: refused with line and column, or runnable entries.
 
-use pinwise_workload::suite::{MOST_BENCHMARKS, parse};
+use pinwise_workload::suite::{MAX_BENCHMARKS, parse};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
@@ -9,7 +9,7 @@ pub(crate) fn run(text: &[u8]) {
     };
     match parse(text) {
         Ok(suite) => {
-            assert!(!suite.benchmarks.is_empty() && suite.benchmarks.len() <= MOST_BENCHMARKS);
+            assert!(!suite.benchmarks.is_empty() && suite.benchmarks.len() <= MAX_BENCHMARKS);
             for entry in &suite.benchmarks {
                 assert!(entry.min_effect > 0.0 && entry.min_effect < 1.0);
                 assert!(!entry.command.program().is_empty());

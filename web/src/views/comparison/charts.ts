@@ -280,7 +280,8 @@ function cloud(
   };
 }
 
-/** Medians with their intervals, below the runs: around them readers take an interval for quartiles. */
+/** Medians with their intervals, below the runs: around them readers would mistake an interval
+ * for quartiles. */
 const middles = (lines: readonly ArmLine[]): Series => ({
   interval: 'x',
   size: 5,

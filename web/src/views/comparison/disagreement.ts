@@ -18,7 +18,7 @@ interface Row {
   interval: string;
 }
 
-/** What the judges of records are called behind "by". */
+/** The words for judges after "by". */
 const JUDGES: Readonly<Record<string, string>> = {
   mean: 'the mean',
   p90: 'the 90th percentile',

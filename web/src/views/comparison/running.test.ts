@@ -1,4 +1,4 @@
-// How far a comparison is while it runs.
+// The progress of a running comparison.
 
 import { expect, test } from 'vitest';
 

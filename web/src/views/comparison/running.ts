@@ -1,6 +1,5 @@
-// A comparison that runs: how far it is, and how its intervals narrow. A record
-// has its contrasts at the end; until then the page shows the median over the
-// blocks so far, which decides nothing.
+// A running comparison: its progress, and how its intervals narrow. A record has its contrasts at
+// the end; until then the page shows the median over the blocks so far, which decides nothing.
 
 import type { ChartPlan } from '../../chart';
 import { h } from '../../dom';
@@ -25,7 +24,7 @@ export interface Running {
   left: number | null;
 }
 
-/** How far a comparison is, by its runs and limits. */
+/** Progress of a comparison, by its runs and limits. */
 export function runningOf(record: Comparison): Running {
   const arms = record.arms ?? [];
   const all = arms.flatMap((arm) => [
@@ -36,7 +35,7 @@ export function runningOf(record: Comparison): Running {
   for (const run of all) {
     const end = (run.at_s ?? 0) + (run.wall_s ?? 0);
     elapsed = Math.max(elapsed, end);
-    // So are runs called of the block that is not whole yet.
+    // Runs of a block that is not complete yet are called that as well.
     if (run.phase === 'dropped' || end <= last) continue;
     [last, phase] = [end, run.phase ?? ''];
   }

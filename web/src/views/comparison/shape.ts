@@ -1,4 +1,4 @@
-// What a comparison's drawings show, worked out of the record.
+// The data of a comparison's drawings, computed from the record.
 
 import { change, count, fixed, percent, quantity } from '../../format';
 import { ascending, finite, median, quantile } from '../../numbers';
@@ -147,7 +147,7 @@ export function head(record: Comparison): Head {
   };
 }
 
-/** Arms that ask for the same: use, avoid, or measure on. */
+/** Arms with the same advice: use, avoid, or measure on. */
 export interface Advised {
   word: string;
   standing: 'use' | 'avoid' | 'open' | 'equal';
@@ -209,7 +209,7 @@ const usedArm = (record: Comparison): string | null =>
   record.best ??
   (record.verdict?.kind === 'leave_alone' ? (record.baseline ?? null) : null);
 
-/** What an arm's runs had beside their placement. */
+/** The settings of an arm's runs beside their placement. */
 export function settingText(setting: SettingRecord | null | undefined): string {
   const { limit } = setting ?? {};
   const parts = [
@@ -312,7 +312,7 @@ export function dotsSummary(lines: readonly ArmLine[], unit: string): string {
 
 export interface Moment {
   at: number;
-  /** Over the median of the arm: 1 is what is usual for it. */
+  /** Relative to the median of the arm: 1 is its usual value. */
   ratio: number;
   value: number;
   arm: number;
@@ -416,7 +416,7 @@ const words = (effect: EffectRecord | null | undefined): string | null =>
 const judgedWords = (contrast: ContrastRecord, judge: string): string | null =>
   words(contrast.others?.find((other) => other.judge === judge)?.effect);
 
-/** What the ratio depends on, so that it is not to be relied on elsewhere. */
+/** What the ratio depends on, so that it does not carry over. */
 function dependences(contrast: ContrastRecord): string {
   const all: [unknown, string][] = [
     [contrast.depends_on_load, 'load'],

@@ -1,4 +1,4 @@
-// Two records compared: what changed, of the machine and of the figures.
+// Two records compared: changes of the machine and of the figures.
 
 import type { ChartPlan } from '../../chart';
 import { chart } from '../../chart';

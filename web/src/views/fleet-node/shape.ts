@@ -7,7 +7,7 @@ import type { Group, Outlier, Report } from '../fleet-report/record';
 import { timesMark } from '../fleet/shape';
 import type { FleetNode } from './record';
 
-/** What reports call fields of the host that they group by. */
+/** Names in reports for fields of the host that they group by. */
 const HOST_TRAITS = [
   ['architecture', 'arch'],
   ['vendor', 'vendor'],
@@ -18,7 +18,7 @@ const HOST_TRAITS = [
   ['topology', 'shape_hash'],
 ] as const;
 
-/** What a node is and is set to, by the names of reports. */
+/** Properties and settings of a node, by the names in reports. */
 function traits(node: FleetNode): Map<string, string> {
   const own = HOST_TRAITS.flatMap(([name, field]): [string, string][] =>
     typeof node.host?.[field] === 'string' ? [[name, node.host[field]]] : [],
@@ -26,7 +26,8 @@ function traits(node: FleetNode): Map<string, string> {
   return new Map([...own, ...node.settings]);
 }
 
-/** The node's group: the report names it with its anomalies, else the one that it is like in most. */
+/** The node's group: the report names it with its anomalies, else the one that it agrees with
+ * most. */
 export function groupOfNode(node: FleetNode, report: Report): Group | null {
   const named = report.outliers.find(
     (outlier) => outlier.node === node.node,

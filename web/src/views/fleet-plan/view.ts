@@ -1,5 +1,5 @@
-// What was asked of a fleet: its studies, nodes and jobs; of a simulated one,
-// what was planted, and whether the report names it.
+// The plan of a fleet: its studies, nodes and jobs; for a simulated one also its faults, and
+// whether the report names them.
 
 import { fill, h, visible } from '../../dom';
 import { count, minute, seconds } from '../../format';

@@ -1,4 +1,4 @@
-// Lists of nodes for schedulers: what Slurm reads is what was written.
+// Lists of nodes for schedulers: Slurm reads what was written.
 
 import { describe, expect, test } from 'vitest';
 

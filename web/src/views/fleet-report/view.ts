@@ -1,5 +1,4 @@
-// The report of a fleet: outliers, in what they differ, and what they have in
-// common.
+// The report of a fleet: outliers, how they differ, and what they have in common.
 
 import './fleet.css';
 
@@ -74,7 +73,7 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
   return { element, dispose: () => undefined };
 }
 
-/** Commands that get the nodes that are missing. */
+/** Commands that fetch the missing nodes. */
 function missing(report: Report): HTMLElement | null {
   if (!missingWords(report) || !report.fleet) return null;
   return commandList([

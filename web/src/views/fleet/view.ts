@@ -307,7 +307,7 @@ function rowsOf(
         .slice(at, at + ROWS_AT_A_TIME)
         .map((node) => row(node, columns, painted)),
     );
-    // Those drawn later are not painted with the view.
+    // Boxes drawn later are not painted with the view.
     if (at > 0) painted.slice(from).forEach((paint) => paint());
     const left = nodes.length - body.childElementCount;
     more.hidden = left <= 0;

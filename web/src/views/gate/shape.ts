@@ -1,4 +1,4 @@
-// What the drawings and tables of a gate show, worked out of the record.
+// The data of a gate's drawings and tables, computed from the record.
 
 import { items, list, number, text } from '../../fields';
 import { count, quantity, wholeNumber } from '../../format';
@@ -17,7 +17,7 @@ const COMMIT = 12;
 const DECISIONS = ['pass', 'fail', 'broken', 'undecided'] as const;
 
 export interface Head {
-  /** What the gate says, in a word; empty while it runs. */
+  /** The gate's verdict, in a word; empty while it runs. */
   word: string;
   /** The class of that word, of which there are four. */
   decision: string;
@@ -109,7 +109,7 @@ function lineOf(benchmark: GateBenchmark): GateLine {
   const isKnown = ratio !== null && positive(low) && positive(high);
   const outcome = text(benchmark.outcome);
   const word = text(benchmark.standing) || outcome;
-  // What it passes by is one end of its own interval; that of the suite is wider.
+  // It passes by one end of its own interval; the suite's is wider.
   const limit = number(benchmark.high_alone);
   const isLimit = ratio !== null && limit !== null && limit > 0;
   const [from, to] =

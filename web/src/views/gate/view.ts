@@ -237,7 +237,7 @@ const nameOf = ({ name }: GateLine): string => name;
 const passedWords = (lines: readonly GateLine[]): string =>
   `${count(lines.length, 'benchmark')} passed`;
 
-/** What is folded away of a benchmark. */
+/** The folded part of a benchmark. */
 interface Folded extends Part {
   show(record: GateRecord, line: GateLine): void;
 }

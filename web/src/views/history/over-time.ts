@@ -115,7 +115,7 @@ export function overTimePart(
   };
 }
 
-/** What gates of a benchmark say from commit to commit; empty of other questions. */
+/** The gates of a benchmark from commit to commit; empty for other questions. */
 function commitsSlot(
   subject: string,
   { source }: Page,
@@ -178,7 +178,7 @@ function spanOf(data: OverTime): Stretch {
   return [Math.min(...times), Math.max(...times)];
 }
 
-/** What dragging over the plot does, for those who use a keyboard or a finger. */
+/** The effect of dragging over the plot, for users of a keyboard or a finger. */
 function zoomControls(zoom: (stretch: Stretch | null) => void): {
   element: HTMLElement;
   show(stretch: Stretch | null, span: Stretch): void;

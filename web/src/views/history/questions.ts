@@ -1,4 +1,4 @@
-// Questions that were asked again: each with its figure over time, small.
+// Repeated questions: each with its figure over time, small.
 
 import './history.css';
 

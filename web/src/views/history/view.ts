@@ -163,7 +163,7 @@ function filterControls(filter: Filter): Controls {
       };
       for (const { key, select } of selects) {
         const chosen = now[key] ?? '';
-        // Some records are of no host; none is what chooses all.
+        // Some records have no host; the empty value means all.
         const offered = values[key].filter(Boolean).slice(0, MAX_OFFERED);
         const all =
           chosen && !offered.includes(chosen) ? [chosen, ...offered] : offered;
@@ -413,7 +413,7 @@ function rowOf(
   );
 }
 
-/** Records that the chosen one cannot be compared with take no part. */
+/** Records that cannot be compared with the chosen one are disabled. */
 function limitChoice(held: Held): void {
   const [first, second] = [...held.chosen.values()];
   for (const box of held.body.querySelectorAll<HTMLInputElement>(

@@ -1,4 +1,4 @@
-// Gaps in the time that CPUs give, as tables and a chart.
+// Gaps in the time of CPUs, as tables and a chart.
 
 import type { ChartPlan } from '../../chart';
 import { visible } from '../../dom';
