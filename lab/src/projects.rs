@@ -21,9 +21,9 @@ use xtask::programs::{find_or_install, output};
 
 /// Gates of each kind and project.
 const GATES: u64 = 1;
-/// Series of each build, alternating, for the size of what is planted.
+/// Series of each build, alternating, to measure the planted effect.
 const SERIES: usize = 9;
-/// What is less is nothing to find: the smallest effect.
+/// Smaller effects need not be found: the smallest effect of interest.
 const MIN_EFFECT: f64 = 0.01;
 const BUDGET: &str = "10m";
 const SOURCES: &str = include_str!("../projects/sources.sh");
@@ -239,7 +239,7 @@ fn beside(project: &Project, folder: &Path, head: &str) -> Result<Vec<String>> {
     }
 }
 
-/// Each file of its names one benchmark.
+/// Each of its files names one benchmark.
 fn hyperfine(folder: &Path) -> Result<Vec<String>> {
     let mut slower = Vec::new();
     for entry in std::fs::read_dir(folder.join("times"))? {

@@ -16,7 +16,7 @@ use super::values::{parse_duration, parse_margin};
 use pinwise_placement::Placement;
 use pinwise_store::Location;
 
-/// What the file may hold; everything may be absent.
+/// The contents of the file; all keys are optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Config {
@@ -29,7 +29,7 @@ pub(super) struct Config {
     /// `--min-effect` of `compare` and `bench`
     #[serde(alias = "min_effect")]
     min_effect: Option<Spanned<String>>,
-    /// What `compare` tries of one command where no `--place` is given
+    /// What `compare` tries for one command if no `--place` is given
     #[serde(default)]
     places: Vec<Spanned<String>>,
 }

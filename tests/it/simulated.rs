@@ -34,8 +34,8 @@ fn examples_are_machines_that_run() {
 /// Others use up to 0.7 of a CPU: little of the machine, much in a third of the blocks.
 const LOADED: &str = "load = { dwell_s = 0.3, most_cpus = 0.7 }\n";
 
-/// Tried on bzip2: a gain of 0.9 % was sure, and was recommended although 1 % had
-/// been called the least of interest.
+/// Seen with bzip2: a gain of 0.9 % was certain, and was recommended although 1 % was the smallest
+/// effect of interest.
 #[test]
 fn no_placement_is_recommended_for_less_than_is_of_interest() {
     let advice = |effect: &str| recommendation(&on_one_core("0.05", effect, LOADED), "cpu:0");
@@ -43,8 +43,8 @@ fn no_placement_is_recommended_for_less_than_is_of_interest() {
     assert_eq!(advice("0.992"), "small_gain");
 }
 
-/// Tried on a make that had nothing to do (2 ms): one-core was called slower in
-/// one comparison and recommended in the next two.
+/// Seen with a make that had nothing to do (2 ms): one-core was called slower in one comparison and
+/// recommended in the next two.
 #[test]
 fn no_placement_is_recommended_for_what_is_mostly_start_up() {
     let advice = |base_s: &str| recommendation(&on_one_core(base_s, "0.8", ""), "cpu:0");
@@ -52,8 +52,8 @@ fn no_placement_is_recommended_for_what_is_mostly_start_up() {
     assert_eq!(advice("0.003"), "short_runs");
 }
 
-/// Tried on bzip2: one core was recommended for a gain of 1.2 % on a quiet machine,
-/// and took 2 to 5 % longer beside a busy process.
+/// Seen with bzip2: one core was recommended for a gain of 1.2 % on a quiet machine, and took 2 to
+/// 5 % longer beside a busy process.
 #[test]
 fn a_small_gain_without_a_core_to_spare_is_recommended_only_beside_others() {
     let small = |noise: &str| recommendation(&on_one_core("0.05", "0.97", noise), "cpu:0");
@@ -80,7 +80,7 @@ fn a_small_gain_with_a_core_to_spare_is_recommended() {
     assert_eq!(of("cpu:0-1", "2"), "quiet_only");
 }
 
-/// In truth 3 % are gained alone and 8 % lost with each CPU that others use.
+/// In truth it gains 3 % alone and loses 8 % for each CPU that others use.
 #[test]
 fn what_a_busy_neighbour_takes_is_recommended_under_no_load() {
     let under = |load: &str| {
@@ -169,8 +169,8 @@ fn compare(machine: &str, line: &str) -> Value {
     json(&[&start[..], &words(line)].concat())
 }
 
-/// Waiting that others cause drowns a difference of 3 % in wall time; CPU time
-/// shows it, and the comparison says so.
+/// Waiting caused by others hides a difference of 3 % in wall time; CPU time shows it, and the
+/// comparison says so.
 #[test]
 fn cpu_time_is_decided_if_waiting_leaves_wall_time_open() {
     let folder = tempfile::tempdir().unwrap();
@@ -213,7 +213,7 @@ fn cpu_time_is_decided_if_waiting_leaves_wall_time_open() {
     );
     let mut findings = record["findings"].as_array().unwrap().iter();
     assert!(findings.any(|finding| finding["check"] == "cpu_time_decides"));
-    // Asked for, it is the verdict.
+    // If asked for, it gives the verdict.
     let asked = compare(&machine, &format!("{line} --metric cpu -- prog"));
     assert_eq!(asked["contrasts"][0]["verdict"], "slower", "{asked}");
 }

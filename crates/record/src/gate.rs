@@ -110,7 +110,7 @@ pub struct GateBenchmark {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Nominal level of that interval: that of the look it is of.
+    /// Nominal level of that interval, from its look.
     pub level: Option<f64>,
     /// Upper end of the interval of this benchmark alone: below 1 plus the
     /// smallest effect it passes.
@@ -148,7 +148,7 @@ pub struct GateCpuTime {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Nominal level of that interval: that of the look it is of.
+    /// Nominal level of that interval, from its look.
     pub level: Option<f64>,
     /// As a change.
     pub effect: EffectRecord,
@@ -158,8 +158,8 @@ pub struct GateCpuTime {
     pub decides: bool,
 }
 
-/// A ratio that does not depend on when the gate stopped: of pairs that were enough by the
-/// width of its interval, wherever that lay.
+/// A ratio that does not depend on when the gate stopped: from as many pairs as the width of its
+/// interval required, wherever that lay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateLink {
@@ -167,7 +167,7 @@ pub struct GateLink {
     pub ratio: f64,
     /// Standard error of its logarithm.
     pub error: f64,
-    /// The first pairs of the gate, of which it is.
+    /// Number of pairs that it is from, the first ones of the gate.
     pub pairs: usize,
 }
 
@@ -190,7 +190,7 @@ pub struct GatePair {
 }
 
 named! {
-    /// What a gate says.
+    /// The verdict of a gate.
     GateDecision {
         /// No benchmark is slower by its smallest effect.
         Pass = "pass",
@@ -226,7 +226,7 @@ impl GateRecord {
         )
     }
 
-    /// Benchmarks of which this became.
+    /// Benchmarks with this outcome.
     pub fn with(&self, outcome: &GateOutcome) -> impl Iterator<Item = &GateBenchmark> {
         let benchmarks = self.benchmarks.iter();
         benchmarks.filter(move |benchmark| benchmark.outcome == *outcome)
@@ -247,7 +247,7 @@ impl GateBenchmark {
         cpu.map(|cpu| &cpu.effect).or(self.effect.as_ref())
     }
 
-    /// What `change` is; records from before that was in them lack it.
+    /// The text of `change`; records from before that field lack it.
     #[must_use]
     pub fn change(&self) -> String {
         let text = self.decisive_effect().map_or("", |effect| &effect.text);
@@ -257,7 +257,7 @@ impl GateBenchmark {
         }
     }
 
-    /// What `interval` is. A benchmark passes by the upper end of its own interval; the
+    /// The text of `interval`. A benchmark passes by the upper end of its own interval; the
     /// interval of the suite is wider and may well reach beyond the smallest effect.
     #[must_use]
     pub fn interval(&self) -> String {

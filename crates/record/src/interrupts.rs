@@ -1,18 +1,18 @@
-//! What interrupts and softirqs took of a trace.
+//! Time that interrupts and softirqs took from a trace.
 
 use serde::{Deserialize, Serialize};
 
 use super::jitter::{GapCause, name_cause};
 
-/// What interrupts and softirqs took while a trace ran.
+/// Time that interrupts and softirqs took while a trace ran.
 ///
-/// Each moment belongs to the innermost thing that the kernel was at. What has no
-/// beginning, no end, or lost records within counts nowhere.
+/// Each moment belongs to the innermost activity of the kernel. An activity without a beginning or
+/// an end, or with lost records inside, counts nowhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InterruptsRecord {
-    /// Time that they took of CPUs while threads of the program had them, seconds: it is
-    /// part of the program's CPU time.
+    /// Time that they took from CPUs while threads of the program had them, seconds: it is part of
+    /// the program's CPU time.
     pub stolen_s: f64,
     /// As a share of the program's CPU time, per cent; `null` if that is unknown.
     pub stolen_percent: Option<f64>,
@@ -26,11 +26,11 @@ pub struct InterruptsRecord {
     pub unmatched: u64,
 }
 
-/// What a cause took.
+/// Time that a cause took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InterruptCauseRecord {
-    /// What kind of thing.
+    /// The kind of cause.
     pub kind: GapCause,
     /// Its name: the owner of the interrupt, or the softirq; empty if the kind says it all.
     pub name: String,
@@ -38,7 +38,7 @@ pub struct InterruptCauseRecord {
     pub irq: Option<u32>,
     /// The PCI device that raises it; `null` if there is none.
     pub device: Option<String>,
-    /// How often it came.
+    /// How often it occurred.
     pub count: u64,
     /// Its increase in the kernel's own counter (`/proc/interrupts`, `/proc/softirqs`) meanwhile;
     /// `null` if there is none.
@@ -49,17 +49,17 @@ pub struct InterruptCauseRecord {
     pub seconds: f64,
     /// Of that, while threads of the program had the CPU, seconds.
     pub stolen_s: f64,
-    /// The CPUs that it came to, in order.
+    /// The CPUs that it occurred on, in order.
     pub cpus: Vec<InterruptCpuRecord>,
 }
 
-/// What a cause took of a CPU.
+/// Time that a cause took from a CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InterruptCpuRecord {
-    /// Which.
+    /// The CPU.
     pub cpu: usize,
-    /// How often it came.
+    /// How often it occurred.
     pub count: u64,
     /// The time it took, seconds.
     pub seconds: f64,

@@ -6,7 +6,7 @@ use super::style::{
 use pinwise_record::{DeviceRecord, PathClass, TopologyRecord};
 use pinwise_topology::CpuSet;
 
-/// Longer names and lists are cut; records have them whole.
+/// Longer names and lists are cut; records have them in full.
 const LONGEST_NAME: usize = 20;
 const LONGEST_LIST: usize = 20;
 /// If there is less room than this, the model is left out.

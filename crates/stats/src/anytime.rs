@@ -1,5 +1,5 @@
-//! Pairs without a planned number of them: an interval that holds at every look
-//! together, whatever made one stop or go on.
+//! Pairs without a planned number: an interval that is valid at all looks together, whatever
+//! decided when to stop.
 //!
 //! The unit is the difference `d = y(arm) − y(baseline)` of a pair, symmetric around its centre θ
 //! given the pairs before: random order within the pair makes it so if the arms differ by no more

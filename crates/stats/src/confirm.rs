@@ -21,10 +21,9 @@ use super::resolution::{self, Figure, Resolution};
 use super::sequential::{Depth, GroupSequential, MIN_PAIRS, Schedule, Spending, least_pairs};
 use super::{Responses, agreement, weights};
 
-/// Share of the error level that the design spends. The joint distribution of
-/// the looks is taken as normal and the choice of weights as given, which is not
-/// quite true: this takes back what it costs, and leaves room for noise that
-/// nobody has recorded.
+/// Share of the error level that the design spends. It treats the joint distribution of the looks
+/// as normal and the choice of weights as given, which is not quite true: this share makes up for
+/// that, and leaves room for noise that nobody has recorded.
 const GUARD: f64 = 0.8;
 
 /// Means of few runs of skewed noise are not looked at before the end.
@@ -69,8 +68,8 @@ impl Question {
         GUARD * self.alpha / contrasts.max(1) as f64
     }
 
-    /// The fewest blocks that allow a claim on this many contrasts. A percentile
-    /// is judged by the runs beyond it: of both arms' runs this many must be there.
+    /// The fewest blocks that allow a claim on this many contrasts. A percentile is judged by the
+    /// runs beyond it, of which both arms together need this many.
     #[must_use]
     pub fn least_blocks(&self, contrasts: usize) -> usize {
         let pairs = least_pairs(self.error_of_one(contrasts));
@@ -185,7 +184,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The interval, wider by what coarse steps may hide.
+    /// The interval, widened by what coarse steps may hide.
     fn interval(
         &self,
         family: &dyn Family,
@@ -239,8 +238,8 @@ impl Confirmation {
         }
     }
 
-    /// Asks of each arm whether it is slower by more than `limit`, `ln(ratio)`, and
-    /// no longer whether it differs: looks for claims wait for that.
+    /// Tests for each arm whether it is slower by more than `limit`, `ln(ratio)`, instead of
+    /// whether it differs: looks for claims wait for that.
     #[must_use]
     pub fn with_limit(mut self, limit: Option<f64>) -> Self {
         self.tested = limit.unwrap_or(0.0);

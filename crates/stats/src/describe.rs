@@ -61,7 +61,7 @@ pub fn sd(values: &[f64]) -> f64 {
     (squares / (count(values) - 1.0)).sqrt()
 }
 
-/// The middle one, or the mean of the two in the middle; `None` of nothing.
+/// The middle value, or the mean of the two in the middle; `None` if empty.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| quantile(values, 0.5))

@@ -1,5 +1,5 @@
-//! What disturbed the experiment: drift, order, outliers, tails, and whether
-//! the budget will do.
+//! What disturbed the experiment: drift, order, outliers, tails, and whether the budget will
+//! suffice.
 //!
 //! None of it changes a verdict. Randomised blocks make the comparison valid
 //! under all of these; they only make it wider, and the user should know why.
@@ -66,9 +66,9 @@ pub fn outliers(values: &[f64]) -> usize {
 /// the typical run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Totals {
-    /// Mean of the arm over mean of the baseline.
+    /// Mean of the arm divided by that of the baseline.
     pub mean_ratio: f64,
-    /// 90th percentile of the arm over that of the baseline.
+    /// 90th percentile of the arm divided by that of the baseline.
     pub p90_ratio: f64,
 }
 
@@ -89,7 +89,7 @@ pub fn projected_half_width(now: f64, done: usize, planned: usize) -> f64 {
     now * (done as f64 / planned.max(1) as f64).sqrt()
 }
 
-/// How many times the work so far would make the half-width `wanted`.
+/// Factor on the work so far that makes the half-width `wanted`.
 #[must_use]
 pub fn work_factor(now: f64, wanted: f64) -> f64 {
     (now / wanted).powi(2).max(1.0)

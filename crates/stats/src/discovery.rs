@@ -1,5 +1,4 @@
-//! Which of very many things are named, so that few of those named are named
-//! by chance.
+//! Names some of very many things, so that few of those named are named by chance.
 //!
 //! The unit of the error rate is the member of a population, not the figure. A member's figures
 //! give one p-value (Simes 1986), members are selected by Benjamini and Hochberg (1995), and
@@ -7,8 +6,8 @@
 //! Bogomolov 2014). Simes holds for figures that depend on each other positively, as those of one
 //! machine do.
 
-/// One p-value for the hypothesis that none of a member's figures is an outlier
-/// (Simes 1986). NaN is left out; 1 of nothing.
+/// One p-value for the hypothesis that none of a member's figures is an outlier (Simes 1986). NaN
+/// is left out; 1 if there are none.
 #[must_use]
 pub fn simes(p: impl Iterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = p.filter(|p| p.is_finite()).collect();

@@ -1,4 +1,4 @@
-//! Pairs enough for an interval of a given width, wherever it lies.
+//! Enough pairs for an interval of a given width, wherever it lies.
 //!
 //! A gate passes as soon as its estimate is low enough, and fails as soon as it is high enough.
 //! That makes the estimate at that look too low, or too high, and the errors add up over many
@@ -23,8 +23,7 @@ use super::sequential::Depth;
 const LEVEL: f64 = 0.05;
 /// Half-width that is narrow enough, over the smallest effect.
 const NARROW: f64 = 2.0 / 3.0;
-/// Pairs whose interval says how many there have to be. Hardly any gate is decided by
-/// fewer.
+/// Pairs whose interval determines the number needed. Hardly any gate is decided by fewer.
 const FIRST: usize = 20;
 /// More pairs are not made for this.
 const MAX_PAIRS: usize = 128;
@@ -48,14 +47,14 @@ impl FixedWidth {
         }
     }
 
-    /// The pairs that are enough, as far as is known.
+    /// The number of pairs that is enough, as far as is known.
     #[must_use]
     pub const fn pairs(&self) -> usize {
         self.pairs
     }
 
-    /// Are the first pairs, of which these are the ratios, enough? Asked the first time, it
-    /// says by the narrowest of their intervals how many are.
+    /// Are the first pairs, whose ratios these are, enough? The first call fixes the number, by the
+    /// narrowest of their intervals.
     pub fn is_enough(&mut self, links: &[Link]) -> bool {
         if std::mem::replace(&mut self.is_planned, true) {
             return true;

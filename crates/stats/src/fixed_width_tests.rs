@@ -27,7 +27,7 @@ struct Gate {
     link: Link,
 }
 
-/// One with this true effect, whose runs have this spread.
+/// A gate with this true effect, whose runs have this spread.
 fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
     let most = 1500;
     let mut regression = Regression::new(question(), 1);

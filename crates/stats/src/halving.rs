@@ -54,10 +54,9 @@ pub fn select(runs: &[ScreeningRun], open: &[usize]) -> Vec<usize> {
     scored.into_iter().map(|(_, arm)| arm).collect()
 }
 
-/// Each arm's typical distance from the level of the moment (lower is
-/// better), runs under load counting less. A block of many arms takes long
-/// and the machine moves meanwhile: the level is that of the neighbours in
-/// time, which the random order makes a fair mixture of arms.
+/// Each arm's typical distance from the level of the moment (lower is better), with less weight for
+/// runs under load. A block of many arms takes long and the machine moves meanwhile: the level is
+/// that of the neighbours in time, which the random order makes a fair mixture of arms.
 fn scores(runs: &[ScreeningRun], open: &[usize]) -> Vec<(f64, usize)> {
     let levels: Vec<f64> = (0..runs.len()).map(|at| level_around(runs, at)).collect();
     let weights = weights::from_levels(&levels);

@@ -1,12 +1,11 @@
 //! Does the difference between two arms depend on something: on the load, on
 //! how long the experiment has run, on what ran before?
 //!
-//! The differences are aligned, less their Hodges–Lehmann estimate (Hodges and
-//! Lehmann 1962), and turned into signed ranks. Were there nothing it depends
-//! on, their signs would be random whatever the covariate is; the statistic is
-//! their sum weighted by the covariate, less what the estimate has taken out
-//! ([`agreement`]), over the standard deviation that random signs give it. It
-//! holds for noise of any shape and for blocks of unequal noise.
+//! The differences are aligned, less their Hodges–Lehmann estimate (Hodges and Lehmann 1962), and
+//! turned into signed ranks. If they depended on nothing, their signs would be random whatever the
+//! covariate is; the statistic is their sum weighted by the covariate, less what the estimate has
+//! taken out ([`agreement`]), divided by its standard deviation under random signs. This is valid
+//! for noise of any shape and for blocks of unequal noise.
 
 use super::agreement;
 use super::paired::hodges_lehmann;
@@ -55,8 +54,7 @@ fn signed_ranks(differences: &[f64], shift: f64) -> Vec<f64> {
     ranks
 }
 
-/// Places of values among each other, 0 to 1, equal ones alike: a covariate
-/// that no wild value rules.
+/// Ranks of values, 0 to 1, equal ones alike: a covariate that no wild value dominates.
 #[must_use]
 pub fn rank(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|other| **other < value).count();

@@ -28,7 +28,7 @@ impl Interval {
         self.low > -delta && self.high < delta
     }
 
-    /// Does it hold this shift, ends included?
+    /// Does it contain this shift, ends included?
     #[must_use]
     pub fn holds(self, shift: f64) -> bool {
         self.low <= shift && shift <= self.high

@@ -24,11 +24,11 @@ const COARSE_TOLERANCE: f64 = 1e-7;
 const MANY: usize = 200;
 /// Ends within this many tolerances of 0 are 0.
 const SNAP: f64 = 4.0;
-/// Beyond a rejected shift, these multiples of its distance are tried, too.
+/// Beyond a rejected shift, these multiples of its distance are tried as well.
 const FARTHER: [f64; 4] = [1.25, 1.6, 2.2, 3.2];
 /// Steps by which a bracket grows.
 const GROWTH: f64 = 1.6;
-/// A bracket that has not been found after this many steps is not looked for.
+/// After this many steps the search for a bracket is given up.
 const MAX_STEPS: usize = 80;
 
 /// Signed scores as a function of the shift.

@@ -1,4 +1,4 @@
-//! What of an arm's runs is judged: the typical run, the mean, or a percentile.
+//! The statistic of an arm's runs that is judged: the typical run, the mean, or a percentile.
 //!
 //! All three ask the same question of the random order: if the arm's cost were
 //! `e^θ` times the baseline's, would exchanging the labels within blocks change
@@ -67,7 +67,7 @@ impl FromStr for Judge {
 }
 
 impl Judge {
-    /// As it is written behind a size: "5 % in the typical run".
+    /// Its words after a size: "5 % in the typical run".
     #[must_use]
     pub fn phrase(self) -> String {
         match self {
@@ -95,7 +95,7 @@ impl Judge {
 /// Costs of two arms, block by block, whose means are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Means {
-    /// Cost of arm and baseline over their common scale.
+    /// Cost of arm and baseline relative to their common scale.
     costs: Vec<(f64, f64)>,
 }
 

@@ -104,9 +104,8 @@ impl Responses {
         }
     }
 
-    /// Adds a whole block. A block is kept whole or dropped whole: one of
-    /// another length, or with a response that is no number, is left out and
-    /// `false` returned.
+    /// Adds a whole block. A block is kept whole or dropped whole: one of another length, or with a
+    /// NaN response, is left out and `false` returned.
     pub fn push(&mut self, block: &[f64]) -> bool {
         let is_whole = block.len() == self.arms && block.iter().all(|y| y.is_finite());
         if is_whole {

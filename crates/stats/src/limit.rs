@@ -36,8 +36,8 @@ pub fn is_slower(contrast: &Contrast, limit: f64) -> bool {
     contrast.decision == Decision::Slower && contrast.interval.low > limit
 }
 
-/// Is it surely not slower by more? This question has one side: only what speaks of
-/// a slow-down of that size withholds the answer.
+/// Is it certainly not slower by more? This question has one side: only caveats that speak for a
+/// slow-down of that size withhold the answer.
 #[must_use]
 pub fn is_passed(contrast: &Contrast, limit: f64) -> bool {
     contrast.interval.high <= limit && !contrast.caveats.of_slower(limit).withholds()

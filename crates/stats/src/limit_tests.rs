@@ -47,7 +47,7 @@ fn check(low: f64, high: f64, expected: LimitStanding) {
 #[test]
 fn the_interval_must_lie_on_one_side_of_the_limit() {
     check(0.021, 0.03, LimitStanding::Slower);
-    // Slower for sure, and by more as estimated.
+    // Certainly slower, and by more according to the estimate.
     check(0.001, 0.06, LimitStanding::Undecided);
     check(0.001, 0.019, LimitStanding::Passed);
     check(-0.03, -0.02, LimitStanding::Passed);

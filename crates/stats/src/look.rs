@@ -1,4 +1,4 @@
-//! The state of a comparison after a look, and what may be left out from then on.
+//! The state of a comparison after a look, and which arms may be left out from then on.
 
 use super::caveats::Caveats;
 use super::decision::Decision;
@@ -12,7 +12,7 @@ pub struct Contrast {
     pub arm: usize,
     /// Estimate of `ln(arm / baseline)`.
     pub estimate: f64,
-    /// Interval that holds at every look together.
+    /// Interval that is valid at all looks together.
     pub interval: Interval,
     /// Overall confidence of this interval (1 − α/m at Holm's step).
     pub confidence: f64,
@@ -38,14 +38,13 @@ pub struct Look {
     /// The lower bound of each column's distance behind the winner, `ln(ratio)`; 0 for the winner
     /// itself, negative if it may be ahead.
     pub behind: Vec<f64>,
-    /// Nothing is left to find out: every arm is decided, and no other beats
-    /// the winner by δ.
+    /// Nothing is left to find out: every arm is decided, and no other beats the winner by δ.
     pub is_settled: bool,
     /// The step size of the figure, if it is coarse.
     pub resolution: Option<Resolution>,
 }
 
-/// An arm this many times the smallest effect behind the best is no choice.
+/// An arm this many times the smallest effect behind the best cannot be the choice.
 const CLEARLY: f64 = 3.0;
 
 impl Look {
@@ -63,8 +62,8 @@ impl Look {
         })
     }
 
-    /// The same look of the columns `kept` (ascending, winner and baseline among
-    /// them), of arms that are the same within `delta`.
+    /// The same look for only the columns `kept` (ascending, winner and baseline among them), with
+    /// arms that are the same within `delta`.
     #[must_use]
     pub fn with_columns(mut self, kept: &[usize], delta: f64) -> Self {
         let place = |column: usize| kept.iter().position(|&k| k == column);

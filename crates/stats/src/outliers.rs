@@ -6,20 +6,18 @@
 //! cut, are the next centre and scale, until nothing changes. Up to a third of
 //! the members may be anywhere without being able to hide.
 //!
-//! The tails are the population's own, on either side: Student's t with the
-//! degrees of freedom that fit best, by truncated likelihood, a figure's values
-//! within four scales and those of the other figures within eight. Members far away
-//! in several figures do not take part: noise is wild here and there, a fault
-//! in one place. So a few wild values are no outliers, while outliers do not
-//! make the tails heavy. What the scale is uncertain by counts as heavier
-//! tails, too.
+//! The tails are the population's own, on either side: Student's t with the degrees of freedom that
+//! fit best, by truncated likelihood, a figure's values within four scales and those of the other
+//! figures within eight. Members far away in several figures do not take part: noise is wild here
+//! and there, a fault in one place. So a few wild values are not outliers, while outliers do not
+//! make the tails heavy. The uncertainty of the scale counts as heavier tails as well.
 
 use super::describe::quantile;
 pub use super::tails::Noise;
 use super::tails::{BINS, Counts, Elsewhere, SHAPE, Side, lent_to, members, sides};
 
-/// Fewest members of a population that is judged: of fewer, even a value
-/// twenty scales away would not be distinguished from chance.
+/// Fewest members of a population that is judged: with fewer, even a value twenty scales away could
+/// not be distinguished from chance.
 pub const FEWEST: usize = 6;
 
 /// Values within this many scales are the bulk.
@@ -30,7 +28,7 @@ const CUT_SD: f64 = 0.986_578;
 const FEW: usize = 64;
 /// A figure's values within this many scales are evidence of its tails.
 const FAR: f64 = 4.0;
-/// Far away in this many figures, a member is no matter of tails.
+/// A member that is far away in this many figures is not explained by tails.
 const SEVERAL: usize = 3;
 /// Values nearer than this get a probability of 1.
 const NEAR: f64 = 1.0;
@@ -75,8 +73,8 @@ pub struct Judged {
 /// A population judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Every figure; `None` of those that fewer than [`FEWEST`] members have,
-    /// or that do not vary at all.
+    /// Every figure; `None` for those that fewer than [`FEWEST`] members have, or that do not vary
+    /// at all.
     pub figures: Vec<Option<Judged>>,
     /// Members that are apart, or far away in several figures.
     pub is_loud: Vec<bool>,
@@ -157,8 +155,7 @@ fn loud(distances: &[Option<(Bulk, Vec<f64>)>], apart: &[bool]) -> Vec<bool> {
         .collect()
 }
 
-/// The bulk of values by the rule above; `None` of fewer than [`FEWEST`].
-/// NaN is left out.
+/// The bulk of values by the rule above; `None` with fewer than [`FEWEST`]. NaN is left out.
 #[must_use]
 pub fn bulk(values: &[f64]) -> Option<Bulk> {
     let values: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
@@ -223,7 +220,7 @@ fn distances(column: &Column, apart: &[bool]) -> Option<(Bulk, Vec<f64>)> {
     if bulk.scale <= 0.0 {
         return None;
     }
-    // An error that is usual is part of the scale already.
+    // A usual error is part of the scale already.
     let usual = match column.errors.as_slice() {
         [] => 0.0,
         errors => {
@@ -243,8 +240,8 @@ fn distances(column: &Column, apart: &[bool]) -> Option<(Bulk, Vec<f64>)> {
     Some((bulk, z.collect()))
 }
 
-/// What all figures show of tails on one side. Figures that hardly vary, or
-/// only in steps, show nothing.
+/// The evidence of all figures on the tails of one side. Figures that hardly vary, or only in
+/// steps, give none.
 fn pool_tails(
     columns: &[&Column],
     distances: &[Option<(Bulk, Vec<f64>)>],

@@ -25,7 +25,7 @@ const LIGHT_TAILS: f64 = 2.0;
 const HEAVY_TAILS: f64 = 2.6;
 /// Distances at which redescending scores stop rising, begin to fall, and reach 0.
 const KNOTS: (f64, f64, f64) = (0.5, 1.5, 6.0);
-/// Of up to this many values all Walsh averages are made.
+/// With up to this many values all Walsh averages are computed.
 const FEW: usize = 200;
 /// Ranks over their number, on the scale of redescending scores.
 const RANK_SCALE: f64 = 1.3;
@@ -147,8 +147,8 @@ impl Paired {
     }
 }
 
-/// The median of all Walsh averages, which Wilcoxon's statistic is turned over
-/// to (Hodges and Lehmann 1963); NaN if empty.
+/// The median of all Walsh averages, at which Wilcoxon's statistic changes sign (Hodges and Lehmann
+/// 1963); NaN if empty.
 #[must_use]
 pub fn hodges_lehmann(values: &[f64]) -> f64 {
     if values.len() > FEW {

@@ -24,11 +24,11 @@ const LONG_S: f64 = 120.0;
 /// The state of knowledge on a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Surely slower by more than the smallest effect.
+    /// Certainly slower by more than the smallest effect.
     Slower,
     /// Surely faster.
     Faster,
-    /// Surely not slower by the smallest effect.
+    /// Certainly not slower by the smallest effect.
     Passed,
     /// None of these.
     Undecided,
@@ -63,7 +63,7 @@ pub struct Regression {
 }
 
 impl Regression {
-    /// One of so many benchmarks; the question's α is that of the suite.
+    /// One of this many benchmarks; the question's α is that of the suite.
     #[must_use]
     pub fn new(question: Question, benchmarks: usize) -> Self {
         let shared = Question {

@@ -67,7 +67,7 @@ fn suites_without_a_change_rarely_raise_an_alarm() {
             .collect();
         standings.contains(&Standing::Slower)
     });
-    // 2.5 % are expected at most; 9 of 120 have a probability of 0.3 % then.
+    // At most 2.5 % are expected; 9 of 120 then have a probability of 0.3 %.
     assert!(alarms.count() < 9);
 }
 

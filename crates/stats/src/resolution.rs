@@ -1,11 +1,11 @@
-//! Figures that come in steps: a clock that ticks every 10 ms or 60 times a second,
-//! a program that prints two digits.
+//! Figures that come in steps: a clock that ticks every 10 ms or 60 times a second, a program that
+//! prints two digits.
 //!
-//! *Finding the step.* The distinct values of all arms differ by whole multiples of
-//! the step, wherever its zero is: their greatest common divisor is looked for, up
-//! to the last digit that they have. Two values that come again and again differ by
-//! one step at least. A single one of several digits does not show its step: that may
-//! be as long as the value. What is counted is exact and has none ([`Figure`]).
+//! *Finding the step.* The distinct values of all arms differ by whole multiples of the step,
+//! wherever its zero is: the search is for their greatest common divisor, up to the last digit that
+//! they have. Two values that occur again and again differ by one step at least. A single value of
+//! several digits does not show its step: that may be as long as the value. Counts are exact and
+//! have none ([`Figure`]).
 //!
 //! *What it costs.* Rounding hides where in a step a value was. While an arm's runs vary by half a
 //! step and more, roundings cancel over the runs; if they vary less, its centre may be anywhere in
@@ -17,17 +17,17 @@
 //! lie on one side), at the lower end of that share's 68 % interval (Wilson 1927). If no run is
 //! beyond, nothing shows that the arm varies at all.
 //!
-//! A percentile is off by twice as much, and spreading values over a step moves it
-//! outwards by about `z s²/(12σ)`, z its normal quantile.
+//! A percentile is off by twice as much, and spreading values over a step moves it outwards by
+//! about `z s²/(12σ)`, z its normal quantile.
 //!
-//! *Ties.* Values are spread evenly over the step that they stand for, by a
-//! number that depends on the run's place in time alone and so knows no labels.
+//! *Ties.* Values are spread evenly over the step that they represent, by a number that depends on
+//! the run's place in time alone and so does not depend on labels.
 
 use super::describe::quantile;
 use super::judge::Judge;
 use super::{Responses, normal};
 
-/// A step below this share of the typical value is no concern.
+/// A step below this share of the typical value does not matter.
 const FINE: f64 = 1e-4;
 /// Remainders below this share of a value are rounding.
 const ROUNDING: f64 = 1e-7;
@@ -42,7 +42,7 @@ const DIGITS: i32 = 12;
 const PLAIN: f64 = 0.01;
 /// The smallest difference is taken for up to this many steps.
 const MAX_STEPS: u32 = 4;
-/// A step must be this many times what is unsure about it.
+/// A step must be this many times its uncertainty.
 const CLEAR: f64 = 4.0;
 /// A step is accepted if values without steps would fit it this rarely.
 const CHANCE: f64 = 0.05;
@@ -57,7 +57,7 @@ pub enum Figure {
     Measured,
     /// Counted: exact, however few values it takes.
     Counted,
-    /// Nobody says. Whole numbers are counts then.
+    /// Unknown: whole numbers then count as counts.
     Unknown,
 }
 
@@ -179,9 +179,8 @@ impl Resolution {
         self.relative >= std::f64::consts::LN_2 - SAME
     }
 
-    /// Responses whose values are spread over the step that they stand for.
-    /// `slots[b][arm]` is the arm's place in block `b`; `is_rate`: the figure is
-    /// the inverse of the cost.
+    /// Responses whose values are spread over the step that they represent. `slots[b][arm]` is the
+    /// arm's place in block `b`; `is_rate`: the figure is the inverse of the cost.
     #[must_use]
     pub fn spread(self, data: &Responses, slots: &[Vec<usize>], is_rate: bool) -> Responses {
         let mut spread = Responses::new(data.arms());
@@ -203,8 +202,8 @@ impl Resolution {
         spread
     }
 
-    /// By how much what is judged of an arm may be off, `ln(ratio)`, from its
-    /// values as measured.
+    /// By how much the judged statistic of an arm may be off, `ln(ratio)`, from its values as
+    /// measured.
     #[must_use]
     pub fn bias(self, values: &[f64], judge: Judge) -> f64 {
         let sd = self.sd_in_steps(values);
@@ -273,8 +272,8 @@ fn low_share(count: usize, of: usize) -> f64 {
     (share + 0.5 / n - half) / (1.0 + 1.0 / n)
 }
 
-/// A number in [0, 1) for a run's place in time, as good as random (the mixing
-/// function of Steele, Lea and Flood's `SplitMix64`, 2014).
+/// A number in [0, 1) for a run's place in time, as good as random (the mixing function of Steele,
+/// Lea and Flood's `SplitMix64`, 2014).
 fn evenly(block: usize, slot: usize) -> f64 {
     let place = (block as u64) << 16 | slot as u64;
     let mut mixed = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -15,9 +15,8 @@ pub struct Split {
     pub outside_with: usize,
 }
 
-/// Chance that this many or more of the members looked at have the attribute,
-/// were they drawn blindly: the upper tail of the hypergeometric distribution
-/// (Fisher 1935, one-sided).
+/// Chance that this many or more of the members looked at have the attribute if they were drawn
+/// blindly: the upper tail of the hypergeometric distribution (Fisher 1935, one-sided).
 #[must_use]
 pub fn upper_tail(split: Split) -> f64 {
     let all = split.inside + split.outside;

@@ -47,7 +47,7 @@ impl fmt::Display for Position {
 pub struct TomlError {
     /// Position in the file.
     pub position: Position,
-    /// What, in one line, with the key.
+    /// The reason, in one line, with the key.
     pub reason: String,
 }
 
@@ -68,10 +68,10 @@ impl TomlError {
     }
 }
 
-/// Reads a text of at most `largest` bytes; `what` names what it has to be.
+/// Reads a text of at most `largest` bytes; `what` is its kind, for messages.
 ///
 /// # Errors
-/// It is larger, or no TOML of this form.
+/// If it is larger, or not TOML of this form.
 pub fn read<T: DeserializeOwned>(text: &str, largest: usize, what: &str) -> Result<T, TomlError> {
     if text.len() > largest {
         let reason = format!("larger than {} KiB: {what}", largest / 1024);

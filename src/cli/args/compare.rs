@@ -64,7 +64,7 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub recipe: Option<String>,
-    /// Name for the command at the same position; repeatable
+    /// Name of a command; given once per command, in their order
     #[arg(
         long = "name",
         short = 'n',

@@ -86,7 +86,7 @@ fn every_help_fits_and_ends_with_examples() {
     let compare = stage.succeed("compare -h");
     let place = "      --place <PLACEMENT>        Where the command runs; repeat for each arm\n";
     assert!(compare.out.contains(place), "{compare}");
-    let default = "Most runs per arm [alias: --runs]\n";
+    let default = "Maximum runs per arm [alias: --runs]\n";
     assert!(compare.out.contains(default), "{compare}");
 }
 

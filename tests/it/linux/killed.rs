@@ -1,4 +1,4 @@
-//! pinwise killed outright, at moments that no one chose.
+//! pinwise killed outright, at random moments.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::trial::{Trial, finish, runs_of, signal};
 
-/// Few, for time's sake.
+/// Few, to save time.
 const MOMENTS: u64 = 12;
 
 /// Every run leaves a line at its start and one at its end; the run after the
@@ -31,8 +31,7 @@ fn nothing_is_lost_and_nothing_is_left() {
     );
 }
 
-/// Kills pinwise some time after some run has started; says how many runs it
-/// had recorded.
+/// Kills pinwise some time after a run has started; returns how many runs it had recorded.
 fn killed_at(seed: u64) -> usize {
     let mut moment = ChaCha8Rng::seed_from_u64(seed);
     let short_runs = moment.random_range(2..12);
@@ -71,7 +70,7 @@ fn killed_at(seed: u64) -> usize {
     let record = trial.stored();
     assert!(record["stopped"].is_null(), "seed {seed}");
     let runs = runs_of(&record);
-    // A run may have ended in the very moment that pinwise was killed.
+    // A run may have ended at the moment when pinwise was killed.
     let recorded = runs.len();
     assert!(
         recorded == ended || recorded + 1 == ended,

@@ -65,7 +65,7 @@ pub(super) fn simulate(simulation: &mut Simulation<'_>) -> Result<Vec<Experiment
     ])
 }
 
-/// What a machine's PAUSE costs, by its probe.
+/// Cost of PAUSE on a machine, by its probe.
 fn pause_ns(machine: &mut dyn Prober) -> Result<Option<f64>> {
     let (topology, _) = machine.topology()?;
     let Some(cpu) = topology.allowed.first() else {
@@ -148,7 +148,7 @@ fn experiment_of(delay_ms: u64) -> ProducerConsumer {
     }
 }
 
-/// An algorithm's wait; none of those named here is unknown.
+/// An algorithm's wait; all named here are known.
 fn wait(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
     let setting = Setting { cpus, hint_ns };
     let wait = algorithm.wait(&setting, Case::Typical);
