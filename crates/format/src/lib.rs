@@ -69,6 +69,20 @@ pub fn trimmed(value: f64) -> String {
     without_zeros(&format!("{value:.2}")).to_owned()
 }
 
+/// A limit on CPU time: `1 CPU`, `1.5 CPUs`, `0.001 CPUs`.
+#[must_use]
+pub fn limit_of_cpus(cpus: f64) -> String {
+    // Two digits after the point would make the smallest ones 0.
+    let number = match cpus < 0.01 {
+        true => without_zeros(&format!("{cpus:.4}")).to_owned(),
+        false => trimmed(cpus),
+    };
+    match number.as_str() {
+        "1" => "1 CPU".to_owned(),
+        _ => format!("{number} CPUs"),
+    }
+}
+
 fn without_zeros(number: &str) -> &str {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
@@ -353,6 +367,9 @@ mod tests {
         assert_eq!(round_bytes(100), "100 B");
         assert_eq!(trimmed(2.50), "2.5");
         assert_eq!(trimmed(100.0), "100");
+        assert_eq!(limit_of_cpus(1.0), "1 CPU");
+        assert_eq!(limit_of_cpus(0.3), "0.3 CPUs");
+        assert_eq!(limit_of_cpus(0.001), "0.001 CPUs");
         assert_eq!(round_percent(0.95), "95 %");
         assert_eq!(round_percent(0.005), "0.5 %");
         assert_eq!(signed_range(-0.02, 0.013), "−2.0 to +1.3 %");

@@ -206,6 +206,12 @@ mod tests {
             ),
             "{one}"
         );
+        // A small node, and a limit as large as it: nothing is kept for others.
+        let whole = in_pod("0-15", Some(16.0));
+        assert!(
+            whole.starts_with("This pod runs in the shared pool on CPUs 0-15, for 16 CPUs"),
+            "{whole}"
+        );
         // The pool that the static policy leaves to others.
         let pooled = in_group("/kubepods/burstable/pod2", "0-7", None);
         assert!(
@@ -266,6 +272,29 @@ mod tests {
                 "huge_pages"
             ]
         );
+    }
+
+    #[test]
+    fn a_quota_is_reported_where_it_has_an_effect() {
+        let mut examined = quiet();
+        let cpus = examined.topology.allowed.len() as f64;
+        let mut said = |quota: f64| {
+            examined.topology.quota = Some(Quota {
+                cpus: quota,
+                source: "/sys/fs/cgroup/cpu.max".to_owned(),
+            });
+            let findings = diagnose(&examined).findings.into_iter();
+            findings
+                .map(|f| f.sentence + " " + &f.advice)
+                .collect::<String>()
+        };
+        assert_eq!(said(cpus), "");
+        assert_eq!(said(cpus + 6.0), "");
+        let one = said(1.0);
+        assert!(one.contains("limits this process to 1 CPU of"), "{one}");
+        assert!(one.contains("no more threads than it allows"), "{one}");
+        let half = said(0.5);
+        assert!(half.contains("even one thread exceeds it"), "{half}");
     }
 
     #[test]

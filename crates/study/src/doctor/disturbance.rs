@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::CheckOutcome::{self, Found, InOrder, Unavailable};
 use super::{Examined, warning};
+use pinwise_format::limit_of_cpus;
 use pinwise_machine::Usage;
 
 /// A CPU disturbs if others' work keeps it busier than this.
@@ -87,15 +88,25 @@ pub(super) fn virtual_machine(examined: &Examined) -> CheckOutcome {
 }
 
 pub(super) fn quota(examined: &Examined) -> CheckOutcome {
-    let Some(quota) = &examined.topology.quota else {
+    let allowed = examined.topology.allowed.len();
+    // One that all CPUs together do not exceed has no effect.
+    let quota = examined.topology.quota.as_ref();
+    let Some(quota) = quota.filter(|quota| quota.cpus < allowed as f64) else {
         return InOrder("quota");
+    };
+    let fewer = match quota.cpus < 1.0 {
+        true => "; even one thread exceeds it",
+        false => ", or start no more threads than it allows",
     };
     Found(
         warning(
             "quota",
             9,
-            format!("A cgroup limits this process to {:.2} CPUs of {}; beyond that, all threads are throttled for the rest of the period.", quota.cpus, examined.topology.allowed.len()),
-            format!("Raise the limit in {}, or start no more threads than it allows.", quota.source),
+            format!(
+                "A cgroup limits this process to {} of {allowed}; beyond that, all threads are throttled for the rest of the period.",
+                limit_of_cpus(quota.cpus)
+            ),
+            format!("Raise the limit in {}{fewer}.", quota.source),
         )
         .with("quota_cpus", quota.cpus),
     )

@@ -1,7 +1,7 @@
 //! Checks of how the machine is set up: frequency, clock, memory, SMT,
 //! permissions.
 
-use pinwise_format::{count_of, trimmed};
+use pinwise_format::{count_of, limit_of_cpus};
 use pinwise_record::Finding;
 use pinwise_topology::{CpuSet, Level, Restriction, Topology};
 use serde_json::json;
@@ -166,6 +166,8 @@ pub fn describe_pod(topology: &Topology) -> Finding {
         .any(|by| by.contains("burstable") || by.contains("besteffort"));
     // The static policy gives whole CPUs, whose time the limit does not cut. Newer kubelets
     // set no limit there, and then the pool of others looks the same.
+    // A node always keeps some CPUs for itself and for the pool.
+    let is_pooled = is_pooled || *allowed == topology.online;
     let is_exclusive =
         !cpusets.is_empty() && !is_pooled && limit.is_none_or(|cpus| cpus >= allowed.len() as f64);
     let cpus = with_noun(allowed);
@@ -175,10 +177,7 @@ pub fn describe_pod(topology: &Topology) -> Finding {
         (true, None) => format!("This pod has {cpus}, to itself if it is Guaranteed"),
         (false, Some(limit)) => format!(
             "This pod runs in the shared pool on {cpus}, for {} of time",
-            match trimmed(limit) {
-                one if one == "1" => "1 CPU".to_owned(),
-                other => format!("{other} CPUs"),
-            }
+            limit_of_cpus(limit)
         ),
         (false, None) => format!("This pod runs in the shared pool on {cpus}, without a limit"),
     };
