@@ -51,6 +51,18 @@ pub enum RealiseError {
         /// Nodes whose memory may be used.
         usable: CpuSet,
     },
+    /// CPUs of which no NUMA node is reported.
+    #[error(
+        "{placement}: no NUMA node is reported for CPU {cpus}; name nodes with memory: {usable}"
+    )]
+    NoNode {
+        /// The placement.
+        placement: String,
+        /// The CPUs.
+        cpus: CpuSet,
+        /// Nodes whose memory may be used.
+        usable: CpuSet,
+    },
     /// More units or CPUs than there are.
     #[error("{placement}: needs {wanted} {noun}, but only {available} are available")]
     TooMany {

@@ -72,7 +72,7 @@ static PLAIN: [Plain; 12] = [
     Plain::new(
         "isolated",
         Wish::Isolated,
-        "The CPUs that isolcpus isolates",
+        "The isolated CPUs (of isolcpus or of a cpuset partition)",
     ),
     Plain::new(
         "largest-llc",

@@ -238,18 +238,27 @@ impl Placement {
     ) -> Result<Vec<usize>, RealiseError> {
         let numbers = |nodes: Vec<&NumaNode>| nodes.into_iter().map(|node| node.node).collect();
         let usable: CpuSet = numbers(topology.usable_memory_nodes());
+        // A cpuset holds nodes with memory only: that others are not allowed says nothing.
         let nodes = topology.numa_nodes.iter();
-        let near = nodes.filter(|node| node.allowed && node.cpus.intersects(cpus));
+        let near = nodes.filter(|node| node.cpus.intersects(cpus));
         let near: CpuSet = numbers(near.collect());
         let with_memory = near.intersection(&usable);
-        if with_memory.is_empty() && !near.is_empty() && policy != MemoryPolicy::Local {
-            return Err(RealiseError::NoMemory {
-                placement: self.to_string(),
+        if !with_memory.is_empty() || policy == MemoryPolicy::Local {
+            return Ok(with_memory.iter().collect());
+        }
+        let placement = self.to_string();
+        Err(match near.is_empty() {
+            true => RealiseError::NoNode {
+                placement,
+                cpus: cpus.clone(),
+                usable,
+            },
+            false => RealiseError::NoMemory {
+                placement,
                 nodes: near,
                 usable,
-            });
-        }
-        Ok(with_memory.iter().collect())
+            },
+        })
     }
 
     fn find_isolated(&self, topology: &Topology) -> Result<Vec<usize>, RealiseError> {

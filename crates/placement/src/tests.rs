@@ -159,6 +159,50 @@ fn memory_comes_from_the_nodes_named_or_those_of_the_cpus() {
     assert_eq!(merged[0].1, ["cpu:0/mem=bind:0"]);
 }
 
+/// Memory that is only behind nodes of its own, and cpusets that hold such nodes alone.
+#[test]
+fn a_policy_without_memory_near_the_cpus_is_refused() {
+    let mut capture = Capture::new();
+    capture.insert("sys/devices/system/cpu/online", "0-2");
+    for (node, cpus, kib) in [(0, "0", 0), (1, "1", 0), (2, "", 4096)] {
+        let dir = format!("sys/devices/system/node/node{node}");
+        capture.insert(format!("{dir}/cpulist"), cpus);
+        capture.insert(
+            format!("{dir}/meminfo"),
+            format!("Node {node} MemTotal: {kib} kB\n"),
+        );
+    }
+    for cpu in 0..3 {
+        let file = format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id");
+        capture.insert(file, cpu.to_string());
+    }
+    capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+    capture.insert("proc/self/cgroup", "0::/");
+    capture.insert("sys/fs/cgroup/cpuset.cpus.effective", "0-2");
+    capture.insert("sys/fs/cgroup/cpuset.mems.effective", "2");
+    let topology = Topology::from_capture(&capture).0;
+    let realise = |name: &str| {
+        let placement: Placement = name.parse().unwrap();
+        let realised = placement.realise(&topology);
+        realised.map(|realised| realised.memory.unwrap().nodes)
+    };
+    let error = |name: &str| realise(name).unwrap_err().to_string();
+    assert_eq!(
+        error("cpu:0/mem=bind"),
+        "cpu:0/mem=bind: this process may use no memory of node 0 (only of 2)"
+    );
+    assert_eq!(
+        error("os-default/mem=interleave"),
+        "os-default/mem=interleave: this process may use no memory of node 0-1 (only of 2)"
+    );
+    assert_eq!(
+        error("cpu:2/mem=preferred"),
+        "cpu:2/mem=preferred: no NUMA node is reported for CPU 2; name nodes with memory: 2"
+    );
+    assert_eq!(realise("cpu:0/mem=bind:2").unwrap(), [2]);
+    assert_eq!(realise("cpu:0/mem=local").unwrap(), Vec::<usize>::new());
+}
+
 fn restricted() -> Topology {
     let mut capture = Capture::new();
     for cpu in 0..8 {

@@ -180,6 +180,11 @@ impl Asked<'_> {
         self.context.limit.is_none() || self.realised.placement.wish != Wish::OsDefault
     }
 
+    /// Are there CPUs that only a tool reaches which sets a mask?
+    fn leaves_mask(&self) -> bool {
+        !self.realised.cpus.is_subset(&self.topology.allowed)
+    }
+
     fn is_bound(&self) -> bool {
         self.realised.placement.kind == Kind::Bound
     }
@@ -307,7 +312,7 @@ impl Asked<'_> {
     /// The line that starts the program with the placement's mask and memory.
     fn placed_line(&self) -> String {
         if self.realised.memory.is_some() {
-            let options = numactl_options(self.realised);
+            let options = numactl_options(self);
             return format!("numactl {options} {}", self.line(&[]));
         }
         self.line(&["taskset", "-c", &self.list()])

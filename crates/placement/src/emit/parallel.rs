@@ -163,8 +163,19 @@ pub(super) fn omp(asked: &Asked<'_>) -> Emission {
         "OMP_DISPLAY_ENV=true OMP_DISPLAY_AFFINITY=true {}",
         asked.line(&[])
     );
-    let emission = asked.emission(pieces, verify);
+    let mut emission = asked.emission(pieces, verify);
+    emission.cannot.extend(within_mask(asked));
     openmp_only(asked.without_memory(emission))
+}
+
+/// libgomp and LLVM's runtime use no CPU outside of the mask that they find.
+fn within_mask(asked: &Asked<'_>) -> Option<String> {
+    asked.leaves_mask().then(|| {
+        format!(
+            "It stays within the affinity mask of its parent; start it with taskset -c {}.",
+            asked.list()
+        )
+    })
 }
 
 fn openmp_only(mut emission: Emission) -> Emission {
@@ -245,6 +256,7 @@ pub(super) fn kmp(asked: &Asked<'_>) -> Emission {
     ];
     let verify = format!("OMP_DISPLAY_AFFINITY=true {}", asked.line(&[]));
     let mut emission = asked.without_memory(asked.emission(pieces, verify));
+    emission.cannot.extend(within_mask(asked));
     emission.notes.extend(hw_subset(asked));
     openmp_only(emission)
 }

@@ -1,8 +1,8 @@
 //! Standard tools of a Linux system: taskset, numactl, hwloc, systemd, cgroups.
 
 use super::{ALLOWED, Asked, Emission, Piece, Tool, node_list};
+use crate::MemoryPolicy;
 use crate::limit::systemd_time;
-use crate::{MemoryPolicy, Realised};
 use pinwise_format::shell;
 
 pub(super) fn taskset(asked: &Asked<'_>) -> Emission {
@@ -15,7 +15,7 @@ pub(super) fn taskset(asked: &Asked<'_>) -> Emission {
 }
 
 pub(super) fn numactl(asked: &Asked<'_>) -> Emission {
-    let options = numactl_options(asked.realised);
+    let options = numactl_options(asked);
     let mut emission = asked.one_mask(
         vec![Piece::Command(format!(
             "numactl {options} {}",
@@ -32,9 +32,11 @@ pub(super) fn numactl(asked: &Asked<'_>) -> Emission {
 }
 
 /// The options of numactl for a mask with its memory policy.
-pub(super) fn numactl_options(realised: &Realised) -> String {
-    let cpus = format!("-C {}", realised.cpus);
-    let Some(memory) = &realised.memory else {
+pub(super) fn numactl_options(asked: &Asked<'_>) -> String {
+    // By itself numactl takes only CPUs of the mask that it was started with.
+    let all = if asked.leaves_mask() { "--all " } else { "" };
+    let cpus = format!("{all}-C {}", asked.realised.cpus);
+    let Some(memory) = &asked.realised.memory else {
         return cpus;
     };
     let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();

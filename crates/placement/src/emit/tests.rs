@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Placement;
 use crate::read;
-use pinwise_topology::{Capture, CpuSet};
+use pinwise_topology::{Capture, CpuSet, Restriction};
 
 const SERVER: &str = "package:2 [numa(memory=1GB)] l3:2 core:2 pu:2";
 const VM: &str = "package:1 core:2 pu:1";
@@ -71,6 +71,28 @@ fn emissions_on_a_server_with_smt_and_numa_are_as_recorded() {
         "server-bound",
         shown(&server, "spread*4/bound/mem=interleave", &["./prog"])
     );
+}
+
+/// numactl takes only CPUs of the mask that it was started with, unless it is told.
+#[test]
+fn tools_that_stay_within_the_mask_are_told_to_leave_it() {
+    let mut server = machine(SERVER);
+    server.allowed = CpuSet::parse_list("0-3").unwrap();
+    server.restrictions = vec![Restriction::mask("affinity mask", server.allowed.clone())];
+    let context = context(&["./prog"]);
+    let emission = |place: &str, tool: Tool| {
+        let placement: Placement = place.parse().unwrap();
+        let realised = placement.realise(&server).unwrap();
+        emit(&Target::new(tool), &realised, &server, &context)
+    };
+    let line = |place: &str| emission(place, Tool::Numactl).line();
+    assert_eq!(line("cpu:2-3"), "numactl -C 2-3 ./prog");
+    assert_eq!(line("cpu:3-4"), "numactl --all -C 3-4 ./prog");
+    for tool in [Tool::Omp, Tool::Kmp] {
+        assert!(emission("cpu:2-3", tool).cannot.is_empty());
+        let cannot = emission("cpu:3-4", tool).cannot.join(" ");
+        assert!(cannot.contains("start it with taskset -c 3-4"), "{cannot}");
+    }
 }
 
 /// How tools handle the policies that are missing in the goldens above.
