@@ -5,6 +5,8 @@
 //! numbers of the CPUs above and beside it, as pandas writes it. Errors name line and column: other
 //! headers, ragged or missing rows, invalid figures.
 
+use pinwise_topology::CpuSet;
+
 use super::PairMatrix;
 
 /// Why a matrix could not be read. Lines and columns count from 1.
@@ -122,7 +124,7 @@ impl PairMatrix {
     /// [`MatrixError`] names the first cell that is not a latency, is missing or is superfluous.
     pub fn from_csv(text: &str) -> Result<Self, MatrixError> {
         let mut rows = split_rows(text)?;
-        drop_numbers(&mut rows);
+        let numbers = take_numbers(&mut rows);
         check_lengths(&rows)?;
         let shift = usize::from(lacks_first_row(&rows));
         let n = rows.len() + shift;
@@ -130,7 +132,8 @@ impl PairMatrix {
             let line = rows.last().map_or(1, |row| row.line);
             return Err(MatrixError::TooLarge { line });
         }
-        let mut matrix = Self::new((0..n).collect());
+        let cpus = numbers.filter(|numbers| numbers.len() == n);
+        let mut matrix = Self::new(cpus.unwrap_or_else(|| (0..n).collect()));
         for (index, row) in rows.iter().enumerate() {
             matrix.read_row(index + shift, row)?;
         }
@@ -152,8 +155,14 @@ impl PairMatrix {
             let value = latency(cell, row.line, other + 1)?;
             // The diagonal is not a pair, whatever its value.
             if let Some(value) = value.filter(|_| other != cpu) {
-                // `min` ignores a NaN.
-                self.set(cpu, other, value.min(self.at(cpu, other)));
+                let known = self.at(cpu, other);
+                // `min` and `max` take the other where one is NaN. A triangle may be filled
+                // up with zeros.
+                let both = match value == 0.0 || known == 0.0 {
+                    true => value.max(known),
+                    false => value.min(known),
+                };
+                self.set(cpu, other, both);
             }
         }
         Ok(())
@@ -226,26 +235,48 @@ fn split_rows(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
     Ok(rows)
 }
 
-/// Drops the CPU numbers above and beside the figures: a first row `,0,1,2` (or from 1 on), and the
-/// same in the first cell of each row.
-fn drop_numbers(rows: &mut Vec<Row<'_>>) {
-    let number = |cell: &&str| cell.parse::<usize>().ok();
-    let Some(first) = rows.first().filter(|row| row.cells.first() == Some(&"")) else {
-        return;
+/// Takes away the numbers of the CPUs where they stand above and beside the figures: the
+/// same whole numbers, growing, in the first row and the first cell of each other one, as
+/// pandas writes them. Those of a machine's first CPUs (from 0 or 1 on) name none.
+fn take_numbers(rows: &mut Vec<Row<'_>>) -> Option<Vec<usize>> {
+    let number = |cell: &&str| -> Option<usize> {
+        let whole = cell.strip_suffix(".0").unwrap_or(cell);
+        whole.parse().ok().filter(|n| *n <= CpuSet::MAX_CPU)
     };
-    let above: Vec<Option<usize>> = first.cells[1..].iter().map(number).collect();
-    let from = above.first().copied().flatten().filter(|from| *from <= 1);
-    let counts_on = |(index, number): (usize, &Option<usize>)| {
-        from.is_some_and(|from| *number == Some(from + index))
-    };
-    let firsts = rows[1..].iter().map(|row| row.cells.first());
-    let beside: Vec<Option<usize>> = firsts.map(|cell| number(&cell?)).collect();
-    if above.len() > 1 && above == beside && above.iter().enumerate().all(counts_on) {
-        rows.remove(0);
-        for row in rows {
-            row.cells.remove(0);
-        }
+    let (first, rest) = rows.split_first()?;
+    let above: Vec<usize> = first
+        .cells
+        .get(1..)?
+        .iter()
+        .map(number)
+        .collect::<Option<_>>()?;
+    let beside = rest.iter().map(|row| number(row.cells.first()?));
+    let beside: Vec<usize> = beside.collect::<Option<_>>()?;
+    let is_growing = above.windows(2).all(|pair| pair[0] < pair[1]);
+    if above.len() < 2 || above != beside || !is_growing || !are_numbers(&above, first, rest) {
+        return None;
     }
+    rows.remove(0);
+    for row in rows {
+        row.cells.remove(0);
+    }
+    let is_plain = above[0] <= 1 && above.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    (!is_plain).then_some(above)
+}
+
+/// The first row and column of a symmetric matrix are alike as well: are these numbers of
+/// CPUs rather than figures? Nothing takes 0 ns from one CPU to another; and figures of one
+/// row that only grow are rare where there are several, rarer still if they are whole and
+/// others are not.
+fn are_numbers(above: &[usize], first: &Row<'_>, rest: &[Row<'_>]) -> bool {
+    let is_corner_word = !first.cells[0].is_empty() && first.cells[0].parse::<f64>().is_err();
+    let counts_from_1 = above.iter().copied().eq(1..=above.len());
+    let inside = rest.iter().flat_map(|row| row.cells[1..].iter());
+    let has_fractions = || {
+        let mut figures = inside.filter_map(|cell| cell.parse::<f64>().ok());
+        figures.any(|figure| figure.fract() != 0.0)
+    };
+    is_corner_word || above[0] == 0 || counts_from_1 || above.len() > 3 && has_fractions()
 }
 
 /// All rows of one length, or each one cell longer than the last; and as many
@@ -377,6 +408,42 @@ mod tests {
                 (3, 9.0, 26.5)
             );
         }
+    }
+
+    #[test]
+    fn numbers_that_pandas_writes_otherwise_are_no_cpu_either() {
+        let read = |numbers: [&str; 4], corner: &str| {
+            let figures = [
+                "0,26,9.5,26.5",
+                "26,0,26,9.25",
+                "9.5,26,0,26",
+                "26.5,9.25,26,0",
+            ];
+            let rows = numbers.iter().zip(figures);
+            let rows: String = rows.map(|(n, row)| format!("{n},{row}\n")).collect();
+            let text = format!("{corner},{}\n{rows}", numbers.join(","));
+            let matrix = PairMatrix::from_csv(&text).unwrap();
+            assert_eq!((matrix.at(2, 0), matrix.at(3, 1)), (9.5, 9.25), "{text}");
+            matrix.cpus().to_vec()
+        };
+        for corner in ["", "0", "Unnamed: 0", "\"\""] {
+            assert_eq!(read(["0", "1", "2", "3"], corner), [0, 1, 2, 3]);
+        }
+        assert_eq!(read(["0.0", "1.0", "2.0", "3.0"], ""), [0, 1, 2, 3]);
+        // The CPUs of a node have its numbers.
+        assert_eq!(read(["0", "2", "4", "6"], ""), [0, 2, 4, 6]);
+        assert_eq!(read(["8", "9", "24", "25"], "0"), [8, 9, 24, 25]);
+        // Figures that grow along the first row are figures.
+        check(
+            "0,5,6,7\n5,0,8,9\n6,8,0,4\n7,9,4,0\n",
+            Ok(",,,\n5,,,\n6,8,,\n7,9,4,\n"),
+        );
+    }
+
+    #[test]
+    fn zeros_fill_up_a_triangle() {
+        check("0,0,0\n5,0,0\n6,7,0\n", Ok(",,\n5,,\n6,7,\n"));
+        check("0,5,6\n0,0,7\n0,0,0\n", Ok(",,\n5,,\n6,7,\n"));
     }
 
     #[test]
