@@ -41,7 +41,8 @@ fn machines_of_public_reports_are_read_right() {
     let (machine, _) = read("arl285");
     assert_eq!(cpus(&machine, "spread*4"), "0-2,6");
     assert!(text(&machine).contains("(E-core, L1d 32 KiB, L1i 64 KiB, L2 4 MiB of CPUs 2-5)"));
-    assert!(text(&machine).contains("… and 6 more such cores, CPUs 10-13,22-23"));
+    assert!(text(&machine).contains("… and 14 more such cores, CPUs 4-9,14-21"));
+    assert!(text(&machine).contains("… and 6 more like core 0, CPUs 10-13,22-23"));
 
     // The library, which reads few files, knows these caches, too.
     let bytes = unpacked("reports/arl285.capture.xz");
@@ -84,6 +85,17 @@ fn machines_of_public_reports_are_read_right() {
     let (machine, warnings) = read("l3overnodes");
     assert_eq!(cpus(&machine, "one-llc"), "0-3");
     assert!(warnings[0].contains("CPUs 0-7 of 2 packages, which is impossible"));
+
+    // Nodes across packages fit into no tree, and are shown all the same.
+    let bytes = unpacked("reports/l3overnodes.capture.xz");
+    let across = std::str::from_utf8(&bytes)
+        .unwrap()
+        .replace("node0/cpulist\t0-3", "node0/cpulist\t0-1,4-5")
+        .replace("node0/cpumap\t0000000f", "node0/cpumap\t00000033")
+        .replace("node1/cpulist\t4-7", "node1/cpulist\t2-3,6-7")
+        .replace("node1/cpumap\t000000f0", "node1/cpumap\t000000cc");
+    let (machine, _) = Topology::from_capture(&Capture::from_text(&across).unwrap());
+    assert!(text(&machine).contains("\nNUMA node 0: CPUs 0-1,4-5 (memory 7.63 GiB)\n"));
 }
 
 /// hwloc read the emulated machines from within, too.

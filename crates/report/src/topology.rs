@@ -5,7 +5,7 @@ use super::comparison::findings;
 use super::devices;
 use super::measured;
 use super::style::{Palette, cpu_noun, paragraph, visible};
-use pinwise_format::{count, round_bytes, three_digits, trimmed};
+use pinwise_format::{count, limit_of_cpus, round_bytes, three_digits};
 use pinwise_record::TopologyRecord;
 use pinwise_topology::{
     Cache, CpuSet, Level, MemoryAttributes, MemoryTier, Node, NodeKind, Topology, fnv1a,
@@ -24,7 +24,9 @@ pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) 
     text.push_str(&availability(record, topology, palette));
     text.push_str(&measured::alarm(record, palette));
     text.push('\n');
-    draw(&topology.tree(), topology, "", &mut text);
+    let tree = topology.tree();
+    draw(&tree, topology, "", &mut text);
+    text.push_str(&crossing_nodes(&tree, topology));
     text.push_str(&memory_only_nodes(topology));
     text.push_str(&devices::devices(record, palette));
     if !record.warnings.is_empty() {
@@ -133,8 +135,8 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
     text.push_str(&memory_tiers(topology));
     if let Some(quota) = &record.quota {
         let line = format!(
-            "quota: {} CPUs of {} ({})",
-            trimmed(quota.cpus),
+            "quota: {} of {} ({})",
+            limit_of_cpus(quota.cpus),
             counts.cpus,
             quota.source
         );
@@ -228,6 +230,7 @@ fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
         .map(|c| likeness(c, topology))
         .collect();
     let mut shown: Vec<(u64, usize)> = Vec::new();
+    let mut shown_last = None;
     for (child, &hash) in node.children.iter().zip(&hashes) {
         let alike = hashes.iter().filter(|&&other| other == hash).count();
         let position = shown.iter().position(|(seen, _)| *seen == hash);
@@ -239,29 +242,38 @@ fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
         let is_folded = alike > SHOWN_ALIKE + 1 && count >= SHOWN_ALIKE;
         if !is_folded {
             draw_unit(child, topology, indent, text);
+            shown_last = Some(hash);
         } else if count == SHOWN_ALIKE {
             let alike_of = node.children.iter().zip(&hashes);
             let rest = alike_of.filter(|(_, other)| **other == hash).skip(count);
             let cpus: CpuSet = rest
                 .flat_map(|(same, _)| same.cpus.iter().collect::<Vec<usize>>())
                 .collect();
-            let line = format!(
-                "… and {} more such {}s, CPUs {}",
-                alike - SHOWN_ALIKE,
-                noun(child.kind),
-                foldable_list(&cpus)
-            );
+            let more = alike - SHOWN_ALIKE;
+            // "Such" are those of the line above; others are named.
+            let like = match (
+                shown_last == Some(hash),
+                hashes.iter().position(|h| *h == hash),
+            ) {
+                (false, Some(first)) => format!("like {}", name(&node.children[first], topology)),
+                _ => format!("such {}s", noun(child.kind)),
+            };
+            let line = format!("… and {more} more {like}, CPUs {}", foldable_list(&cpus));
             push_line(text, indent, &line);
+            shown_last = None;
         }
     }
 }
 
-fn draw_unit(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
-    let name = match node.kind {
+fn name(node: &Node, topology: &Topology) -> String {
+    match node.kind {
         NodeKind::Machine => "machine".to_owned(),
         NodeKind::Unit(level) => format!("{} {}", level.noun(), number(topology, level, node)),
-    };
-    let mut line = name;
+    }
+}
+
+fn draw_unit(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
+    let mut line = name(node, topology);
     match node.kind {
         NodeKind::Unit(Level::Cpu) => {}
         NodeKind::Unit(Level::Core) => {
@@ -406,9 +418,33 @@ fn is_last_level(topology: &Topology, cache: &Cache) -> bool {
     topology.llcs.contains(&cache.cpus) && !topology.caches.iter().any(is_outer)
 }
 
+/// Nodes that the tree cannot hold, because they lie across other units.
+fn crossing_nodes(tree: &Node, topology: &Topology) -> String {
+    let mut drawn = Vec::new();
+    tree.walk(&mut |node, _| {
+        if node.kind == NodeKind::Unit(Level::Numa) {
+            drawn.push(&node.cpus);
+        }
+    });
+    let mut text = String::new();
+    let nodes = topology.numa_nodes.iter().map(|node| &node.cpus);
+    for cpus in nodes.filter(|cpus| !cpus.is_empty() && !drawn.contains(cpus)) {
+        let node = Node {
+            kind: NodeKind::Unit(Level::Numa),
+            cpus: cpus.clone(),
+            children: Vec::new(),
+        };
+        draw_unit(&node, topology, "", &mut text);
+    }
+    text
+}
+
 fn memory_only_nodes(topology: &Topology) -> String {
     let nodes = topology.numa_nodes.iter();
     let lines = nodes.filter(|node| node.cpus.is_empty()).map(|node| {
+        if node.memory_bytes == Some(0) {
+            return format!("NUMA node {}: no CPUs and no memory\n", node.node);
+        }
         let words = memory_words(node.memory_bytes, &node.attributes);
         let mut line = format!("NUMA node {}: memory only", node.node);
         if !words.is_empty() {

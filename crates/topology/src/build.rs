@@ -7,9 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Cache, CacheType, Cpu, CpuKind, CpuSet, Device, Identity, MemoryAttributes, NumaNode, Quota,
+    Cache, CacheType, Cpu, CpuSet, Device, Identity, MemoryAttributes, NumaNode, Quota,
     Restriction, Topology, Warning, devices,
 };
+
+mod contradictions;
+mod kinds;
+
+use contradictions::{
+    cores_within_packages, crossing_of, overlap_of, push_folded, unit_of_each_cpu, within_packages,
+};
+pub use kinds::KindFacts;
+pub(super) use kinds::{CAPACITY_STEP, FREQUENCY_STEP, cache_speed, join_alike, ranks};
+use kinds::{kinds_by_caches, kinds_by_name};
 
 /// Linux's maximum of NUMA nodes (the largest `MAX_NUMNODES`). They may nest, so this also bounds
 /// the depth of the tree.
@@ -41,15 +51,6 @@ pub struct NodeFacts {
     pub memory_bytes: Option<u64>,
     /// Its memory's properties.
     pub attributes: MemoryAttributes,
-}
-
-/// CPUs of one kind and their speed, in any unit that grows with speed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KindFacts {
-    /// Its CPUs.
-    pub cpus: CpuSet,
-    /// Larger is faster; only the order counts.
-    pub speed: u64,
 }
 
 /// Everything a reader found, before contradictions are resolved.
@@ -95,13 +96,18 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         .iter()
         .fold(online.clone(), |left, r| left.intersection(&r.leaves));
 
-    let cores = cores(&facts, &online, &mut warnings);
     let packages = packages(&facts, &online, &mut warnings);
+    let cores = cores(&facts, &online, &mut warnings);
+    let cores = cores_within_packages(cores, &packages, &mut warnings);
     let caches = consistent_caches(&facts.caches, &online, &mut warnings);
     let caches = within_packages(caches, &packages, &mut warnings);
     let llcs = last_level_domains(&caches, &mut warnings);
     let numa_nodes = numa_nodes(&facts, &online, &mut warnings);
-    let kinds = kinds(facts.kinds, &online);
+    let kinds = match facts.kinds.len() {
+        0 | 1 => kinds_by_caches(&caches, &online),
+        _ => facts.kinds,
+    };
+    let kinds = kinds_by_name(kinds, &online);
     let ranks = ranks(facts.ranks, &online);
     let devices = devices::complete(facts.devices, &online, &numa_nodes, &mut warnings);
 
@@ -116,6 +122,17 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
             quota.source,
             allowed.len()
         ));
+    }
+    let nodes: Vec<CpuSet> = numa_nodes.iter().map(|node| node.cpus.clone()).collect();
+    let [of_cores, of_llcs] = [("core", &cores[..]), ("last-level cache", &llcs[..])];
+    let [of_nodes, of_packages] = [("NUMA node", &nodes[..]), ("package", &packages[..])];
+    for (one, other) in [
+        (of_cores, of_llcs),
+        (of_cores, of_nodes),
+        (of_llcs, of_nodes),
+        (of_nodes, of_packages),
+    ] {
+        warnings.extend(crossing_of(one, other));
     }
     let isolated = facts.isolated.intersection(&online);
     let nohz_full = facts.nohz_full.intersection(&online);
@@ -146,19 +163,6 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         .map(|(&id, cpu)| describe(&topology, &homes, id, cpu.online))
         .collect();
     (topology, warnings)
-}
-
-/// The unit of each CPU, by number. Searching all units for each took longer on a large machine
-/// than reading half of its files.
-fn unit_of_each_cpu(units: &[CpuSet]) -> Vec<Option<usize>> {
-    let last = units.iter().filter_map(CpuSet::last).max();
-    let mut homes = vec![None; last.map_or(0, |last| last + 1)];
-    for (index, unit) in units.iter().enumerate() {
-        for cpu in unit.iter() {
-            homes[cpu].get_or_insert(index);
-        }
-    }
-    homes
 }
 
 fn describe(topology: &Topology, homes: &[Vec<Option<usize>>; 3], id: usize, online: bool) -> Cpu {
@@ -239,35 +243,6 @@ fn packages(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<
     units
 }
 
-/// No cache spans packages: if one is reported to, each package gets its part.
-fn within_packages(
-    caches: Vec<Cache>,
-    packages: &[CpuSet],
-    warnings: &mut Vec<Warning>,
-) -> Vec<Cache> {
-    let split = |cache: Cache| -> Vec<Cache> {
-        let parts = packages
-            .iter()
-            .map(|package| cache.cpus.intersection(package));
-        let parts: Vec<CpuSet> = parts.filter(|part| !part.is_empty()).collect();
-        if parts.len() < 2 {
-            return vec![cache];
-        }
-        warnings.push(format!(
-            "An L{} cache is reported to be shared by CPUs {} of {} packages, which is impossible: taken as one in each.",
-            cache.level,
-            cache.cpus,
-            parts.len()
-        ));
-        let each = parts.into_iter().map(|cpus| Cache {
-            cpus,
-            ..cache.clone()
-        });
-        each.collect()
-    };
-    caches.into_iter().flat_map(split).collect()
-}
-
 /// Keeps the first of overlapping claims. A CPU whose own claim is dropped is in no unit of that
 /// level, or alone if every CPU must have one.
 fn disjoint_units(
@@ -277,12 +252,13 @@ fn disjoint_units(
 ) -> Vec<CpuSet> {
     let mut units: Vec<CpuSet> = Vec::new();
     let mut unit_of: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut found = Vec::new();
     for (id, mut claim) in claims {
         if unit_of.get(&id).is_some_and(|&unit| units[unit] == claim) {
             continue;
         }
         if claim.iter().any(|cpu| unit_of.contains_key(&cpu)) {
-            warnings.push(format!(
+            found.push(format!(
                 "CPU {id} is reported to share a {noun} with CPUs {claim}, which contradicts what another CPU says; ignored."
             ));
             if noun != "core" || unit_of.contains_key(&id) {
@@ -293,12 +269,14 @@ fn disjoint_units(
         unit_of.extend(claim.iter().map(|cpu| (cpu, units.len())));
         units.push(claim);
     }
+    push_folded(found, warnings);
     units.sort_by_key(CpuSet::first);
     units
 }
 
 fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<Cache> {
     let mut kept: Vec<Cache> = Vec::new();
+    let mut found = Vec::new();
     // Maps a CPU to its kept cache: large machines have too many to compare all.
     let mut cache_of: BTreeMap<(u8, CacheType, usize), usize> = BTreeMap::new();
     for cache in caches {
@@ -315,7 +293,7 @@ fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warni
         }
         let is_taken = |cpu| cache_of.contains_key(&key(cpu));
         if cache.cpus.iter().any(is_taken) {
-            warnings.push(format!(
+            found.push(format!(
                 "An L{} cache is reported to be shared by CPUs {}, which overlaps another L{}; ignored.",
                 cache.level, cache.cpus, cache.level
             ));
@@ -324,6 +302,7 @@ fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warni
         cache_of.extend(cache.cpus.iter().map(|cpu| (key(cpu), kept.len())));
         kept.push(cache);
     }
+    push_folded(found, warnings);
     kept.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
     kept
 }
@@ -397,106 +376,3 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
     }
     nodes
 }
-
-/// Nodes may nest (memory at several levels), but two must not have the same CPUs or overlap
-/// partially.
-fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
-    let pairs = nodes
-        .iter()
-        .enumerate()
-        .flat_map(|(index, node)| nodes[..index].iter().map(move |other| (node, other)));
-    for (node, other) in pairs {
-        let is_nested = node.cpus.is_subset(&other.cpus) != other.cpus.is_subset(&node.cpus);
-        if node.cpus.intersects(&other.cpus) && !is_nested {
-            return Some(format!(
-                "NUMA node {} claims CPUs {} that node {} claims too; all nodes are taken as one.",
-                node.node, node.cpus, other.node
-            ));
-        }
-    }
-    None
-}
-
-/// Minimum ratio of capacities between kinds: those of favoured cores of one design differ by less
-/// (of a GB10's ten X925: 997, 1,017 and 1,024; of its A725: 718 and 731).
-pub(super) const CAPACITY_STEP: f64 = 1.1;
-
-/// The same for the highest frequencies, in which favoured cores of one design differ more; Zen 5
-/// and Zen 5c of a Ryzen AI 9 HX 370 have 5.1 and 3.3 GHz.
-pub(super) const FREQUENCY_STEP: f64 = 1.25;
-
-/// Joins kinds that differ only in speed, by at most `step`, and whose cores have caches of the
-/// same sizes.
-pub(super) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64) -> Vec<KindFacts> {
-    let own_caches = |kind: &KindFacts| -> BTreeSet<(u8, CacheType, Option<u64>)> {
-        let first = kind.cpus.first();
-        let own = caches.iter().filter(|cache| cache.level <= 2);
-        let own = own.filter(|cache| first.is_some_and(|cpu| cache.cpus.contains(cpu)));
-        own.map(|cache| (cache.level, cache.kind, cache.size_bytes))
-            .collect()
-    };
-    kinds.sort_by_key(|kind| kind.speed);
-    let mut joined: Vec<KindFacts> = Vec::new();
-    for kind in kinds {
-        match joined.last_mut() {
-            Some(slower)
-                if kind.speed as f64 <= step * slower.speed as f64
-                    && own_caches(slower) == own_caches(&kind) =>
-            {
-                slower.cpus = slower.cpus.union(&kind.cpus);
-                slower.speed = kind.speed;
-            }
-            _ => joined.push(kind),
-        }
-    }
-    joined
-}
-
-/// Groups that differ, slowest first; empty if all CPUs are alike.
-fn by_speed(mut groups: Vec<KindFacts>, online: &CpuSet) -> Vec<KindFacts> {
-    for group in &mut groups {
-        group.cpus = group.cpus.intersection(online);
-    }
-    groups.retain(|group| !group.cpus.is_empty());
-    groups.sort_by_key(|group| group.speed);
-    match groups.len() {
-        0 | 1 => Vec::new(),
-        _ => groups,
-    }
-}
-
-pub(super) fn ranks(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuSet> {
-    let mut groups: Vec<KindFacts> = Vec::new();
-    for group in by_speed(facts, online).into_iter().rev() {
-        match groups.last_mut() {
-            Some(last) if last.speed == group.speed => last.cpus = last.cpus.union(&group.cpus),
-            _ => groups.push(group),
-        }
-    }
-    match groups.len() {
-        1 => Vec::new(),
-        _ => groups.into_iter().map(|group| group.cpus).collect(),
-    }
-}
-
-fn kinds(facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuKind> {
-    let facts = by_speed(facts, online);
-    let last = facts.len().saturating_sub(1);
-    facts
-        .into_iter()
-        .enumerate()
-        .map(|(rank, kind)| CpuKind {
-            name: match rank {
-                0 => "E",
-                rank if rank == last => "P",
-                _ => "M",
-            }
-            .to_owned(),
-            cpus: kind.cpus,
-        })
-        .collect()
-}
-
-#[cfg(test)]
-#[path = "contradictions_tests.rs"]
-mod tests;

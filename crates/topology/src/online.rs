@@ -23,17 +23,25 @@ pub(super) fn check_list(
     warnings: &mut Vec<Warning>,
     described: impl FnOnce() -> CpuSet,
 ) -> CpuSet {
+    if restrictions.iter().all(|r| r.leaves.is_subset(&listed)) {
+        return listed;
+    }
+    let described = described();
     let mask = restrictions.iter().find(|r| r.is_mask);
-    let is_impossible = |r: &&Restriction| !r.leaves.intersects(&listed);
+    // A cpuset may name CPUs that are switched off, of which nothing is described.
+    let is_impossible = |r: &&Restriction| {
+        let beyond = r.leaves.difference(&listed);
+        !beyond.is_empty() && (!r.leaves.intersects(&listed) || beyond.is_subset(&described))
+    };
     let sure = mask.or_else(|| restrictions.iter().find(is_impossible));
-    let Some(Restriction { leaves: sure, .. }) = sure else {
+    let Some(Restriction { leaves: sure, .. }) = sure.filter(|r| !r.leaves.is_subset(&listed))
+    else {
         return listed;
     };
-    if !sure.is_subset(&listed) {
-        warnings.push(format!(
-            "/sys/devices/system/cpu/online says {listed}, but this process may use CPUs {sure}: a \
-             file of the container, not the kernel's; it is ignored."
-        ));
-    }
-    online_cpus(listed, sure, described)
+    warnings.push(format!(
+        "/sys/devices/system/cpu/online says {listed}, but this process may use {} {sure}: a \
+         file of the container, not the kernel's; it is ignored.",
+        if sure.len() == 1 { "CPU" } else { "CPUs" }
+    ));
+    online_cpus(listed, sure, || described)
 }

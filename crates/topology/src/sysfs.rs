@@ -23,10 +23,7 @@ const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
 
 pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
-    let mut reader = Reader {
-        capture,
-        warnings: Vec::new(),
-    };
+    let mut reader = Reader::new(capture);
     let present = reader.present();
     let limits = cgroup::limits(capture, &mut reader.warnings);
     let online = reader.online(&present, &limits.restrictions);
@@ -37,6 +34,7 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
         .collect();
     reader.report_missing(&cpus);
     let caches = reader.caches(&cpus, &online);
+    reader.report_strangers();
     let facts = Facts {
         identity: identity::read(capture),
         cpus,
@@ -62,10 +60,7 @@ pub(super) fn kinds(
     online: &CpuSet,
     warnings: &mut Vec<Warning>,
 ) -> Vec<KindFacts> {
-    let mut reader = Reader {
-        capture,
-        warnings: Vec::new(),
-    };
+    let mut reader = Reader::new(capture);
     let kinds = reader.kinds(online, &[]);
     warnings.append(&mut reader.warnings);
     kinds
@@ -73,20 +68,12 @@ pub(super) fn kinds(
 
 /// The firmware's ranking of CPUs from the files of a capture.
 pub(super) fn ranks(capture: &Capture, online: &CpuSet) -> Vec<KindFacts> {
-    let reader = Reader {
-        capture,
-        warnings: Vec::new(),
-    };
-    reader.ranks(online)
+    Reader::new(capture).ranks(online)
 }
 
 /// Nodes that are a GPU's memory.
 pub(super) fn gpu_nodes(capture: &Capture) -> BTreeSet<usize> {
-    let reader = Reader {
-        capture,
-        warnings: Vec::new(),
-    };
-    reader.gpu_nodes()
+    Reader::new(capture).gpu_nodes()
 }
 
 /// Characters of a damaged file quoted in a warning.
@@ -97,9 +84,19 @@ type SetParser = fn(&str) -> Result<CpuSet, super::CpuSetError>;
 struct Reader<'a> {
     capture: &'a Capture,
     warnings: Vec<Warning>,
+    /// CPUs whose file of this name leaves out the CPU itself, and what one of them says.
+    strangers: BTreeMap<String, (CpuSet, CpuSet)>,
 }
 
 impl<'a> Reader<'a> {
+    const fn new(capture: &'a Capture) -> Self {
+        Self {
+            capture,
+            warnings: Vec::new(),
+            strangers: BTreeMap::new(),
+        }
+    }
+
     fn present(&mut self) -> CpuSet {
         let numbers = self.capture.numbered_children(CPU_DIR, "cpu");
         let beyond = numbers.iter().filter(|&&id| id > CpuSet::MAX_CPU).count();
@@ -360,11 +357,26 @@ impl<'a> Reader<'a> {
         }
         // An offline CPU has an empty one.
         if !set.is_empty() {
-            self.warnings.push(format!(
-                "/{path}: CPUs {set} are without CPU {cpu} itself; ignored."
-            ));
+            let file = path.strip_prefix(&format!("{CPU_DIR}/cpu{cpu}/"));
+            let file = file.unwrap_or(path).to_owned();
+            let (cpus, _) = self.strangers.entry(file).or_insert((CpuSet::new(), set));
+            cpus.insert(cpu);
         }
         None
+    }
+
+    /// One warning for each file, which a large machine has of every CPU.
+    fn report_strangers(&mut self) {
+        for (file, (cpus, set)) in std::mem::take(&mut self.strangers) {
+            let first = cpus.first().unwrap_or(0);
+            let rest = match cpus.len() {
+                1 => String::new(),
+                many => format!(" The same of {} more CPUs, {cpus} in all.", many - 1),
+            };
+            self.warnings.push(format!(
+                "/{CPU_DIR}/cpu{first}/{file}: CPUs {set} are without CPU {first} itself; ignored.{rest}"
+            ));
+        }
     }
 
     fn integer(&mut self, path: &str) -> Option<i64> {

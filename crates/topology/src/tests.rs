@@ -461,3 +461,75 @@ fn dense_cores_are_a_kind_favoured_cores_are_not() {
         );
     }
 }
+
+/// Four cores of two designs; `files` adds to CPUs 0-1, then to 2-3.
+fn hybrid(files: &[(&str, [&str; 2])]) -> Topology {
+    let mut capture = Capture::new();
+    capture.insert("sys/devices/system/cpu/online", "0-3");
+    for cpu in 0..4 {
+        for (file, texts) in files {
+            let text = texts[cpu / 2].replace("CPU", &cpu.to_string());
+            capture.insert(format!("sys/devices/system/cpu/cpu{cpu}/{file}"), text);
+        }
+    }
+    let part = |cpu: usize| ["0xd85", "0xd87"][cpu / 2];
+    let blocks = (0..4).map(|cpu| format!("processor : {cpu}\nCPU part : {}\n\n", part(cpu)));
+    capture.insert("proc/cpuinfo", blocks.collect::<String>());
+    Topology::from_capture(&capture).0
+}
+
+const L2: [(&str, [&str; 2]); 2] = [
+    ("cache/index2/level", ["2", "2"]),
+    ("cache/index2/type", ["Unified", "Unified"]),
+];
+
+/// Two designs are known, and not from capacities which of them is the faster.
+#[test]
+fn of_two_designs_the_faster_is_known_by_any_source() {
+    let fast = |topology: &Topology| {
+        let last = topology.kinds.last();
+        last.map(|kind| (kind.name.clone(), kind.cpus.to_string()))
+    };
+    let first = Some(("P".to_owned(), "0-1".to_owned()));
+    for file in [
+        "cpu_capacity",
+        "cpufreq/cpuinfo_max_freq",
+        "acpi_cppc/highest_perf",
+    ] {
+        assert_eq!(fast(&hybrid(&[(file, ["900", "700"])])), first, "{file}");
+    }
+    let sizes = ("cache/index2/size", ["2048K", "512K"]);
+    assert_eq!(fast(&hybrid(&[L2[0], L2[1], sizes])), first);
+}
+
+/// As in an x86 guest or a container, whose files name no kinds.
+#[test]
+fn cores_with_unlike_caches_are_of_two_kinds() {
+    let mut capture = Capture::new();
+    capture.insert("sys/devices/system/cpu/online", "0-3");
+    let kinds_of = |sizes: [[&str; 2]; 4]| {
+        let mut capture = capture.clone();
+        for (cpu, sizes) in sizes.iter().enumerate() {
+            let both = [("1", "Data", sizes[0]), ("2", "Unified", sizes[1])];
+            for (level, kind, size) in both {
+                let dir = format!("sys/devices/system/cpu/cpu{cpu}/cache/index{level}");
+                capture.insert(format!("{dir}/level"), level);
+                capture.insert(format!("{dir}/type"), kind);
+                capture.insert(format!("{dir}/size"), size);
+            }
+        }
+        let kinds = Topology::from_capture(&capture).0.kinds;
+        let kinds = kinds
+            .iter()
+            .map(|kind| format!("{} {}", kind.name, kind.cpus));
+        kinds.collect::<Vec<String>>()
+    };
+    let [fast, slow] = [["48K", "2048K"], ["32K", "4096K"]];
+    assert_eq!(kinds_of([slow, fast, fast, slow]), ["E 0,3", "P 1-2"]);
+    assert_eq!(kinds_of([fast; 4]), Vec::<String>::new());
+    // Of one CPU the size is missing.
+    assert_eq!(
+        kinds_of([fast, slow, ["48K", ""], slow]),
+        Vec::<String>::new()
+    );
+}

@@ -338,8 +338,11 @@ impl<'a, F: Files> Reader<'a, F> {
                 if has_capacity && !by_design {
                     self.keep(&mut capture, "proc/cpuinfo");
                 }
-                if (has_types || differ) && !has_capacity {
-                    self.of_all(&mut capture, online, "cpufreq/cpuinfo_max_freq");
+                if (has_types || differ)
+                    && !has_capacity
+                    && !self.of_all(&mut capture, online, "cpufreq/cpuinfo_max_freq")
+                {
+                    self.of_all(&mut capture, online, "acpi_cppc/highest_perf");
                 }
             }
         }

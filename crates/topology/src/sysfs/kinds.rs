@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::build::{CAPACITY_STEP, FREQUENCY_STEP, KindFacts, join_alike};
+use super::super::build::{CAPACITY_STEP, FREQUENCY_STEP, KindFacts, cache_speed, join_alike};
 use super::{CPU_DIR, Cache, CpuSet, Reader, parse_hex};
 
 /// Files with a CPU's speed, the best first.
@@ -11,6 +11,13 @@ pub(crate) const RANK_FILES: [&str; 4] = [
     "acpi_cppc/highest_perf",
     "cpu_capacity",
     "cpufreq/cpuinfo_max_freq",
+];
+
+/// Files of a CPU that tell which of two designs is the faster, the best first.
+const SPEED_FILES: [&str; 3] = [
+    "cpu_capacity",
+    "cpufreq/cpuinfo_max_freq",
+    "acpi_cppc/highest_perf",
 ];
 
 impl Reader<'_> {
@@ -24,17 +31,18 @@ impl Reader<'_> {
         }
         let by_type = self.kinds_by_type_folder(online);
         if by_type.len() > 1 {
-            return by_type;
+            return self.ordered(by_type, caches);
         }
-        let by_design = self.kinds_by_file(online, "regs/identification/midr_el1", parse_hex);
+        let by_design = self.groups_by_file(online, "regs/identification/midr_el1", parse_hex);
         if by_design.len() > 1 {
-            return by_design;
+            let designs = by_design.into_iter().map(|group| group.cpus);
+            return self.ordered(designs.collect(), caches);
         }
         let by_part = self.kinds_by_part(online);
         if by_part.len() > 1 {
-            return by_part;
+            return self.ordered(by_part, caches);
         }
-        let by_capacity = self.kinds_by_file(online, "cpu_capacity", |text| text.parse().ok());
+        let by_capacity = self.groups_by_file(online, "cpu_capacity", |text| text.parse().ok());
         if by_capacity.len() > 1 {
             return join_alike(by_capacity, caches, CAPACITY_STEP);
         }
@@ -44,7 +52,7 @@ impl Reader<'_> {
     }
 
     /// By the designs that an arm64 kernel prints (`CPU part`), if their registers are unreadable.
-    fn kinds_by_part(&mut self, online: &CpuSet) -> Vec<KindFacts> {
+    fn kinds_by_part(&self, online: &CpuSet) -> Vec<CpuSet> {
         let text = self.capture.text("proc/cpuinfo").unwrap_or_default();
         let mut designs: BTreeMap<String, CpuSet> = BTreeMap::new();
         for block in text.split("\n\n") {
@@ -66,11 +74,7 @@ impl Reader<'_> {
         if known != *online {
             return Vec::new();
         }
-        let kinds = designs.into_values().map(|cpus| KindFacts {
-            speed: self.mean_speed(&cpus),
-            cpus,
-        });
-        kinds.collect()
+        designs.into_values().collect()
     }
 
     fn kinds_by_pmu(&mut self) -> Vec<KindFacts> {
@@ -83,7 +87,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn kinds_by_type_folder(&mut self, online: &CpuSet) -> Vec<KindFacts> {
+    fn kinds_by_type_folder(&mut self, online: &CpuSet) -> Vec<CpuSet> {
         let dir = format!("{CPU_DIR}/types");
         let names: Vec<String> = self.capture.children(&dir).map(str::to_owned).collect();
         let mut rest = online.clone();
@@ -95,32 +99,32 @@ impl Reader<'_> {
                 .unwrap_or_default()
                 .intersection(&rest);
             rest = rest.difference(&cpus);
-            kinds.push(KindFacts {
-                speed: self.mean_speed(&cpus),
-                cpus,
-            });
+            kinds.push(cpus);
         }
         if !kinds.is_empty() && !rest.is_empty() {
-            kinds.push(KindFacts {
-                speed: self.mean_speed(&rest),
-                cpus: rest,
-            });
+            kinds.push(rest);
         }
         kinds
     }
 
-    fn kinds_by_file(
-        &self,
-        online: &CpuSet,
-        file: &str,
-        parse: fn(&str) -> Option<u64>,
-    ) -> Vec<KindFacts> {
-        let groups = self.groups_by_file(online, file, parse);
-        let kinds = groups.into_iter().map(|group| KindFacts {
-            speed: self.mean_speed(&group.cpus),
-            cpus: group.cpus,
+    /// Kinds with their speed from the first source in which they differ; without any, a
+    /// design with more cache to a core is the faster one.
+    fn ordered(&self, kinds: Vec<CpuSet>, caches: &[Cache]) -> Vec<KindFacts> {
+        let mut speeds = SPEED_FILES.map(|file| {
+            let means = kinds.iter().map(|cpus| self.mean(cpus, file));
+            means.collect::<Option<Vec<u64>>>()
         });
-        kinds.collect()
+        let mut known = speeds.iter_mut().filter_map(Option::take);
+        let speeds = known.find(|speeds| speeds.iter().any(|speed| *speed != speeds[0]));
+        let by_caches = || {
+            let first = kinds.iter().map(CpuSet::first);
+            first.map(|cpu| cache_speed(cpu, caches)).collect()
+        };
+        let speeds = speeds.unwrap_or_else(by_caches);
+        let kinds = kinds.into_iter().zip(speeds);
+        kinds
+            .map(|(cpus, speed)| KindFacts { cpus, speed })
+            .collect()
     }
 
     /// CPUs by the speed that the firmware reports: favoured cores of one design differ in it. The
@@ -155,19 +159,14 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn mean_speed(&self, cpus: &CpuSet) -> u64 {
+    /// The mean of a file over the CPUs that have it; `None` where none has.
+    fn mean(&self, cpus: &CpuSet, file: &str) -> Option<u64> {
         let read = |id: usize| -> Option<u64> {
-            ["cpu_capacity", "cpufreq/cpuinfo_max_freq"]
-                .iter()
-                .find_map(|file| {
-                    self.capture
-                        .text(&format!("{CPU_DIR}/cpu{id}/{file}"))?
-                        .parse()
-                        .ok()
-                })
+            let text = self.capture.text(&format!("{CPU_DIR}/cpu{id}/{file}"));
+            text?.parse().ok()
         };
         let speeds: Vec<u64> = cpus.iter().filter_map(read).collect();
-        let count = speeds.len().max(1) as u64;
-        speeds.iter().fold(0u64, |sum, &s| sum.saturating_add(s)) / count
+        let sum = speeds.iter().fold(0u64, |sum, &s| sum.saturating_add(s));
+        sum.checked_div(speeds.len() as u64)
     }
 }

@@ -128,3 +128,79 @@ fn a_quota_above_the_allowed_cpus_has_no_effect() {
     let warning = "exceeds the 2 that this process may use: it has no effect";
     check(&capture, Level::Package, &["0-3", "4-7"], warning);
 }
+
+#[test]
+fn a_core_over_two_packages_is_one_in_each() {
+    let capture = altered("topology/core_cpus_list", |cpu| match cpu {
+        3 | 4 => "3-4".to_owned(),
+        _ => cpu.to_string(),
+    });
+    let mut capture = capture;
+    capture.insert(format!("{CPU_DIR}/cpu4/topology/core_id"), "3");
+    check(
+        &capture,
+        Level::Core,
+        &["0", "1", "2", "3", "4", "5", "6", "7"],
+        "CPUs 3-4 are reported as one core over 2 packages, which is impossible",
+    );
+}
+
+#[test]
+fn nodes_across_packages_are_kept_and_reported() {
+    let mut capture = machine();
+    for (node, cpus) in ["0-1,4-5", "2-3,6-7"].into_iter().enumerate() {
+        capture.insert(format!("sys/devices/system/node/node{node}/cpulist"), cpus);
+    }
+    let warning =
+        "The last-level cache of CPUs 0-3 and the NUMA node of CPUs 0-1,4-5 overlap only in part";
+    check(&capture, Level::Numa, &["0-1,4-5", "2-3,6-7"], warning);
+    check(
+        &capture,
+        Level::Numa,
+        &["0-1,4-5", "2-3,6-7"],
+        "The NUMA node of CPUs 0-1,4-5 and the package of CPUs 0-3 overlap only in part",
+    );
+}
+
+/// A machine of hundreds of CPUs may have the same oddity in a file of each.
+#[test]
+fn the_same_contradiction_of_many_cpus_is_one_warning() {
+    let (_, warnings) = Topology::from_capture(&altered("cache/index3/shared_cpu_list", |cpu| {
+        if cpu == 0 { "0-7" } else { "0" }.to_owned()
+    }));
+    let alone: Vec<&String> = warnings.iter().filter(|w| w.contains("itself")).collect();
+    assert_eq!(
+        alone,
+        [
+            "/sys/devices/system/cpu/cpu1/cache/index3/shared_cpu_list: CPUs 0 are without CPU 1 \
+          itself; ignored. The same of 6 more CPUs, 1-7 in all."
+        ]
+    );
+    let (_, warnings) = Topology::from_capture(&altered("topology/package_cpus_list", |cpu| {
+        format!("{cpu}-{}", cpu + 1)
+    }));
+    let odd = warnings.iter().filter(|w| w.contains("share a package"));
+    let odd: Vec<&String> = odd.collect();
+    assert_eq!(odd.len(), 2, "{warnings:?}");
+    assert!(odd[1].ends_with("ignored. The same of 2 more."), "{odd:?}");
+}
+
+/// lxcfs lists as many CPUs as the container may use, which may be some of the right ones.
+#[test]
+fn a_cpuset_that_a_made_up_list_has_in_part_counts() {
+    let mut capture = machine();
+    capture.insert(format!("{CPU_DIR}/online"), "0-3");
+    capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+    capture.insert("proc/self/cgroup", "0::/\n");
+    capture.insert("sys/fs/cgroup/cpuset.cpus.effective", "2-5");
+    let (topology, warnings) = Topology::from_capture(&capture);
+    assert_eq!(topology.allowed.to_string(), "2-5");
+    assert!(warnings[0].contains("online says 0-3, but this process may use CPUs 2-5"));
+    // CPUs that are switched off are described by nothing.
+    let is_off = |line: &str| (4..8).any(|cpu| line.contains(&format!("cpu{cpu}/topology")));
+    let text = capture.to_text();
+    let lines = text.lines().filter(|line| !is_off(line));
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let (topology, _) = Topology::from_capture(&Capture::from_text(&text).unwrap());
+    assert_eq!(topology.allowed.to_string(), "2-3");
+}

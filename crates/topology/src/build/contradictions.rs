@@ -1,0 +1,146 @@
+//! Units that cannot be as they are reported: each is named, and the likelier reading taken.
+
+use std::collections::BTreeSet;
+
+use crate::{Cache, CpuSet, NumaNode, Warning};
+
+/// No core spans packages: if one is reported to, each package gets its part.
+pub(super) fn cores_within_packages(
+    cores: Vec<CpuSet>,
+    packages: &[CpuSet],
+    warnings: &mut Vec<Warning>,
+) -> Vec<CpuSet> {
+    let mut found = Vec::new();
+    let homes = unit_of_each_cpu(packages);
+    let split = |core: CpuSet| -> Vec<CpuSet> {
+        let parts = parts(&core, packages, &homes);
+        if parts.len() < 2 {
+            return vec![core];
+        }
+        found.push(format!(
+            "CPUs {core} are reported as one core over {} packages, which is impossible: taken as one in each.",
+            parts.len()
+        ));
+        let left = parts.iter().fold(core, |left, part| left.difference(part));
+        parts
+            .into_iter()
+            .chain(left.iter().map(CpuSet::single))
+            .collect()
+    };
+    let mut cores: Vec<CpuSet> = cores.into_iter().flat_map(split).collect();
+    push_folded(found, warnings);
+    cores.sort_by_key(CpuSet::first);
+    cores
+}
+
+/// The parts of a set in several units.
+fn parts(set: &CpuSet, units: &[CpuSet], homes: &[Option<usize>]) -> Vec<CpuSet> {
+    let homes = set.iter().filter_map(|cpu| homes.get(cpu).copied()?);
+    let homes: BTreeSet<usize> = homes.collect();
+    let parts = homes
+        .into_iter()
+        .map(|index| set.intersection(&units[index]));
+    parts.collect()
+}
+
+/// Adds warnings of one kind, only the first two in full: a large machine may have one per CPU.
+pub(super) fn push_folded(mut found: Vec<Warning>, warnings: &mut Vec<Warning>) {
+    let rest = found.len().saturating_sub(SHOWN_ALIKE);
+    found.truncate(SHOWN_ALIKE);
+    if let Some(last) = found.last_mut().filter(|_| rest > 0) {
+        last.push_str(&format!(" The same of {rest} more."));
+    }
+    warnings.append(&mut found);
+}
+
+/// Warnings of one sort that are given in full.
+const SHOWN_ALIKE: usize = 2;
+
+/// The unit of each CPU, by number. Searching all units for each took longer on a large machine
+/// than reading half of its files.
+pub(super) fn unit_of_each_cpu(units: &[CpuSet]) -> Vec<Option<usize>> {
+    let last = units.iter().filter_map(CpuSet::last).max();
+    let mut homes = vec![None; last.map_or(0, |last| last + 1)];
+    for (index, unit) in units.iter().enumerate() {
+        for cpu in unit.iter() {
+            homes[cpu].get_or_insert(index);
+        }
+    }
+    homes
+}
+
+/// Units of two levels of which neither lies within the other: as reported, they cannot
+/// both be right.
+pub(super) fn crossing_of(
+    (noun, units): (&str, &[CpuSet]),
+    (other_noun, others): (&str, &[CpuSet]),
+) -> Option<Warning> {
+    let homes = unit_of_each_cpu(others);
+    let crosses = |unit: &CpuSet, other: &CpuSet| {
+        unit.intersects(other) && !unit.is_subset(other) && !other.is_subset(unit)
+    };
+    let pairs = units.iter().flat_map(|unit| {
+        let around = unit.iter().filter_map(|cpu| homes.get(cpu).copied()?);
+        let around: BTreeSet<usize> = around.collect();
+        around.into_iter().map(move |index| (unit, &others[index]))
+    });
+    let (unit, other) = pairs
+        .into_iter()
+        .find(|(unit, other)| crosses(unit, other))?;
+    Some(format!(
+        "The {noun} of CPUs {unit} and the {other_noun} of CPUs {other} overlap only in part: one of them is reported wrongly; both are kept."
+    ))
+}
+
+/// No cache spans packages: if one is reported to, each package gets its part.
+pub(super) fn within_packages(
+    caches: Vec<Cache>,
+    packages: &[CpuSet],
+    warnings: &mut Vec<Warning>,
+) -> Vec<Cache> {
+    let mut found = Vec::new();
+    let homes = unit_of_each_cpu(packages);
+    let split = |cache: Cache| -> Vec<Cache> {
+        let parts = parts(&cache.cpus, packages, &homes);
+        if parts.len() < 2 {
+            return vec![cache];
+        }
+        found.push(format!(
+            "An L{} cache is reported to be shared by CPUs {} of {} packages, which is impossible: taken as one in each.",
+            cache.level,
+            cache.cpus,
+            parts.len()
+        ));
+        let each = parts.into_iter().map(|cpus| Cache {
+            cpus,
+            ..cache.clone()
+        });
+        each.collect()
+    };
+    let caches = caches.into_iter().flat_map(split).collect();
+    push_folded(found, warnings);
+    caches
+}
+
+/// Nodes may nest (memory at several levels), but two must not have the same CPUs or overlap
+/// partially.
+pub(super) fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
+    let pairs = nodes
+        .iter()
+        .enumerate()
+        .flat_map(|(index, node)| nodes[..index].iter().map(move |other| (node, other)));
+    for (node, other) in pairs {
+        let is_nested = node.cpus.is_subset(&other.cpus) != other.cpus.is_subset(&node.cpus);
+        if node.cpus.intersects(&other.cpus) && !is_nested {
+            return Some(format!(
+                "NUMA node {} claims CPUs {} that node {} claims too; all nodes are taken as one.",
+                node.node, node.cpus, other.node
+            ));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "contradictions_tests.rs"]
+mod tests;
