@@ -124,7 +124,7 @@ fn made_by(record: &TraceRecord) -> String {
     });
     let lost = match record.figures.lost.records {
         0 => "none lost".to_owned(),
-        records => format!("{records} records LOST"),
+        records => format!("{} LOST", count_of(records, "record", "records")),
     };
     let events = grouped(record.figures.totals.events);
     format!("{tier}{cost}. {events} events, {lost}.")
@@ -247,7 +247,10 @@ fn waits(record: &TraceRecord) -> Option<String> {
     let bound = record.figures.bound(LowerBound::Queued);
     let is_bound = matches!(bound, Bound::Lower | Bound::Rough);
     if waits.total_s == Some(0.0) {
-        let unknown = "unknown: threads ended before their counters were read";
+        let unknown = match record.source {
+            TraceSource::Import { .. } => "unknown: events are missing in the file",
+            _ => "unknown: threads ended before their counters were read",
+        };
         return Some(if is_bound { unknown } else { "never" }.to_owned());
     }
     let total = match (waits.total_s, waits.after_preemption_s) {

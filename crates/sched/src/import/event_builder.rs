@@ -99,15 +99,21 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// Emits the rest and reports how the import went.
-    pub(super) fn finish(mut self, mut notes: Vec<String>) -> Result<Imported, ImportError> {
+    /// Emits the rest and reports how the import went. Of the lost records, `unread` are in the
+    /// file but unreadable, as `notes` say.
+    pub(super) fn finish(
+        mut self,
+        mut notes: Vec<String>,
+        unread: u64,
+    ) -> Result<Imported, ImportError> {
         self.check()?;
         self.hand_over();
-        if self.lost > 0 {
-            notes.push(format!(
-                "The file reports {} records lost during recording.",
-                self.lost
-            ));
+        match self.lost.saturating_sub(unread) {
+            0 => {}
+            1 => notes.push("The file reports 1 record lost during recording.".to_owned()),
+            lost => notes.push(format!(
+                "The file reports {lost} records lost during recording."
+            )),
         }
         match self.reading.whom {
             Whom::Process(pid) if self.root.is_none() => Err(ImportError::NoProcess(pid)),

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::blocking::{find_blocking, find_yielding};
 use super::memory::far;
-use pinwise_format::{percent, seconds};
-use pinwise_record::{Finding, Severity, TraceFigures, TraceRecord};
+use pinwise_format::{count_of, percent, seconds};
+use pinwise_record::{Finding, Severity, TraceFigures, TraceRecord, TraceSource};
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
 
@@ -29,7 +29,7 @@ const MANY_FAR_MOVES: f64 = 5.0;
 pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
     let figures = &record.figures;
     let found = [
-        find_lost_events(figures),
+        find_lost_events(figures, &record.source),
         idle_task_unseen(figures).or_else(|| contradictory(figures)),
         sharing(figures),
         unavoidable(figures),
@@ -39,7 +39,7 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         find_blocking(record),
         find_yielding(record),
         scheduling_class(figures),
-        find_crowding(figures),
+        find_crowding(figures, &record.source),
         migrations(figures),
     ];
     record.header.findings.extend(found.into_iter().flatten());
@@ -73,17 +73,21 @@ fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
     }
 }
 
-fn find_lost_events(figures: &TraceFigures) -> Option<Finding> {
+fn find_lost_events(figures: &TraceFigures, source: &TraceSource) -> Option<Finding> {
     let lost = &figures.lost;
     (lost.records > 0).then(|| {
         let sentence = format!(
-            "{} records were lost in {} gaps ({} of CPU time): events there are not counted.",
-            lost.records,
-            lost.windows,
+            "{} lost in {} ({} of CPU time): events there are not counted.",
+            count_of(lost.records, "record was", "records were"),
+            count_of(lost.windows, "gap", "gaps"),
             seconds(lost.seconds)
         );
-        let advice =
-            "Trace for a shorter time, or use a tier with less overhead (pinwise trace tiers).";
+        let advice = match source {
+            TraceSource::Import { .. } => {
+                "Record for a shorter time, or with larger buffers (perf record -m, trace-cmd record -b)."
+            }
+            _ => "Trace for a shorter time, or use a tier with less overhead (pinwise trace tiers).",
+        };
         Finding::new("lost", Severity::Problem, sentence, advice)
             .with("records", lost.records)
             .with("seconds", lost.seconds)
@@ -275,12 +279,17 @@ fn scheduling_class(figures: &TraceFigures) -> Option<Finding> {
     })
 }
 
-fn find_crowding(figures: &TraceFigures) -> Option<Finding> {
+fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding> {
     let waited_s = figures.waits.because?.own_threads_s;
+    // Of a whole machine the threads are not one program's.
+    let whose = match source {
+        TraceSource::Machine | TraceSource::Import { pid: None, .. } => "other traced threads",
+        _ => "threads of the same program",
+    };
     let share = of_cpu(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
-            "Threads waited {} ({} of their CPU time) behind threads of the same program while no CPU was free for them.",
+            "Threads waited {} ({} of their CPU time) behind {whose} while no CPU was free for them.",
             seconds(waited_s),
             percent(share / 100.0)
         );

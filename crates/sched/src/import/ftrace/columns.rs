@@ -141,7 +141,11 @@ impl<'a> Place<'a> {
             after = rest;
         }
         let time_ns = nanoseconds(time)?;
-        let (name, arguments) = word(after);
+        let (mut name, mut arguments) = word(after);
+        // The period, where perf script was asked for it.
+        if !name.is_empty() && name.iter().all(u8::is_ascii_digit) {
+            (name, arguments) = word(arguments);
+        }
         let Some(name) = name.strip_suffix(b":") else {
             return Ok(None);
         };

@@ -110,7 +110,7 @@ impl<R: Read + Seek> Ftrace<R> {
         if lines.events == 0 {
             return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
         }
-        builder.finish(lines.notes())
+        builder.finish(lines.notes(), lines.bad_switches)
     }
 }
 
@@ -128,6 +128,7 @@ struct Lines<R> {
     /// Events with an unreadable field. Each is lost by itself: one odd field is no reason to
     /// refuse a trace.
     bad: u64,
+    bad_switches: u64,
     first_bad: Option<ImportError>,
     is_cut: bool,
     first_time: FirstTime,
@@ -144,6 +145,7 @@ impl<R: BufRead> Lines<R> {
             odd: 0,
             first_odd: 0,
             bad: 0,
+            bad_switches: 0,
             first_bad: None,
             is_cut: false,
             first_time: FirstTime::default(),
@@ -182,8 +184,12 @@ impl<R: BufRead> Lines<R> {
                     self.bad += 1;
                     self.first_bad
                         .get_or_insert_with(|| ImportError::line(self.number, what));
-                    if let Ok(Some(columns)) = Columns::parse(line) {
+                    // Only switches say who runs: without one that is unknown.
+                    if let Ok(Some(columns)) = Columns::parse(line)
+                        && columns.event == b"sched_switch"
+                    {
                         *self.lost.entry(columns.cpu).or_default() += 1;
+                        self.bad_switches += 1;
                     }
                 }
             }
@@ -216,8 +222,12 @@ impl<R: BufRead> Lines<R> {
         }
         if self.odd > 0 {
             notes.push(format!(
-                "{} lines are not events and were skipped; the first is line {}.",
-                self.odd, self.first_odd
+                "{} skipped; the first is line {}.",
+                match self.odd {
+                    1 => "1 line is not an event and was".to_owned(),
+                    odd => format!("{odd} lines are not events and were"),
+                },
+                self.first_odd
             ));
         }
         notes

@@ -371,14 +371,41 @@ fn a_wakeup_on_a_made_up_cpu_contradicts() {
 
 #[test]
 fn an_odd_field_costs_one_event() {
-    let odd = WITHOUT_SUCCESS.replace("<CANT FIND FIELD success> CPU:003", " nothing");
-    let (events, imported) = import(odd.as_bytes(), Whom::Default).unwrap();
-    let count = |is: fn(&EventKind) -> bool| events.iter().filter(|e| is(&e.what)).count();
-    assert_eq!(count(|what| matches!(what, EventKind::Switch { .. })), 2);
-    assert_eq!(count(|what| matches!(what, EventKind::Lost { .. })), 1);
-    let note = &imported.notes[0];
-    assert!(
-        note.starts_with("Events lost to fields that cannot be read: 1; the first: line 3"),
-        "{note}"
-    );
+    let count_after = |text: String| {
+        let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
+        let count = |is: fn(&EventKind) -> bool| events.iter().filter(|e| is(&e.what)).count();
+        let switches = count(|what| matches!(what, EventKind::Switch { .. }));
+        let losses = count(|what| matches!(what, EventKind::Lost { .. }));
+        (switches, losses, imported.notes)
+    };
+    // Who ran is known without a wake-up, and unknown without a switch.
+    for target in [" nothing", " CPU:<CANT FIND FIELD target_cpu>"] {
+        let odd = WITHOUT_SUCCESS.replace("<CANT FIND FIELD success> CPU:003", target);
+        let (switches, losses, notes) = count_after(odd);
+        assert_eq!((switches, losses, notes.len()), (2, 0, 1), "{notes:?}");
+        assert!(
+            notes[0].starts_with("Events lost to fields that cannot be read: 1; the first: line 3"),
+            "{notes:?}"
+        );
+    }
+    let switch =
+        "               b-102     [003] 100.035000: sched_switch: b:102 [120] ? ==> a:101 [120]\n";
+    let next =
+        "               a-101     [003] 100.036000: sched_switch: a:101 [120] S ==> b:102 [120]\n";
+    let (switches, losses, notes) = count_after(format!("{WITHOUT_SUCCESS}{switch}{next}"));
+    assert_eq!((switches, losses, notes.len()), (3, 1, 1), "{notes:?}");
+}
+
+#[test]
+fn a_period_before_the_event_is_skipped() {
+    let line = |period: &str| {
+        format!(
+            "            bash   317 [001]     1.000000: {period} sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120\n"
+        )
+    };
+    for period in ["", "         1"] {
+        let (events, _) = import(line(period).as_bytes(), Whom::Default).unwrap();
+        let is_read = |event: &Event| event.what == switch(7, Left::Blocked, 8);
+        assert!(events.iter().any(is_read), "{period:?}");
+    }
 }

@@ -92,7 +92,7 @@ impl<R: Read + Seek> PerfData<R> {
         notes.extend(records.notes());
         notes.extend(decoder.notes());
         notes.extend(rounds.notes());
-        builder.finish(notes)
+        builder.finish(notes, 0)
     }
 }
 
