@@ -171,6 +171,19 @@ fn two_cpus_are_judged_by_what_is_known_of_others() {
     // A line takes as long on a large mesh, whose loads are slow, too.
     let mesh = of("llc_ns = 66.0", "package:1 l3:1 core:2 pu:1", &[]);
     verdict(&mesh, "smt", "agrees");
+    let slow = "memory_ns = 150.0\ncaches = [{ bytes = 32768, ns = 1.0 }, { bytes = 1048576, ns = 3.4 }, { bytes = 33554432, ns = 60.0 }]";
+    let mesh = format!("llc_ns = 79.0\n{slow}");
+    let mesh = of(&mesh, "package:1 l3:1 core:2 pu:1", &[]);
+    verdict(&mesh, "llc", "agrees");
+    // Other programs slow loads as well: neither these nor the line alone decide then.
+    for figures in ["", slow] {
+        let busy = format!("package_ns = 123.0\nstolen = 0.2\n{figures}");
+        let busy = of(&busy, truth, &[]);
+        verdict(&busy, "llc", "cannot_tell");
+        verdict(&busy, "package", "agrees");
+        let text = busy["measured"]["verdicts"].to_string();
+        assert!(!text.contains("such CPUs share no cache"), "{text}");
+    }
 }
 
 #[test]

@@ -336,9 +336,11 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
         count(latencies.len(), "pair"),
     );
     let is_two = case.pairs.len() == 2;
+    // Beside other programs the loads are slow, and a line between two caches seems near.
+    let loads = loads.filter(|_| !case.is_disturbed);
     let is_near = loads.is_some_and(|loads| loads <= NEAR_LOADS)
         && ratio.is_none_or(|ratio| ratio <= NO_CONTENTION);
-    let is_far = loads.is_some_and(|loads| loads >= FAR_LOADS) && !case.is_disturbed;
+    let is_far = loads.is_some_and(|loads| loads >= FAR_LOADS);
     if is_two && is_near && matches!(seen, Relation::Unclear | Relation::OtherLlc) {
         let measured = format!("{line}, as between cores of one cache.");
         return match shared.is_empty() {
@@ -346,7 +348,10 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
             true => Opinion::cannot_tell(claim, measured),
         };
     }
-    let measured = format!("{line}: such CPUs {}.", seen.words());
+    let measured = match (kind, seen) {
+        (LevelKind::Package, Relation::OtherLlc) => format!("{line}, as within one package."),
+        _ => format!("{line}: such CPUs {}.", seen.words()),
+    };
     let (shares, separate) = match kind {
         LevelKind::Package => (
             matches!(
@@ -364,6 +369,12 @@ fn judge_undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[Cp
     match (shared.is_empty(), shares, separate) {
         (false, true, _) | (true, _, true) => agrees(claim, measured, 0.7),
         (false, _, true) | (true, true, _) => contradict_claim(kind, claim, measured, 0.8),
+        _ if matches!(seen, Relation::OtherLlc | Relation::OtherPackage) => {
+            Opinion::cannot_tell(claim, format!("{line}{UNSURE}"))
+        }
         _ => Opinion::cannot_tell(claim, measured),
     }
 }
+
+/// What a long way between CPUs means where nothing else decides, after its length.
+const UNSURE: &str = ", as between CPUs without a common cache, or on one that is large or busy.";
