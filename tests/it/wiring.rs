@@ -371,6 +371,28 @@ fn replayed(text: &str, more: &[&str]) -> std::process::Output {
     run(&arguments)
 }
 
+/// As pandas writes the matrix of the CPUs of a node.
+#[test]
+fn replay_names_cpus_by_their_numbers() {
+    let numbers = [0, 2, 4, 32, 34, 36];
+    let row = |cpu: usize| {
+        let figures = (0..6).map(|other| match other {
+            other if other == cpu => String::new(),
+            other if other % 3 == cpu % 3 => "9.5".to_owned(),
+            other => format!("26.{}", (cpu + other) % 4),
+        });
+        let figures: Vec<String> = figures.collect();
+        format!("{},{}\n", numbers[cpu], figures.join(","))
+    };
+    let rows: String = (0..6).map(row).collect();
+    let (text, _) = texts(&replayed(&format!(",0,2,4,32,34,36\n{rows}"), &[]));
+    assert!(text.starts_with("Wiring of 6 CPUs"), "{text}");
+    assert!(
+        text.contains("3 groups of 2 CPUs: CPUs 0,32  2,34  4,36;"),
+        "{text}"
+    );
+}
+
 #[test]
 fn replay_prints_levels() {
     let matrix = machine(16, &[(2, 8.0), (8, 24.0)], 91.0, 0.02, 1);

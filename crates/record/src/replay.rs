@@ -29,9 +29,9 @@ pub struct ReplayRecord {
 impl ReplayRecord {
     /// The record of an inference over this many CPUs.
     #[must_use]
-    pub fn new(cpus: usize, wiring: &Wiring) -> Self {
+    pub fn new(cpus: &[usize], wiring: &Wiring) -> Self {
         Self {
-            cpus,
+            cpus: cpus.len(),
             levels: wiring.levels.iter().map(|l| level(l, cpus)).collect(),
             flat: wiring.is_flat,
             cannot_tell: wiring.cannot_tell.clone(),
@@ -40,12 +40,13 @@ impl ReplayRecord {
     }
 }
 
-fn level(level: &WiringLevel, cpus: usize) -> MeasuredLevel {
+fn level(level: &WiringLevel, cpus: &[usize]) -> MeasuredLevel {
     let mut groups = level.groups.clone();
     if level.kind == LevelKind::Smt {
         // These are the cores: one with a single CPU is a core too.
         let in_group = |cpu: &usize| level.groups.iter().any(|group| group.contains(*cpu));
-        groups.extend((0..cpus).filter(|cpu| !in_group(cpu)).map(CpuSet::single));
+        let alone = cpus.iter().copied().filter(|cpu| !in_group(cpu));
+        groups.extend(alone.map(CpuSet::single));
         groups.sort_by_key(CpuSet::first);
     }
     MeasuredLevel {

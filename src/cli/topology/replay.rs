@@ -14,12 +14,12 @@ pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
     let text =
         files::read_machine_file(file).with_context(|| format!("topology replay {shown}"))?;
     let matrix = PairMatrix::from_csv(&text).with_context(|| format!("topology replay {shown}"))?;
-    let cpus = matrix.len();
+    let cpus = matrix.cpus().to_vec();
     let wiring = infer(&Evidence {
         latency_ns: matrix,
         contention: None,
     });
-    let record = ReplayRecord::new(cpus, &wiring);
+    let record = ReplayRecord::new(&cpus, &wiring);
     terminal.show(&record, pinwise_report::replay)?;
     Ok(Exit::Done)
 }
