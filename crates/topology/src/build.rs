@@ -15,7 +15,7 @@ mod contradictions;
 mod kinds;
 
 use contradictions::{
-    cores_within_packages, crossing_of, overlap_of, push_folded, unit_of_each_cpu, within_packages,
+    cores_within_packages, crossings, overlap_of, push_folded, unit_of_each_cpu, within_packages,
 };
 pub use kinds::KindFacts;
 pub(super) use kinds::{CAPACITY_STEP, FREQUENCY_STEP, cache_speed, join_alike, ranks};
@@ -123,17 +123,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
             allowed.len()
         ));
     }
-    let nodes: Vec<CpuSet> = numa_nodes.iter().map(|node| node.cpus.clone()).collect();
-    let [of_cores, of_llcs] = [("core", &cores[..]), ("last-level cache", &llcs[..])];
-    let [of_nodes, of_packages] = [("NUMA node", &nodes[..]), ("package", &packages[..])];
-    for (one, other) in [
-        (of_cores, of_llcs),
-        (of_cores, of_nodes),
-        (of_llcs, of_nodes),
-        (of_nodes, of_packages),
-    ] {
-        warnings.extend(crossing_of(one, other));
-    }
+    warnings.extend(crossings(&cores, &llcs, &numa_nodes, &packages));
     let isolated = facts.isolated.intersection(&online);
     let nohz_full = facts.nohz_full.intersection(&online);
     let mut topology = Topology {

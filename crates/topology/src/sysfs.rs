@@ -139,8 +139,9 @@ impl<'a> Reader<'a> {
     fn online(&mut self, present: &CpuSet, restrictions: &[Restriction]) -> CpuSet {
         if let Some(online) = self.list(&format!("{CPU_DIR}/online")) {
             let is_described = |id: &usize| {
-                let folder = format!("{CPU_DIR}/cpu{id}/topology");
-                self.capture.children(&folder).next().is_some()
+                let folder = format!("{CPU_DIR}/cpu{id}");
+                let mut inside = self.capture.children(&folder);
+                inside.any(|name| name == "topology") && !is_off(self.capture, *id)
             };
             let described = || present.iter().filter(is_described).collect();
             let online = online::check_list(online, restrictions, &mut self.warnings, described);
@@ -157,7 +158,7 @@ impl<'a> Reader<'a> {
         }
         present
             .iter()
-            .filter(|id| self.capture.text(&format!("{CPU_DIR}/cpu{id}/online")) != Some("0"))
+            .filter(|id| !is_off(self.capture, *id))
             .collect()
     }
 
@@ -393,6 +394,10 @@ impl<'a> Reader<'a> {
         }
         parsed
     }
+}
+
+fn is_off(capture: &Capture, id: usize) -> bool {
+    capture.text(&format!("{CPU_DIR}/cpu{id}/online")) == Some("0")
 }
 
 /// Sizes as sysfs prints them: `32K`, `1024K`, `32M` or plain bytes.

@@ -185,7 +185,8 @@ impl<'a, F: Files> Reader<'a, F> {
                 let mut folders = self.list_numbered(CPU_DIR, "cpu");
                 folders.retain(|id| {
                     let inside = self.files.children(&format!("{CPU_DIR}/cpu{id}"));
-                    inside.iter().any(|name| name == "topology")
+                    let is_described = inside.iter().any(|name| name == "topology");
+                    is_described && self.read(&format!("{CPU_DIR}/cpu{id}/online")) != Some("0")
                 });
                 folders.into_iter().collect()
             });

@@ -69,9 +69,30 @@ pub(super) fn unit_of_each_cpu(units: &[CpuSet]) -> Vec<Option<usize>> {
     homes
 }
 
-/// Units of two levels of which neither lies within the other: as reported, they cannot
+/// Levels of which a unit of one lies across units of the other: as reported, they cannot
 /// both be right.
-pub(super) fn crossing_of(
+pub(super) fn crossings(
+    cores: &[CpuSet],
+    llcs: &[CpuSet],
+    nodes: &[NumaNode],
+    packages: &[CpuSet],
+) -> Vec<Warning> {
+    let nodes: Vec<CpuSet> = nodes.iter().map(|node| node.cpus.clone()).collect();
+    let [cores, llcs] = [("core", cores), ("last-level cache", llcs)];
+    let [nodes, packages] = [("NUMA node", &nodes[..]), ("package", packages)];
+    let pairs = [
+        (cores, llcs),
+        (cores, nodes),
+        (llcs, nodes),
+        (nodes, packages),
+    ];
+    let found = pairs
+        .into_iter()
+        .filter_map(|(one, other)| crossing_of(one, other));
+    found.collect()
+}
+
+fn crossing_of(
     (noun, units): (&str, &[CpuSet]),
     (other_noun, others): (&str, &[CpuSet]),
 ) -> Option<Warning> {

@@ -196,11 +196,17 @@ fn a_cpuset_that_a_made_up_list_has_in_part_counts() {
     let (topology, warnings) = Topology::from_capture(&capture);
     assert_eq!(topology.allowed.to_string(), "2-5");
     assert!(warnings[0].contains("online says 0-3, but this process may use CPUs 2-5"));
-    // CPUs that are switched off are described by nothing.
+    // CPUs that are switched off are not described.
     let is_off = |line: &str| (4..8).any(|cpu| line.contains(&format!("cpu{cpu}/topology")));
     let text = capture.to_text();
     let lines = text.lines().filter(|line| !is_off(line));
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     let (topology, _) = Topology::from_capture(&Capture::from_text(&text).unwrap());
+    assert_eq!(topology.allowed.to_string(), "2-3");
+    // Old kernels describe them, and say that they are off.
+    for cpu in 4..8 {
+        capture.insert(format!("{CPU_DIR}/cpu{cpu}/online"), "0");
+    }
+    let (topology, _) = Topology::from_capture(&capture);
     assert_eq!(topology.allowed.to_string(), "2-3");
 }
