@@ -1,6 +1,8 @@
 //! A profile as text: summary, functions, hot instructions, threads.
 
-use super::style::{Palette, columns, paragraph, shorten, table, visible, width as width_of};
+use super::style::{
+    Palette, columns, paragraph, shorten, table, visible, width as width_of, with_cpus,
+};
 use pinwise_format::{count_of, percent, seconds, trimmed};
 use pinwise_record::{
     AmountRecord, FunctionKind, FunctionRecord, LineRecord, ProfileRecord, SampleEvent, SpotRecord,
@@ -73,7 +75,10 @@ fn title(record: &ProfileRecord) -> String {
                 1 => "1 run".to_owned(),
                 many => format!("{many} runs"),
             };
-            format!("{command} under {placement} (CPUs {cpus}), {runs}, {took}")
+            format!(
+                "{command} under {placement} ({}), {runs}, {took}",
+                with_cpus(cpus)
+            )
         }
         TraceSource::Process { pid, name } => format!("{} ({pid}), {took}", visible(name)),
         TraceSource::Machine | TraceSource::Import { .. } => {

@@ -287,6 +287,12 @@ pub(super) const fn cpu_noun(count: usize) -> &'static str {
     if count == 1 { "CPU" } else { "CPUs" }
 }
 
+/// A list of CPUs with its noun.
+pub(super) fn with_cpus(list: &str) -> String {
+    let is_one = list.bytes().all(|byte| byte.is_ascii_digit());
+    format!("{} {list}", cpu_noun(if is_one { 1 } else { 2 }))
+}
+
 /// At most this many columns, with an ellipsis if it was longer.
 pub(super) fn shorten(text: &str, columns: usize) -> String {
     truncate(&visible(text), columns, '…')

@@ -4,7 +4,7 @@
 use super::comparison::findings;
 use super::devices;
 use super::measured;
-use super::style::{Palette, cpu_noun, paragraph, visible};
+use super::style::{Palette, cpu_noun, paragraph, visible, with_cpus};
 use pinwise_format::{count, limit_of_cpus, round_bytes, three_digits};
 use pinwise_record::TopologyRecord;
 use pinwise_topology::{
@@ -113,14 +113,14 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
     if let Some(isolated) = &record.isolated {
         let line = format!(
             "isolated: {}; only threads placed there run there",
-            with_noun(isolated)
+            with_cpus(isolated)
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
     if let Some(cpus) = &record.nohz_full {
         let line = format!(
             "nohz_full: no timer tick on {} while one thread runs there",
-            with_noun(cpus)
+            with_cpus(cpus)
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
@@ -128,7 +128,7 @@ fn availability(record: &TopologyRecord, topology: &Topology, palette: Palette) 
     if let Some(first) = record.ranks.first().filter(|first| fastest != Some(*first)) {
         let line = format!(
             "favoured: the firmware calls {} the fastest (best-core)",
-            with_noun(first)
+            with_cpus(first)
         );
         text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
     }
@@ -176,12 +176,6 @@ fn taken_away(record: &TopologyRecord, topology: &Topology, palette: Palette) ->
         text.push_str(&format!("{}\n", palette.warn(&line)));
     }
     text
-}
-
-/// A list of CPUs with its noun.
-fn with_noun(list: &str) -> String {
-    let is_one = list.bytes().all(|byte| byte.is_ascii_digit());
-    format!("{} {list}", cpu_noun(if is_one { 1 } else { 2 }))
 }
 
 /// The memory of each kind.

@@ -1,7 +1,7 @@
 //! A trace as text: what the scheduler did, which thread ran where, what it means.
 
 use super::comparison::findings;
-use super::style::{Palette, paragraph, shorten, table, visible};
+use super::style::{Palette, paragraph, shorten, table, visible, with_cpus};
 use super::trace_blocked::blocked;
 use super::trace_interrupts::interrupts;
 use pinwise_format::{bytes, count_of, grouped, percent, percent_range, seconds};
@@ -94,7 +94,7 @@ fn title(record: &TraceRecord) -> String {
             cpus,
         } => {
             let command = shorten(&command.join(" "), 200);
-            format!("{command} under {placement} (CPUs {cpus}), {took}")
+            format!("{command} under {placement} ({}), {took}", with_cpus(cpus))
         }
         TraceSource::Process { pid, name } => format!("{} ({pid}), {took}", visible(name)),
         TraceSource::Machine => format!("The whole machine, {took}"),
