@@ -13,6 +13,8 @@ use pinwise_sched::BlockedProcess;
 
 /// All threads are blocked for this share of the time: that is the main reason for its duration.
 const MOSTLY_BLOCKED: f64 = 0.5;
+/// A shorter command mostly waits to be started.
+const MIN_BLOCKED_S: f64 = 0.1;
 /// Processes that are kept.
 const MAX_PROCESSES: usize = 50;
 /// A smaller share of the polls is not named in a sentence.
@@ -23,6 +25,12 @@ const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
 const MAX_BLOCKING_SHARE: f64 = 0.05;
 /// Fewer say too little.
 const MIN_YIELDS: u64 = 1_000;
+/// Running or queued for this share of the trace, and blocked less often than that a second,
+/// is never blocked: a thread's first and last moments are.
+const AWAKE: f64 = 0.9;
+const RARE_PER_SECOND: f64 = 5.0;
+/// In a shorter trace every thread may be one.
+const MIN_AWAKE_S: f64 = 1.0;
 
 /// What threads of each process were blocked in.
 pub(super) fn record(seen: &[BlockedProcess]) -> Vec<BlockedRecord> {
@@ -49,19 +57,24 @@ fn rank(looks: impl Iterator<Item = (BlockedIn, u64)>) -> Vec<BlockedPart> {
 }
 
 /// While a thread runs or is queued, not all are blocked; together those times are at
-/// least as long as that while.
-pub(super) fn find_blocking(record: &TraceRecord) -> Option<Finding> {
+/// least as long as that while. Where the trace saw them in part only, the share is no
+/// bound; `counted_cpu_s` is what the kernel counted for a command.
+pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) -> Option<Finding> {
     let figures = &record.figures;
-    let is_bound = |bound: &LowerBound| matches!(bound, LowerBound::CpuTime | LowerBound::Queued);
-    if figures.lower_bounds.iter().any(is_bound) {
-        return None;
-    }
+    let misses = |bound| figures.lower_bounds.contains(&bound);
+    let misses_cpu = misses(LowerBound::CpuTime) && counted_cpu_s.is_none();
+    let bound = match misses_cpu || misses(LowerBound::Queued) {
+        true => "about",
+        false => "at least",
+    };
     let held_s = figures.throttled.as_ref().map_or(0.0, |held| held.seconds);
-    let awake_s = figures.totals.cpu_s + figures.waits.total_s? + held_s;
+    let cpu_s = figures.totals.cpu_s.max(counted_cpu_s.unwrap_or(0.0));
+    let awake_s = cpu_s + figures.waits.total_s? + held_s;
     let share = 1.0 - awake_s / record.elapsed_s;
-    let (severity, target) = match &record.source {
-        TraceSource::Process { pid, .. } => (Severity::Warning, format!(" -p {pid}")),
-        TraceSource::Command { .. } => (Severity::Note, String::new()),
+    let target = match &record.source {
+        TraceSource::Process { pid, .. } => format!(" -p {pid}"),
+        TraceSource::Command { .. } if record.elapsed_s < MIN_BLOCKED_S => return None,
+        TraceSource::Command { .. } => String::new(),
         TraceSource::Machine | TraceSource::Import { .. } => return None,
     };
     let advice = format!(
@@ -69,11 +82,11 @@ pub(super) fn find_blocking(record: &TraceRecord) -> Option<Finding> {
     );
     (share >= MOSTLY_BLOCKED).then(|| {
         let sentence = format!(
-            "All threads were blocked for at least {} of the time, {}.",
+            "All threads were blocked for {bound} {} of the time, {}.",
             percent(share),
             describe_reasons(&record.blocked)
         );
-        Finding::new("blocked", severity, sentence, advice)
+        Finding::new("blocked", Severity::Warning, sentence, advice)
             .weighing(9)
             .with("share", share)
     })
@@ -116,13 +129,8 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     };
     let yielding = record.threads.iter().filter_map(|t| Some((t, rate(t)?)));
     let (thread, rate) = yielding.max_by(|a, b| a.0.cpu_s.total_cmp(&b.0.cpu_s))?;
-    let target = match &record.source {
-        TraceSource::Process { pid, .. } => format!("--pid {pid}"),
-        TraceSource::Command { command, .. } => format!("-- {}", shell::line(command)),
-        TraceSource::Machine | TraceSource::Import { .. } => {
-            format!("--pid {}", thread.process.unwrap_or(thread.thread))
-        }
-    };
+    let target = spin_target(record)
+        .unwrap_or_else(|| format!("--pid {}", thread.process.unwrap_or(thread.thread)));
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -142,6 +150,36 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
             .with("yields_per_cpu_second", rate as f64)
             .with("thread", thread.thread),
     )
+}
+
+/// Whom `spin attach` would look at: what was traced, if that is one program.
+fn spin_target(record: &TraceRecord) -> Option<String> {
+    match &record.source {
+        TraceSource::Process { pid, .. } => Some(format!("--pid {pid}")),
+        TraceSource::Command { command, .. } => Some(format!("-- {}", shell::line(command))),
+        TraceSource::Machine | TraceSource::Import { .. } => None,
+    }
+}
+
+/// Threads that the scheduler alone took off their CPUs for the whole of a trace compute
+/// or spin: it cannot tell one from the other.
+pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
+    let target = spin_target(record)?;
+    let never_blocks = |thread: &&ThreadRecord| {
+        let blocking = thread.switches.zip(thread.preemptions);
+        let blocking = blocking.map(|(switches, forced)| switches.saturating_sub(forced) as f64);
+        let awake_s = thread.cpu_s + thread.wait_s.unwrap_or(0.0);
+        awake_s >= AWAKE * record.elapsed_s
+            && blocking.is_some_and(|many| many < RARE_PER_SECOND * record.elapsed_s)
+    };
+    let awake = record.threads.iter().filter(never_blocks).count();
+    (awake > 1 && record.elapsed_s >= MIN_AWAKE_S).then(|| {
+        let sentence = format!("{awake} threads never blocked: they compute, or spin.");
+        let advice = format!("Which of the two: pinwise spin attach {target}");
+        Finding::new("never_blocking", Severity::Note, sentence, advice)
+            .weighing(2)
+            .with("threads", awake)
+    })
 }
 
 #[cfg(test)]
@@ -166,6 +204,16 @@ mod tests {
         bounds: &[LowerBound],
         looks: &[(BlockedIn, u64)],
     ) -> Option<(String, String)> {
+        find_counted(cpu_s, queued_s, bounds, looks, None)
+    }
+
+    fn find_counted(
+        cpu_s: f64,
+        queued_s: Option<f64>,
+        bounds: &[LowerBound],
+        looks: &[(BlockedIn, u64)],
+        counted_cpu_s: Option<f64>,
+    ) -> Option<(String, String)> {
         let mut record = of_process();
         record.figures.totals.cpu_s = cpu_s;
         record.figures.waits.total_s = queued_s;
@@ -176,7 +224,7 @@ mod tests {
             looks: looks.iter().map(|(_, looks)| looks).sum(),
             parts: rank(looks.iter().cloned()),
         }];
-        find_blocking(&record).map(|found| (found.sentence, found.advice))
+        find_blocking(&record, counted_cpu_s).map(|found| (found.sentence, found.advice))
     }
 
     #[test]
@@ -188,7 +236,6 @@ mod tests {
         assert!(advice.contains("strace -f -c -p 7"), "{advice}");
         assert_eq!(find(9.0, Some(0.18), &[], &[]), None);
         assert_eq!(find(0.06, None, &[], &[]), None);
-        assert_eq!(find(0.06, Some(0.18), &[LowerBound::Queued], &[]), None);
         let looks = [
             (BlockedIn::Timer, 1),
             (BlockedIn::Lock, 16),
@@ -201,6 +248,92 @@ mod tests {
         let looks = [(BlockedIn::Timer, 1), (BlockedIn::Unknown, 1)];
         let (sentence, _) = find(0.06, Some(0.18), &[], &looks).unwrap();
         assert_eq!(sentence, format!("{start}{unknown}"));
+    }
+
+    #[test]
+    fn what_is_blocked_is_said_where_the_trace_missed_cpu_time() {
+        let disk = [(BlockedIn::Disk, 9), (BlockedIn::Timer, 1)];
+        let seen = "not for want of a CPU: they waited for a disk or device in 90.0 %, a timer \
+                    (sleep) in 10.0 % of 10 looks.";
+        for bound in [LowerBound::CpuTime, LowerBound::Queued] {
+            let (sentence, _) = find(0.06, Some(0.18), &[bound], &disk).unwrap();
+            let start = "All threads were blocked for about 98.4 % of the time, ";
+            assert_eq!(sentence, format!("{start}{seen}"));
+        }
+        // The kernel's count of a command is whole.
+        let find = |counted_s| {
+            let bounds = [LowerBound::CpuTime];
+            find_counted(0.06, Some(0.18), &bounds, &disk, Some(counted_s))
+        };
+        let (sentence, _) = find(1.32).unwrap();
+        assert!(
+            sentence.contains("at least 90.0 % of the time"),
+            "{sentence}"
+        );
+        assert_eq!(find(14.0), None);
+    }
+
+    #[test]
+    fn a_command_that_mostly_waits_is_told_so_first() {
+        let find = |elapsed_s: f64| {
+            let mut record = of_process();
+            record.source = TraceSource::Command {
+                command: vec!["job".to_owned()],
+                placement: "os-default".to_owned(),
+                cpus: "0-1".to_owned(),
+            };
+            record.figures.totals.cpu_s = 0.01 * elapsed_s;
+            record.figures.waits.total_s = Some(0.05 * elapsed_s);
+            record.elapsed_s = elapsed_s;
+            find_blocking(&record, None).map(|found| found.severity)
+        };
+        assert_eq!(find(5.0), Some(Severity::Warning));
+        assert_eq!(find(0.05), None);
+    }
+
+    #[test]
+    fn time_queued_is_a_finding_where_its_cause_is_unknown() {
+        let check = |source: TraceSource, queued_s: f64, has_causes: bool| {
+            let mut record = of_process();
+            record.source = source;
+            let causes = record.figures.waits.because;
+            assert!(causes.is_some());
+            record.figures.waits.because = causes.filter(|_| has_causes);
+            record.figures.waits.total_s = Some(queued_s);
+            record.figures.totals.cpu_s = 1.0;
+            record.figures.throttled = None;
+            record.header.findings.clear();
+            super::super::findings::judge(&mut record, true);
+            let findings = record.header.findings.into_iter();
+            findings.filter(|found| found.check == "queued").count()
+        };
+        let process = || of_process().source;
+        assert_eq!(check(process(), 0.5, false), 1);
+        assert_eq!(check(process(), 0.04, false), 0);
+        assert_eq!(check(process(), 0.5, true), 0);
+    }
+
+    #[test]
+    fn threads_that_never_block_may_spin() {
+        let find = |source: TraceSource, cpu_s: f64, switches: u64| {
+            let mut record = of_process();
+            record.source = source;
+            let thread = record.threads[0].clone();
+            record.threads = vec![thread; 3];
+            for thread in &mut record.threads {
+                thread.cpu_s = cpu_s;
+                thread.wait_s = Some(0.1);
+                thread.switches = Some(switches);
+                thread.preemptions = Some(100);
+            }
+            find_never_blocking(&record).map(|found| found.advice)
+        };
+        let process = || of_process().source;
+        let advice = find(process(), 14.5, 101).unwrap();
+        assert!(advice.ends_with("pinwise spin attach --pid 7"), "{advice}");
+        assert_eq!(find(process(), 7.0, 101), None);
+        assert_eq!(find(process(), 14.5, 2_000), None);
+        assert_eq!(find(TraceSource::Machine, 14.5, 101), None);
     }
 
     #[test]

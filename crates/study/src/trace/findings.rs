@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use super::blocking::{find_blocking, find_yielding};
+use super::blocking::{find_blocking, find_never_blocking, find_yielding};
 use super::memory::far;
-use pinwise_format::{count_of, percent, seconds};
-use pinwise_record::{Finding, Severity, TraceFigures, TraceRecord, TraceSource};
+use pinwise_format::{count_of, grouped, percent, seconds};
+use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource};
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
 
@@ -36,10 +36,10 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         idle_waiting(figures, knows_quotas),
         mask(figures),
         others(figures),
-        find_blocking(record),
-        find_yielding(record),
+        find_yielding(record).or_else(|| find_never_blocking(record)),
         scheduling_class(figures),
         find_crowding(figures, &record.source),
+        find_unexplained(record),
         migrations(figures),
     ];
     record.header.findings.extend(found.into_iter().flatten());
@@ -49,8 +49,10 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
     sort(record);
 }
 
-/// Adds what only a live trace knows.
-pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability]) {
+/// Adds what only a live trace knows. `counted_cpu_s`: what the kernel counted for a command.
+pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_s: Option<f64>) {
+    let blocking = find_blocking(record, counted_cpu_s);
+    record.header.findings.extend(blocking);
     record.header.findings.extend(poor_tier(record, tiers));
     record.header.findings.extend(find_throttling(record));
     let memory = record.figures.memory.as_ref();
@@ -120,8 +122,14 @@ fn contradictory(figures: &TraceFigures) -> Option<Finding> {
         Severity::Note
     };
     (share > TOO_CONTRADICTORY).then(|| {
+        let what = match severity {
+            Severity::Note => "is usual and changes the figures little",
+            _ => "makes the figures approximate",
+        };
         let sentence = format!(
-            "{odd} of {events} events contradict those before them or go back in time: figures are approximate."
+            "{} of {} events do not fit those before them, which {what}.",
+            grouped(odd),
+            grouped(events)
         );
         Finding::new("contradictions", severity, sentence, "")
             .with("contradictions", lost.contradictions)
@@ -307,6 +315,29 @@ fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding
     })
 }
 
+/// A tier that does not see all CPUs and wake-ups does not know why threads were queued.
+fn find_unexplained(record: &TraceRecord) -> Option<Finding> {
+    let figures = &record.figures;
+    let waited_s = figures.waits.total_s?;
+    let share = of_cpu(figures, waited_s);
+    let is_unexplained = figures.waits.because.is_none() && figures.throttled.is_none();
+    (is_unexplained && share >= MUCH_WAITING_PERCENT).then(|| {
+        let sentence = format!(
+            "Threads were queued for {}{} ({} of their CPU time): CPUs were busy, or a quota or mask held them back.",
+            figures.bound(LowerBound::Queued).words(),
+            seconds(waited_s),
+            percent(share / 100.0)
+        );
+        let advice = match record.source {
+            TraceSource::Import { .. } => "",
+            _ => "Why: --tier bpf or tracepoint shows it (pinwise trace tiers).",
+        };
+        Finding::new("queued", Severity::Warning, sentence, advice)
+            .weighing(6)
+            .with("queued_s", waited_s)
+    })
+}
+
 fn migrations(figures: &TraceFigures) -> Option<Finding> {
     let moves = &figures.totals.migrations;
     let total = moves.total();
@@ -387,7 +418,7 @@ fn find_throttling(record: &TraceRecord) -> Option<Finding> {
         "A cgroup's CPU quota was used up in {} of {} periods: {waited}.",
         quota.times, quota.periods
     );
-    let advice = "Raise cpu.max, or use fewer threads.";
+    let advice = "Raise the quota (cpu.max; in version 1 of cgroups cpu.cfs_quota_us), or use fewer threads.";
     let finding = Finding::new("throttled", Severity::Warning, sentence, advice);
     Some(
         finding

@@ -126,7 +126,9 @@ pub fn run(
         let found = interrupts::findings(&record, named);
         record.header.findings.extend(found);
     }
-    findings::add(&mut record, plan.tiers);
+    let counted = traced.run.as_ref();
+    let counted = counted.and_then(|run| Some((run.user? + run.system?).as_secs_f64()));
+    findings::add(&mut record, plan.tiers, counted);
     Ok(record)
 }
 

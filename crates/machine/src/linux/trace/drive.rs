@@ -28,8 +28,8 @@ use pinwise_topology::CpuSet;
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 /// On a busy machine, measuring tier costs stops after this many times the requested time, or after
 /// this long if that is more.
-const MAX_FACTOR: u32 = 10;
-const MIN_LIMIT: Duration = Duration::from_secs(2);
+const MAX_FACTOR: u32 = 4;
+const MIN_LIMIT: Duration = Duration::from_secs(1);
 /// How often a running process is checked for its end.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
