@@ -88,6 +88,10 @@ const MEMORY_NS: f64 = 48.0;
 /// socket's cache and may use a part of it.
 const UNMATCHED: f64 = 1.5;
 
+/// A cache of a higher level is believed only if the system reports one: a rise beyond an L3 comes
+/// from page tables, or from loads that leave the package.
+const HIGHEST_UNREPORTED: u8 = 3;
+
 /// Finds plateaus in the points, in any order, and names them by the reported caches of the CPU
 /// (data or unified, any order).
 #[must_use]
@@ -170,6 +174,9 @@ fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
         }
         let above = levels[index..].iter().flatten().next();
         let next = below.saturating_add(1);
+        if above.is_none() && !may_be(next, reported) {
+            continue;
+        }
         // Consecutive knees share the room; the larger ones are left out first.
         if above.is_none_or(|above| next < *above) {
             levels[index] = Some(next);
@@ -177,6 +184,12 @@ fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
         }
     }
     levels
+}
+
+/// May there be a cache of this level?
+fn may_be(level: u8, reported: &[ReportedCache]) -> bool {
+    let highest = reported.iter().map(|cache| cache.level).max();
+    level <= highest.unwrap_or(0).max(HIGHEST_UNREPORTED)
 }
 
 /// The reported cache of each knee, as an index.
@@ -226,6 +239,9 @@ fn name_last(ladder: &mut Ladder, reported: &[ReportedCache]) {
         return;
     }
     let next = below.unwrap_or(0).saturating_add(1);
+    if !may_be(next, reported) {
+        return;
+    }
     last.level = Some(next);
     last.reported_bytes = bytes_of(reported, next);
     ladder.notes.push(format!(

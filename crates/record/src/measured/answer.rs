@@ -32,6 +32,7 @@ impl Measured {
             );
         }
         let (mut right, mut open) = (names(Agreement::Agrees), names(Agreement::CannotTell));
+        open.dedup();
         // Smaller caches may be as reported even if the largest one is not known.
         if open.contains(&LevelName::Cache.noun()) && right.contains(&LevelName::Cache.noun()) {
             right.retain(|noun| *noun != LevelName::Cache.noun());

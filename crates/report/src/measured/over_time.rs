@@ -113,7 +113,7 @@ fn strip(pair: &DriftPair) -> String {
 /// Time, pairs, batches and what was left out.
 pub(super) fn effort(record: &EffortRecord, palette: Palette) -> String {
     let mut sentences = vec![format!(
-        "Measured in {} of {}: {} measured{}.",
+        "Took {} ({} planned): {} measured{}.",
         seconds(record.spent_s),
         seconds(record.budget_s),
         count(record.pairs_measured, "pair"),

@@ -7,7 +7,7 @@ mod groups;
 
 use groups::groups;
 
-use super::memory::NodeLatency;
+use super::memory::{NodeLatency, reported};
 use super::pairs::Pairs;
 use pinwise_format::{count, round_bytes};
 use pinwise_record::{
@@ -183,14 +183,40 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         })
     });
     let (right, wrong): (Vec<_>, Vec<_>) = known.partition(SeenCache::agrees);
-    let right = (!right.is_empty()).then(|| {
-        agrees(
-            SeenCache::claim(&right),
-            SeenCache::measured_sizes(&right),
-            0.8,
-        )
-    });
-    right.into_iter().chain(other_sizes(case, &wrong)).collect()
+    let seen: Vec<u8> = right
+        .iter()
+        .chain(&wrong)
+        .map(|cache| cache.level)
+        .collect();
+    let right = (!right.is_empty())
+        .then(|| agrees(SeenCache::claim(&right), SeenCache::measured_sizes(&right), 0.8));
+    let open = other_sizes(case, &wrong)
+        .into_iter()
+        .chain(unseen_caches(case, &seen));
+    right.into_iter().chain(open).collect()
+}
+
+/// Reported caches whose end the ladder did not show.
+fn unseen_caches(case: &Case<'_>, seen: &[u8]) -> Option<Opinion> {
+    let ladder = case.ladder.filter(|ladder| !ladder.plateaus.is_empty())?;
+    let reported = reported_caches(case.topology, ladder.cpu);
+    let mut unseen: Vec<(u8, u64)> = reported
+        .iter()
+        .filter(|cache| cache.bytes > 0 && !seen.contains(&cache.level))
+        .map(|cache| (cache.level, cache.bytes))
+        .collect();
+    unseen.sort_unstable();
+    unseen.dedup_by_key(|(level, _)| *level);
+    let named = |(level, bytes): &(u8, u64)| format!("L{level} ({})", round_bytes(*bytes));
+    let named: Vec<String> = unseen.iter().map(named).collect();
+    (!named.is_empty()).then(|| {
+        let named = named.join(", ");
+        let claim = format!("The system reports {named}.");
+        let measured = format!(
+            "{named} not seen by the measurement: loads do not get slower where it would end."
+        );
+        Opinion::cannot_tell(claim, measured)
+    })
 }
 
 /// A cache that the system reports and a program has seen.
@@ -333,4 +359,56 @@ fn placement(case: &Case<'_>) -> Option<Opinion> {
     }
     let drift = case.drift?;
     Some(opinion(Agreement::Agrees, drift.sentence.clone(), 0.95, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::PlateauRecord;
+
+    #[test]
+    fn a_cache_that_the_ladder_does_not_show_is_not_agreed_with() {
+        let text = "l3:1(size=32MB) l2:2(size=1MB) l1d:1(size=48KB) core:1 pu:1";
+        let topology = Topology::from_synthetic(text).unwrap();
+        let plateau = |level, effective_bytes, reported_bytes| PlateauRecord {
+            level,
+            latency_ns: 4.0,
+            effective_bytes,
+            reported_bytes,
+        };
+        let check = |plateaus: Vec<PlateauRecord>| -> Vec<(Agreement, String)> {
+            let ladder = LadderRecord {
+                cpu: 0,
+                points: Vec::new(),
+                plateaus,
+                hint: None,
+            };
+            let case = Case {
+                topology: &topology,
+                pairs: &Pairs::default(),
+                contention: None,
+                wiring: &Wiring::default(),
+                ladder: Some(&ladder),
+                nodes: &[],
+                drift: None,
+                changed: &[],
+                is_disturbed: false,
+            };
+            let opinions = caches(&case).into_iter();
+            opinions.map(|o| (o.verdict, o.measured)).collect()
+        };
+        let (l1, l2) = (Some(48 << 10), Some(1 << 20));
+        let inner = [plateau(Some(1), l1, l1), plateau(Some(2), l2, l2)];
+        let mut shown = check([&inner[..], &[plateau(None, None, None)]].concat());
+        assert_eq!(shown.len(), 2, "{shown:?}");
+        let (verdict, measured) = shown.pop().unwrap();
+        assert_eq!(verdict, Agreement::CannotTell);
+        let not_seen = "L3 (32 MiB) not seen by the measurement: ";
+        assert!(measured.starts_with(not_seen), "{measured}");
+        assert_eq!(shown[0].0, Agreement::Agrees);
+        let l3 = Some(32 << 20);
+        let outer = plateau(Some(3), l3, l3);
+        assert_eq!(check([&inner[..], &[outer]].concat()).len(), 1);
+        assert!(check(Vec::new()).is_empty());
+    }
 }

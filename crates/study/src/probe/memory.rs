@@ -143,7 +143,7 @@ fn usable(points: &[LadderPoint]) -> Vec<ladder::Point> {
 }
 
 /// Data caches of a CPU as the system reports them.
-fn reported_caches(topology: &Topology, cpu: usize) -> Vec<ReportedCache> {
+pub(super) fn reported_caches(topology: &Topology, cpu: usize) -> Vec<ReportedCache> {
     let caches = topology.caches.iter();
     caches
         .filter(|cache| cache.kind != CacheType::Instruction && cache.cpus.contains(cpu))

@@ -289,6 +289,45 @@ fn memory_may_become_slower_still() {
 }
 
 #[test]
+fn nothing_beyond_the_largest_reported_cache_is_numbered() {
+    // An L3 of 260 MiB that ends nowhere, and knees of tables within what it would hold.
+    let known = Known {
+        name: "a guest",
+        caches: vec![
+            (48 * KIB, 1.0),
+            (2 * MIB, 4.0),
+            (24 * MIB, 20.0),
+            (200 * MIB, 40.0),
+        ],
+        memory_ns: 47.0,
+    };
+    let reported = [(1, 48 * KIB), (2, 2 * MIB), (3, 24 * MIB)]
+        .map(|(level, bytes)| ReportedCache { level, bytes });
+    let ladder = read(
+        &known.points(Shape::Sudden, 6, 0.01, &mut seeded()),
+        &reported,
+    );
+    assert_eq!(
+        levels(&ladder).iter().flatten().max(),
+        Some(&3),
+        "{:?}",
+        found(&ladder)
+    );
+    assert_eq!(ladder.plateaus.last().unwrap().level, None);
+    // One that is reported is found.
+    let all = [
+        &reported[..],
+        &[ReportedCache {
+            level: 4,
+            bytes: 200 * MIB,
+        }],
+    ]
+    .concat();
+    let ladder = read(&known.points(Shape::Sudden, 6, 0.01, &mut seeded()), &all);
+    assert!(levels(&ladder).contains(&Some(4)), "{:?}", found(&ladder));
+}
+
+#[test]
 fn outliers_do_not_make_caches() {
     let mut chance = seeded();
     let known = zen3();
