@@ -14,6 +14,7 @@ use pinwise_machine::linux::{self, BoundPlace, HostFacts, read_host_facts};
 use pinwise_machine::{Binding, Coverage, MachineError};
 use pinwise_placement::Placement;
 use pinwise_study::doctor::{Examined, diagnose};
+use pinwise_study::load;
 use pinwise_workload::Command;
 
 /// How long `doctor` watches the CPUs.
@@ -36,7 +37,10 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
         topology,
         usage,
     };
-    let record = diagnose(&examined);
+    let mut record = diagnose(&examined);
+    if load::is_loaded(&record.findings) {
+        load::name_busiest(&mut record.findings, &linux::find_busiest());
+    }
     terminal.show(&record, pinwise_report::doctor)?;
     Ok(Exit::Done)
 }

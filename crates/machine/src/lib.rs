@@ -93,6 +93,12 @@ pub trait Host {
     /// CPU time used on the whole machine so far; `None` if unknown.
     fn usage(&mut self) -> Option<Usage>;
 
+    /// Processes that use CPUs right now, the busiest first, from two samples a moment apart;
+    /// empty if unknown.
+    fn busiest(&mut self) -> Vec<BusyProcess> {
+        Vec::new()
+    }
+
     /// Waits for this long.
     ///
     /// # Errors
@@ -309,6 +315,17 @@ impl Run {
             ..Self::default()
         }
     }
+}
+
+/// A process and the CPUs that it keeps busy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BusyProcess {
+    /// Its number.
+    pub process: i32,
+    /// Its name.
+    pub name: String,
+    /// CPU time over time.
+    pub cpus: f64,
 }
 
 /// Cumulative CPU time of the whole machine.

@@ -41,6 +41,7 @@ mod host;
 pub mod jitter;
 mod launchers;
 pub mod live;
+pub mod load;
 pub mod noise;
 pub mod probe;
 pub mod profile;

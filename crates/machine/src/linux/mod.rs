@@ -6,6 +6,7 @@
 
 mod accounts;
 mod bind;
+mod busiest;
 mod capture;
 mod companion;
 mod counters;
@@ -55,6 +56,7 @@ use std::time::{Duration, SystemTime};
 
 pub use accounts::{effective_user, group_id};
 pub use bind::coverage::own_setting;
+pub use busiest::find_busiest;
 pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
 pub use counters::perf_refusal;
 pub use execute_bound::{BoundPlace, execute_bound};
@@ -97,7 +99,9 @@ use start::{Programs, Role, c_strings, policy_mode, start_error};
 use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
-use super::{Binding, CommandRunner, End, Host, MachineError, Output, Request, Run, Usage};
+use super::{
+    Binding, BusyProcess, CommandRunner, End, Host, MachineError, Output, Request, Run, Usage,
+};
 use pinwise_placement::MemoryBinding;
 use pinwise_topology::{CpuSet, Devices, Topology, Warning};
 use pinwise_workload::{Command, Workload};
@@ -312,6 +316,10 @@ impl Host for LinuxMachine {
 
     fn usage(&mut self) -> Option<Usage> {
         self.meter.usage()
+    }
+
+    fn busiest(&mut self) -> Vec<BusyProcess> {
+        busiest::find_busiest()
     }
 
     fn wait(&mut self, time: Duration) -> Result<(), MachineError> {

@@ -21,6 +21,7 @@ use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
 use super::plan::{ComparePlan, PlanError};
 use super::results::{DroppedArm, Results};
 use super::{Observer, PADDING, Progress};
+use crate::load;
 use cpu_time::CpuTime;
 use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
@@ -65,6 +66,9 @@ pub fn run(
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     let results = engine.into_results(stopped, elapsed);
     assemble::close(&mut record, plan, &topology, results);
+    if load::is_loaded(&record.findings) {
+        load::name_busiest(&mut record.findings, &machine.busiest());
+    }
     observer.end(&record);
     Ok(record)
 }

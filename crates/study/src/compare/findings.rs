@@ -19,8 +19,10 @@ use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
 use pinwise_topology::{CpuSet, Topology};
 
-/// Others disturb if they use more than this share of the CPUs.
+/// Others disturb if they use more than this share of the CPUs, and more than this many: every
+/// system has something to do now and then.
 const FOREIGN_SHARE: f64 = 0.05;
+const FOREIGN_CPUS: f64 = 0.25;
 /// Stolen time disturbs if it is more than this.
 const STEAL_SHARE: f64 = 0.01;
 /// Drift and order effects below this are not worth mentioning.
@@ -297,7 +299,7 @@ fn foreign_load(record: &Comparison) -> Option<Finding> {
 /// Other processes used this many of the machine's CPUs; `None` if few.
 pub(crate) fn find_load(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
     let cpus = cpus.max(1) as f64;
-    (busy / cpus > FOREIGN_SHARE).then(|| {
+    (busy > FOREIGN_CPUS.max(FOREIGN_SHARE * cpus)).then(|| {
         Finding::new(
             "foreign_load",
             Severity::Warning,

@@ -41,7 +41,7 @@ pub(super) fn load(examined: &Examined) -> CheckOutcome {
                 "Other programs keep {total:.1} CPUs busy right now ({}): a placement on those CPUs would be judged by other processes' load.",
                 listed.join(", ")
             ),
-            "Find them with `top`, then stop or move them; comparisons stay valid meanwhile, but intervals are wider.",
+            "Stop or move them (see pinwise top); comparisons stay valid meanwhile, but intervals are wider.",
         )
         .with("busy_cpus", json!(busy.into_iter().map(|(c, s)| (c.to_string(), s)).collect::<std::collections::BTreeMap<_, _>>()))
         .with("load_average_1min", json!(examined.facts.load_average)),

@@ -11,7 +11,7 @@ use super::LiveError;
 use super::reading::{Source, first_lines};
 use super::service::{Returned, Service, Wish};
 use crate::linux::{LinuxMachine, UndoOutcome, check_undone, sys};
-use crate::{CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
+use crate::{BusyProcess, CommandRunner, End, Host, MachineError, Request, Run, RunSetting, Usage};
 use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Measured, Metric, two_readings};
@@ -396,6 +396,10 @@ impl Host for LiveMachine {
 
     fn usage(&mut self) -> Option<Usage> {
         self.host.usage()
+    }
+
+    fn busiest(&mut self) -> Vec<BusyProcess> {
+        self.host.busiest()
     }
 
     fn wait(&mut self, time: Duration) -> Result<(), MachineError> {

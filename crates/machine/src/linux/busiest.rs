@@ -1,0 +1,84 @@
+//! Which processes use the CPUs, from two looks at all of them. It does not say which CPUs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use super::capture::names;
+use super::process_stat::{ProcessStat, line_of};
+use super::sys;
+use crate::BusyProcess;
+
+/// Ticks are 10 ms, so that a tenth of a CPU is two of them.
+const TIME: Duration = Duration::from_millis(200);
+
+/// Processes that use CPUs now, the busiest first. It takes a moment.
+#[must_use]
+pub fn find_busiest() -> Vec<BusyProcess> {
+    let (before, began) = (read_ticks(), sys::monotonic());
+    sys::poll([], Some(TIME));
+    let time = sys::monotonic().saturating_sub(began);
+    rank(&before, &read_ticks(), time)
+}
+
+/// Process by number: its name and the ticks it has used so far.
+type Ticks = BTreeMap<i32, (String, u64)>;
+
+/// Of all processes but this one.
+fn read_ticks() -> Ticks {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let numbers = names(Path::new("/proc")).into_iter();
+    let processes = numbers.filter_map(|name| name.parse().ok());
+    let read = |process: i32| {
+        let line = line_of(process)?;
+        let stat = ProcessStat::parse(&line)?;
+        let (user, system) = stat.ticks()?;
+        Some((process, (stat.name.to_owned(), user + system)))
+    };
+    processes
+        .filter(|process| *process != own)
+        .filter_map(read)
+        .collect()
+}
+
+/// Those that used a CPU between two looks, the busiest first.
+fn rank(before: &Ticks, after: &Ticks, time: Duration) -> Vec<BusyProcess> {
+    let ticks_per_cpu = time.as_secs_f64() * sys::ticks_per_second() as f64;
+    let used = after.iter().filter_map(|(&process, (name, ticks))| {
+        let (_, earlier) = before.get(&process)?;
+        let used = ticks.checked_sub(*earlier).filter(|used| *used > 0)?;
+        Some(BusyProcess {
+            process,
+            name: name.clone(),
+            cpus: used as f64 / ticks_per_cpu,
+        })
+    });
+    let mut busy: Vec<BusyProcess> = used.collect();
+    busy.sort_by(|a, b| b.cpus.total_cmp(&a.cpus).then(a.process.cmp(&b.process)));
+    busy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_comes_first_and_idle_ones_are_left_out() {
+        let ticks = |all: &[(i32, u64)]| -> Ticks {
+            let named = |&(process, ticks)| (process, (format!("p{process}"), ticks));
+            all.iter().map(named).collect()
+        };
+        let second = sys::ticks_per_second();
+        let before = ticks(&[(1, 5), (2, 7), (3, 9)]);
+        let after = ticks(&[(1, 5 + second / 4), (2, 7), (3, 9 + second), (4, 99)]);
+        let busy = rank(&before, &after, Duration::from_secs(1));
+        let shown: Vec<(i32, &str)> = busy.iter().map(|b| (b.process, b.name.as_str())).collect();
+        assert_eq!(shown, [(3, "p3"), (1, "p1")]);
+        assert!((busy[0].cpus - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn processes_of_this_machine_are_read() {
+        assert!(read_ticks().contains_key(&1));
+    }
+}
