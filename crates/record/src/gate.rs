@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::{BlockScore, Stopped};
+use super::comparison::{BlockScore, Stopped, TimedOutRecord};
 use super::host::HostRecord;
 use super::metric::{EffectRecord, MetricRecord};
 use super::named::named;
@@ -135,6 +135,9 @@ pub struct GateBenchmark {
     pub pairs: Vec<GatePair>,
     /// Why there is no verdict, if more time would not give one.
     pub problem: Option<String>,
+    /// How much slower the build is at least whose run did not end within the time-out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<TimedOutRecord>,
 }
 
 /// CPU time of a benchmark, which other programs make vary less than its wall-clock time.
@@ -250,6 +253,9 @@ impl GateBenchmark {
     /// The text of `change`; records from before that field lack it.
     #[must_use]
     pub fn change(&self) -> String {
+        if let Some(late) = &self.timed_out {
+            return late.change.clone();
+        }
         let text = self.decisive_effect().map_or("", |effect| &effect.text);
         match self.is_slower_by_cpu() {
             true => format!("{text} CPU"),
@@ -290,6 +296,7 @@ impl GateBenchmark {
     pub fn standing_at(&self, rate: f64) -> String {
         let metric = &self.metric;
         match &self.outcome {
+            GateOutcome::Slower if self.timed_out.is_some() => "timed out".to_owned(),
             GateOutcome::Slower if self.is_slower_by_cpu() => {
                 format!("{} (CPU time)", metric.worse_word)
             }

@@ -25,7 +25,7 @@ mod recommendation;
 mod results;
 mod steadiness;
 mod throttling;
-mod timed_out;
+pub(crate) mod timed_out;
 mod timing;
 mod traced;
 

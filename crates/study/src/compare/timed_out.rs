@@ -2,6 +2,8 @@
 //!
 //! No interval is claimed: a run that was killed says only that it takes longer.
 
+use std::time::Duration;
+
 use super::advice;
 use super::plan::ComparePlan;
 use super::results::Results;
@@ -31,30 +33,43 @@ pub(super) fn judge(record: &mut Comparison, plan: &ComparePlan, results: &Resul
             true => continue,
         };
         let times = ended_runs_s(results, other);
-        let slowest = times.iter().copied().fold(0.0, f64::max);
         let limit = plan.arms[arm].workload.timeout;
         let is_late = results.arms[arm].is_late && ended_runs_s(results, arm).is_empty();
-        let (Some(limit), Some(typical)) = (limit.filter(|_| is_late), median(&times)) else {
+        let Some(limit) = limit.filter(|_| is_late) else {
             continue;
         };
-        let limit_s = limit.as_secs_f64();
-        if limit_s < SURE * slowest {
-            continue;
-        }
-        let at_least = limit_s / typical;
-        let times = trimmed(round_down(at_least));
         let [name, other] = [arm, other].map(|arm| &plan.arms[arm].name);
-        record.arms[arm].timed_out = Some(TimedOutRecord {
-            limit_s,
-            at_least,
-            change: format!("≥ {times}×"),
-            sentence: format!(
-                "{name} is at least {times} times slower than {other} (its run did not end within {}).",
-                duration(limit)
-            ),
-        });
-        record.arms[arm].invalid = None;
+        if let Some(late) = bound(name, other, limit, &times) {
+            record.arms[arm].timed_out = Some(late);
+            record.arms[arm].invalid = None;
+        }
     }
+}
+
+/// How much slower `name`, whose run was killed after `limit`, is than `other` at least,
+/// whose runs took these times; `None` where chance could be why.
+pub(crate) fn bound(
+    name: &str,
+    other: &str,
+    limit: Duration,
+    times_s: &[f64],
+) -> Option<TimedOutRecord> {
+    let slowest = times_s.iter().copied().fold(0.0, f64::max);
+    let limit_s = limit.as_secs_f64();
+    if limit_s < SURE * slowest {
+        return None;
+    }
+    let at_least = limit_s / median(times_s)?;
+    let times = trimmed(round_down(at_least));
+    Some(TimedOutRecord {
+        limit_s,
+        at_least,
+        change: format!("≥ {times}×"),
+        sentence: format!(
+            "{name} is at least {times} times slower than {other} (its run did not end within {}).",
+            duration(limit)
+        ),
+    })
 }
 
 /// Wall-clock times of the runs that gave a figure, whatever became of their blocks.

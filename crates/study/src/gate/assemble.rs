@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::measured::{BASE, Measured};
+use super::measured::{BASE, HEAD, Measured};
 use super::{GatePlan, PlannedBenchmark, words};
 use crate::compare;
 use pinwise_record::{
@@ -74,6 +74,7 @@ fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
         q: None,
         pairs: Vec::new(),
         problem: None,
+        timed_out: None,
     }
 }
 
@@ -86,9 +87,11 @@ pub(super) fn fill(
 ) {
     record.elapsed_s = elapsed.as_secs_f64();
     let names = [record.base.name.clone(), record.head.name.clone()];
-    for (entry, state) in record.benchmarks.iter_mut().zip(states) {
+    let entries = record.benchmarks.iter_mut().zip(states);
+    for ((entry, state), planned) in entries.zip(&plan.benchmarks) {
         if let Some(state) = state {
             fill_one(entry, state);
+            judge_late(entry, state, planned, &names);
         }
     }
     adjust(&mut record.benchmarks, states);
@@ -147,6 +150,31 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
     });
     entry.change = entry.change();
     entry.interval = entry.interval();
+}
+
+/// A build whose run did not end within the time-out, while the other's did, is slower.
+fn judge_late(
+    entry: &mut GateBenchmark,
+    state: &Measured,
+    planned: &PlannedBenchmark,
+    names: &[String; 2],
+) {
+    let (late, other, outcome) = match state.is_late {
+        [false, true] => (HEAD, BASE, GateOutcome::Slower),
+        [true, false] => (BASE, HEAD, GateOutcome::Faster),
+        _ => return,
+    };
+    let workload = [&planned.base, &planned.head][late].as_ref();
+    let limit = workload.and_then(|workload| workload.timeout);
+    let Some(limit) = limit.filter(|_| entry.metric.name == "wall") else {
+        return;
+    };
+    let [name, other_name] = [late, other].map(|build| names[build].as_str());
+    entry.timed_out = compare::timed_out::bound(name, other_name, limit, &state.ended_s[other]);
+    if entry.timed_out.is_some() {
+        entry.outcome = outcome;
+        entry.change = entry.change();
+    }
 }
 
 /// The ratio of costs and its interval, which has both ends or none.

@@ -10,6 +10,7 @@ use super::assemble;
 use super::measured::{BASE, HEAD, Measured, Pair};
 use super::{GatePlan, GateProgress, Observer};
 use crate::compare::{Moment, PADDING, Trial};
+use crate::load;
 use pinwise_format::{count, duration};
 use pinwise_machine::{CommandRunner, MachineError, Output};
 use pinwise_record::{GateRecord, Phase, RunRecord, Stopped};
@@ -44,6 +45,9 @@ pub fn run(
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     assemble::fill(&mut record, plan, &engine.states, elapsed);
     assemble::close(&mut record, plan, &engine.states, stopped);
+    if load::is_loaded(&record.findings) {
+        load::name_busiest(&mut record.findings, &engine.machine.busiest());
+    }
     Ok(record)
 }
 
@@ -289,14 +293,21 @@ impl<'a> Engine<'a> {
             };
             self.last = Some((index, build));
             match run {
-                Ok(run) => runs[build] = Some(run),
+                Ok(run) => {
+                    if let Some(state) = &mut self.states[index] {
+                        state.ended_s[build].push(run.wall_s);
+                    }
+                    runs[build] = Some(run);
+                }
                 Err(why) => {
                     let name = &[&self.plan.base, &self.plan.head][build].name;
+                    let mut is_late = false;
                     if let Some(state) = &mut self.states[index] {
                         state.failed = Some(format!("it fails in {name}: {why}"));
+                        is_late = state.is_late[build];
                     }
-                    // Does only the other build have it?
-                    if !(is_absent[build] && slot == 0) {
+                    // Does only the other build have it? How much slower than that is it?
+                    if !((is_absent[build] || is_late) && slot == 0) {
                         break;
                     }
                 }
@@ -373,6 +384,9 @@ impl<'a> Engine<'a> {
             padding: self.order.random_range(0..PADDING),
         };
         let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
+        if let Some(state) = &mut self.states[index] {
+            state.is_late[build] |= record.timed_out;
+        }
         Ok(match failure {
             Some(failure) => Err(one_line(&failure.without_hint().to_string())),
             None => Ok(record),

@@ -65,6 +65,10 @@ pub(super) struct Measured {
     pub(super) pairs: Vec<GatePair>,
     /// Why it cannot be judged, and in which build.
     pub(super) failed: Option<String>,
+    /// Builds with a run that was killed at its time-out.
+    pub(super) is_late: [bool; 2],
+    /// Wall-clock times of the runs of both builds that ended, the warm-up included.
+    pub(super) ended_s: [Vec<f64>; 2],
     /// The only build that has the program, if the other does not.
     pub(super) only_in: Option<usize>,
     /// Was the warm-up pair run?
@@ -117,6 +121,8 @@ impl Measured {
         Self {
             pairs: Vec::new(),
             failed: None,
+            is_late: [false; 2],
+            ended_s: Default::default(),
             only_in: None,
             is_warm: false,
             figure: Judged::new(figure),

@@ -185,6 +185,54 @@ fn runs_of_both_builds_alternate_at_random() {
 }
 
 #[test]
+fn a_benchmark_that_times_out_is_slower_by_a_bound() {
+    let text = format!("{MACHINE}\n[workload.\"base/old\"]\nbase_s = 20.0\n");
+    let text = text.replace(
+        "[workload.\"head/slow\"]\nbase_s = 0.0525",
+        "[workload.\"head/slow\"]\nbase_s = 20.0",
+    );
+    let gate = |program: &str, timeout_s: f64, seed| {
+        let mut machine = SimulatedMachine::from_text("test", &text, seed).unwrap();
+        let mut benchmark = planned(program);
+        for build in [&mut benchmark.base, &mut benchmark.head] {
+            let timeout = Some(Duration::from_secs_f64(timeout_s));
+            build.as_mut().unwrap().timeout = timeout;
+        }
+        run(
+            &plan(vec![benchmark], 60, seed),
+            &mut machine,
+            &mut Unwatched,
+        )
+        .unwrap()
+    };
+    // Whichever build runs first.
+    for seed in 0..4 {
+        let record = gate("slow", 2.0, seed);
+        assert_eq!(record.verdict.decision, GateDecision::Fail, "{record:?}");
+        let slow = &record.benchmarks[0];
+        assert_eq!(slow.outcome, GateOutcome::Slower);
+        assert_eq!(slow.standing, "timed out");
+        assert!(slow.change.starts_with("≥ "), "{}", slow.change);
+        let sentence = &slow.sentence;
+        assert!(
+            sentence.starts_with("slow: head is at least "),
+            "{sentence}"
+        );
+        assert!(sentence.ends_with("times slower than base (its run did not end within 2 s)."));
+        let verdict = &record.verdict.sentence;
+        assert!(
+            verdict.starts_with("The benchmark is slower: slow by ≥ "),
+            "{verdict}"
+        );
+        let old = gate("old", 2.0, seed);
+        assert_eq!(old.benchmarks[0].outcome, GateOutcome::Faster);
+        // A time-out that the other build hardly meets proves nothing.
+        let near = gate("slow", 0.06, seed);
+        assert_eq!(near.benchmarks[0].outcome, GateOutcome::Failed);
+    }
+}
+
+#[test]
 fn the_most_pairs_that_were_allowed_are_not_exceeded() {
     let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
     let mut plan = plan(["a", "b"].map(planned).to_vec(), 600, 1);

@@ -25,6 +25,9 @@ pub(super) fn sentence(
     let name = &entry.name.clone();
     let pairs = count(entry.pairs.len(), "pair");
     let worse = &entry.metric.worse_word;
+    if let Some(late) = &entry.timed_out {
+        return format!("{name}: {}", late.sentence);
+    }
     match &entry.outcome {
         GateOutcome::Failed => format!("{name}: {}.", entry.problem.as_deref().unwrap_or("?")),
         GateOutcome::Slower if entry.is_slower_by_cpu() => format!(
@@ -116,6 +119,9 @@ fn change(effect: Option<&EffectRecord>) -> String {
 
 /// `2.1–4.0 %`, of the deciding figure; names CPU time if it is that.
 fn slower_by(entry: &GateBenchmark) -> String {
+    if let Some(late) = &entry.timed_out {
+        return format!("{} (timed out)", late.change);
+    }
     match entry.cpu.as_ref().filter(|cpu| cpu.decides) {
         Some(cpu) => format!("{} of CPU time", sizes(Some(&cpu.effect))),
         None => sizes(entry.effect.as_ref()),
