@@ -24,7 +24,13 @@ pub fn comparison_answer(record: &Comparison, palette: Palette) -> String {
     let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = record.findings.iter().partition(is_note);
     let mut text = heading(record, palette);
     text.push('\n');
-    text.push_str(&arms_table(record));
+    // Beside a change that has the other sign, medians are taken for what is judged.
+    let contradicts = |finding: &Finding| finding.check == "opposite_medians";
+    let hidden: &[&str] = match record.findings.iter().any(contradicts) {
+        true => &["typical"],
+        false => &[],
+    };
+    text.push_str(&arms_table(record, hidden));
     text.push_str(&limits(record));
     text.push_str(&traced::describe_traces(record, palette));
     if !grave.is_empty() {
@@ -43,7 +49,7 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     let mut text = String::new();
     text.push_str(&heading(record, palette));
     text.push('\n');
-    text.push_str(&arms_table(record));
+    text.push_str(&arms_table(record, &[]));
     text.push_str(&threads(record));
     text.push('\n');
     text.push_str(&verdict(record, palette));
@@ -84,19 +90,25 @@ pub(super) fn place(host: &HostRecord) -> String {
     )
 }
 
-fn arms_table(record: &Comparison) -> String {
+/// The arms, without these columns.
+fn arms_table(record: &Comparison, hidden: &[&str]) -> String {
     if let [arm] = record.arms.as_slice() {
         return timed_table(record, arm);
     }
-    let rows = record
-        .arms
-        .iter()
-        .filter(|arm| !arm.eliminated)
-        .map(|arm| row(record, arm).to_vec())
-        .collect();
     let header = [
         "arm", "CPUs", "typical", "change", "interval", "spread", "verdict",
     ];
+    let shown = |cells: Vec<String>| -> Vec<String> {
+        let cells = header.iter().zip(cells);
+        let cells = cells.filter(|(name, _)| !hidden.contains(*name));
+        cells.map(|(_, cell)| cell).collect()
+    };
+    let arms = record.arms.iter().filter(|arm| !arm.eliminated);
+    let rows = arms.map(|arm| shown(row(record, arm).to_vec())).collect();
+    let header: Vec<&str> = header
+        .into_iter()
+        .filter(|name| !hidden.contains(name))
+        .collect();
     let least = ["spread", "CPUs", "typical", "interval"];
     let mut text = table_without(&least, &[], &header, rows);
     let dropped: Vec<&str> = record
@@ -306,8 +318,15 @@ fn brief_method(record: &Comparison, notes: usize, palette: Palette) -> String {
             format!("{} of {runs}", count(record.blocks, "block"))
         }
     };
+    let cpu_time_decided = record.contrasts.iter().any(|contrast| {
+        let cpu = contrast.cpu_time.as_ref();
+        cpu.is_some_and(|cpu| cpu.decides)
+    });
     // The answer already shows that it was clear.
     let ended = match (record.stopped, record.plan.precision) {
+        (Some(Stopped::Precision), None) if cpu_time_decided => {
+            "; stopped: CPU time decided".to_owned()
+        }
         (Some(Stopped::Precision), None) => String::new(),
         _ => format!("; {}", record.ending()),
     };
@@ -352,4 +371,25 @@ fn method(record: &Comparison, palette: Palette) -> String {
 
 fn elapsed_line(record: &Comparison) -> String {
     duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_that_contradict_the_change_do_not_stand_beside_it() {
+        let text = include_str!("../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        let header = |record: &Comparison| {
+            let answer = comparison_answer(record, Palette::new(false));
+            answer.lines().nth(3).unwrap_or_default().to_owned()
+        };
+        assert!(header(&record).contains("typical"));
+        let opposite = Finding::new("opposite_medians", Severity::Note, "", "");
+        record.header.findings.push(opposite);
+        assert!(header(&record).contains("change"));
+        assert!(!header(&record).contains("typical"));
+        assert!(comparison(&record, Palette::new(false)).contains("typical"));
+    }
 }

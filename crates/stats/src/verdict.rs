@@ -172,7 +172,7 @@ fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
 /// Half-widths that people ask for.
 const WIDTHS: [f64; 7] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 /// Half-widths that are offered at most.
-const OFFERED: usize = 3;
+const OFFERED: usize = 2;
 
 /// What more time buys.
 #[derive(Debug, Clone, PartialEq)]
@@ -383,6 +383,22 @@ fn possible_gain(contrasts: &[Contrast], setting: &Setting<'_>) -> f64 {
         .fold(0.0, f64::max)
 }
 
+/// Arms that may be better than the best one by the smallest effect or more.
+fn rivals_of<'a>(arm: usize, look: &Look, setting: &Setting<'a>) -> Vec<&'a str> {
+    let is_open = |column: usize| {
+        let behind = look.behind.get(column).copied().unwrap_or(0.0);
+        column != arm && behind <= -setting.delta
+    };
+    match look.winner == arm {
+        true => {
+            let columns = look.contrasts.iter().map(|contrast| contrast.arm);
+            let open = columns.filter(|column| is_open(*column));
+            open.map(|column| setting.names[column].as_str()).collect()
+        }
+        false => Vec::new(),
+    }
+}
+
 fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let name = &setting.names[arm];
     let baseline = &setting.names[setting.baseline];
@@ -398,7 +414,18 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
             percent(margin)
         )
     };
+    let open = rivals_of(arm, look, setting);
     match look.contrasts.iter().find(|c| c.arm == arm) {
+        Some(contrast) if !open.is_empty() => format!(
+            "{name} or {} is best, undecided between them: {name} is {} than {baseline} by {} {judged}{}.",
+            match open.as_slice() {
+                [only] => (*only).to_owned(),
+                several => format!("one of {} others", several.len()),
+            },
+            setting.words.better,
+            setting.sizes(contrast.interval.low, contrast.interval.high),
+            under_which_load(contrast, setting)
+        ),
         Some(contrast) => format!(
             "{name} is best: {} than {baseline} by {} {judged}{}{rivals}.",
             setting.words.better,

@@ -149,6 +149,29 @@ fn sentences() {
 }
 
 #[test]
+fn arms_that_may_be_better_still_are_named_beside_the_best() {
+    let names = ["t=1", "t=2", "t=4"].map(str::to_owned);
+    let setting = setting(&names);
+    let sentence = |behind: [f64; 3]| {
+        let best = contrast(2, -0.4, -0.3, Decision::Faster);
+        let look = Look {
+            winner: 2,
+            behind: behind.to_vec(),
+            contrasts: vec![contrast(1, -0.35, -0.25, Decision::Faster), best.clone()],
+            ..look(40, best)
+        };
+        overall_sentence(ComparisonOutcome::Best(2), &look, &setting)
+    };
+    assert_eq!(
+        sentence([0.3, -0.04, 0.0]),
+        "t=4 or t=2 is best, undecided between them: t=4 is faster than t=1 by 25.9–33.0 % in \
+         the typical run."
+    );
+    assert!(sentence([0.3, 0.02, 0.0]).starts_with("t=4 is best: faster than t=1"));
+    assert!(sentence([0.3, -0.004, 0.0]).starts_with("t=4 is best: faster than t=1"));
+}
+
+#[test]
 fn coarse_figures_say_what_they_hide() {
     let names = two_arms();
     let open = contrast(1, -0.1, 0.1, Decision::Undecided);

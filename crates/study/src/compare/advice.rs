@@ -3,12 +3,12 @@
 use super::plan::ComparePlan;
 use super::{caveats, limit};
 use crate::launchers;
-use pinwise_format::{duration, percent};
+use pinwise_format::percent;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Realised, Wish};
 use pinwise_record::{CommandRecord, Comparison, Stopped, with_effort};
 use pinwise_stats::confirm::Look;
-use pinwise_stats::verdict::{self, ComparisonOutcome, Effort, Setting, gain};
+use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
 
 /// What to do, as a sentence; `None` if the best arm's commands say it.
@@ -23,10 +23,7 @@ pub(super) fn write_advice(
     caveat(record, outcome, look, setting).or_else(|| {
         let effort = plan.effort(record.stopped.as_ref());
         let prices = verdict::prices(look, setting, effort);
-        let is_precise = plan.tuning.precision.is_some();
-        let known = known_sameness(plan, prices.as_ref(), effort, look, setting)
-            .filter(|_| outcome == ComparisonOutcome::Undecided && !is_precise);
-        known.or_else(|| to_do(record, plan, outcome, best, prices))
+        to_do(record, plan, outcome, best, prices)
     })
 }
 
@@ -39,49 +36,6 @@ fn caveat(
 ) -> Option<String> {
     verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
     Some(caveats::what_decides(record))
-}
-
-/// What an undecided comparison of two arms shows already, and what less would take: `Within ±1.9 %
-/// they are the same; ±1.0 % takes about 55 min more (--budget).`; `None` for more arms, and if
-/// they are shown to differ.
-fn known_sameness(
-    plan: &ComparePlan,
-    prices: Option<&verdict::Prices>,
-    effort: Effort,
-    look: &Look,
-    setting: &Setting<'_>,
-) -> Option<String> {
-    let [only] = look.contrasts.as_slice() else {
-        return None;
-    };
-    let includes_none = only.interval.low <= 0.0 && only.interval.high >= 0.0;
-    if !includes_none {
-        return None;
-    }
-    let sign = if setting.is_rate { -1.0 } else { 1.0 };
-    let ends = [only.interval.low, only.interval.high].map(|end| gain(sign * end).abs());
-    let within = Some(ends[0].max(ends[1])).filter(|within| within.is_finite())?;
-    let less = match prices.and_then(|prices| Some((prices.half_width?, prices.factor))) {
-        None => format!(
-            "±{} takes more than an hour",
-            percent(plan.tuning.min_effect)
-        ),
-        Some((width, factor)) => {
-            let option = match effort {
-                Effort::Time => "--budget".to_owned(),
-                Effort::Runs => format!("--max-runs {:.0}", blocks_for(look, factor)),
-            };
-            format!(
-                "±{} takes about {} more ({option})",
-                percent(gain(width)),
-                duration(setting.spent.mul_f64(factor.max(0.0)))
-            )
-        }
-    };
-    Some(format!(
-        "Within ±{} they are the same; {less}.",
-        percent(within)
-    ))
 }
 
 /// Total number of blocks if `factor` times the effort so far is added.
@@ -117,10 +71,6 @@ pub(super) fn to_do(
         }
         _ => match prices {
             Some(prices) => {
-                let tail = match prices.half_width {
-                    None => "",
-                    Some(_) => "; or accept a larger smallest effect (--min-effect)",
-                };
                 let more = match record.stopped {
                     // More time would end for the same reason.
                     Some(Stopped::Precision) if plan.tuning.precision.is_some() => {
@@ -128,7 +78,7 @@ pub(super) fn to_do(
                     }
                     ref stopped => plan.more_effort(stopped.as_ref()),
                 };
-                format!("Give it {more}: {}{tail}.", prices.text)
+                format!("Give it {more}: {}.", prices.text)
             }
             None => "A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).".to_owned(),
         },
