@@ -2,6 +2,7 @@
 
 mod live;
 
+use super::apply::NOTHING_TO_APPLY;
 use super::args::{CompareArgs, Global, ResultArgs, Undecided};
 use super::machine::open_machine;
 use super::maps::measured_before;
@@ -10,6 +11,7 @@ use super::outputs::check_outputs;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, plan, recipes, restore};
+use pinwise_format::shell;
 use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::{CommandRunner, Host, Machine, Tracer};
 use pinwise_placement::Placement;
@@ -36,6 +38,9 @@ pub(super) fn compare(
     }
     if args.live.pid.is_some() || args.live.unit.is_some() || args.live.cgroup.is_some() {
         return live::compare(global, args, terminal);
+    }
+    if let Some(hint) = misplaced_words(&args.experiment.argv) {
+        terminal.note(&hint);
     }
     let seed = plan::choose_seed(&args.experiment.effort);
     let targets = emit_targets(args, terminal)?;
@@ -78,6 +83,44 @@ pub(super) fn compare(
             exit
         }
     }
+}
+
+/// Options that hardly any program has.
+const DISTINCTIVE: [&str; 8] = [
+    "--budget",
+    "--fail-if-slower",
+    "--max-runs",
+    "--min-effect",
+    "--open-ended",
+    "--place",
+    "--precision",
+    "--require-verdict",
+];
+
+/// What words after `--` look like that were meant for pinwise: all of them are arguments
+/// of the first.
+fn misplaced_words(argv: &[String]) -> Option<String> {
+    let (program, words) = argv.split_first()?;
+    let program = shell::word(program);
+    let is_option = |word: &&String| {
+        word.split('=')
+            .next()
+            .is_some_and(|name| DISTINCTIVE.contains(&name))
+    };
+    if let Some(option) = words.iter().find(is_option) {
+        let option = option.split('=').next().unwrap_or_default();
+        return Some(format!(
+            "{option} after -- is an argument of {program}; options of pinwise come before --"
+        ));
+    }
+    let is_path = |word: &String| word.contains('/') && plan::is_program(word);
+    let second = words.first().filter(|word| is_path(word))?;
+    is_path(&argv[0]).then(|| {
+        let second = shell::word(second);
+        format!(
+            "{second} is an argument of {program}; to compare the two: pinwise compare {program} {second}"
+        )
+    })
 }
 
 fn report_interrupt(terminal: &Terminal) -> Exit {
@@ -140,6 +183,10 @@ fn emit_best(
         return Ok(());
     }
     let answer = apply::of_comparison(record)?;
+    if answer.has_nothing_to_apply() {
+        terminal.note(&format!("--emit: {NOTHING_TO_APPLY}"));
+        return Ok(());
+    }
     let best = match record.verdict.kind {
         VerdictKind::Best => record.best.as_ref().unwrap_or(&record.baseline),
         _ => &record.baseline,
@@ -257,7 +304,7 @@ fn carried_out<'a>(
     match compare::run(plan, machine, &mut watch) {
         Ok(record) => Ok((record, watch)),
         Err(error) => {
-            watch.abandon();
+            watch.fail(&error.to_string());
             Err(match error {
                 CompareError::Plan(error) => error.into(),
                 CompareError::Machine(error) => error.into(),
@@ -344,5 +391,36 @@ fn against_limit(
         (true, _) => Exit::GateFailed,
         (false, true) => undecided.exit(),
         (false, false) => Exit::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_after_the_dashes_that_were_meant_for_pinwise_are_named() {
+        let said = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            misplaced_words(&words)
+        };
+        let option = "--budget after -- is an argument of ./old; options of pinwise come before --";
+        for line in ["./old ./new --budget 3s", "./old --budget=3s"] {
+            assert_eq!(said(line).as_deref(), Some(option));
+        }
+        assert_eq!(
+            said("/bin/ls /bin/sh -c true").as_deref(),
+            Some(
+                "/bin/sh is an argument of /bin/ls; to compare the two: pinwise compare /bin/ls /bin/sh"
+            )
+        );
+        for line in [
+            "env /bin/sh",
+            "/bin/ls /tmp",
+            "/bin/ls",
+            "prog --seed 7 --name x",
+        ] {
+            assert_eq!(said(line), None, "{line}");
+        }
     }
 }

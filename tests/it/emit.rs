@@ -205,7 +205,7 @@ fn systemd_takes_the_drop_in() {
 fn records_are_applied() {
     let folder = tempfile::tempdir().unwrap();
     let machine = folder.path().join("machine.toml");
-    let text = "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.5\n[effects]\n\"cpu:0\" = 0.8\n[noise]\nsd = 0.005\n";
+    let text = "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.5\n[effects]\n\"cpu:0\" = 0.8\n\"cpu:1\" = 1.2\n[noise]\nsd = 0.005\n";
     std::fs::write(&machine, text).unwrap();
     let machine = format!("sim:{}", machine.display());
     let store = folder.path().join("store.db");
@@ -214,6 +214,22 @@ fn records_are_applied() {
         let (out, err) = texts(&output);
         (out, err, output.status.code())
     };
+    // What the system does anyway needs no command.
+    let bad = "--seed 1 --place os-default --place cpu:1 --emit taskset -- prog";
+    let line = [&["compare", "--machine", &machine][..], &words(bad)].concat();
+    let (out, err, status) = pinwise(&line);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(!out.contains("# taskset"), "{out}");
+    assert_eq!(
+        err.lines().last(),
+        Some("--emit: Nothing to apply: the program runs best as the system runs it.")
+    );
+    let (out, _, status) = pinwise(&["apply", "last", "--as", "docker", "--machine", &machine]);
+    assert_eq!(status, Some(0));
+    assert_eq!(
+        out,
+        "# Nothing to apply: the program runs best as the system runs it.\n"
+    );
     let places = "--seed 1 --place os-default --place cpu:0 --emit taskset -- prog";
     let line = [&["compare", "--machine", &machine][..], &words(places)].concat();
     let (out, err, status) = pinwise(&line);

@@ -38,7 +38,18 @@ pub(in crate::cli) struct Answer {
     pub(super) nothing_to_apply: Option<String>,
 }
 
+/// What is said in place of a command that would change nothing.
+pub(in crate::cli) const NOTHING_TO_APPLY: &str =
+    "Nothing to apply: the program runs best as the system runs it.";
+
 impl Answer {
+    /// Does it leave the program as the system runs it? A command of its own is applied.
+    pub(in crate::cli) fn has_nothing_to_apply(&self) -> bool {
+        self.nothing_to_apply.is_some()
+            && self.placement == "os-default"
+            && self.setting == SettingRecord::default()
+    }
+
     /// What tools get beside the placement.
     pub(in crate::cli) fn context(&self) -> Context {
         Context {
@@ -120,6 +131,8 @@ pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answe
         bail!("record {}: best arm '{best}' does not exist", record.id);
     };
     let is_recipe = arm.workload.recipe.is_some();
+    // The advice is the same as of a verdict to leave it alone.
+    let changes_nothing = *best == record.baseline && record.verdict.commands.is_empty();
     Ok(Answer {
         placement: arm.placement.name.clone(),
         cpus: arm.cpus.clone(),
@@ -132,7 +145,7 @@ pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answe
         },
         environment: arm.workload.environment.clone(),
         input: arm.workload.input.clone(),
-        nothing_to_apply: is_idle.then(|| record.verdict.sentence.clone()),
+        nothing_to_apply: (is_idle || changes_nothing).then(|| record.verdict.sentence.clone()),
         ..answer(&record.id, &record.host)
     })
 }

@@ -8,7 +8,7 @@ use super::super::args::{ApplyArgs, Global};
 use super::super::machine::open_machine;
 use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
-use super::answer::{Answer, of_record};
+use super::answer::{Answer, NOTHING_TO_APPLY, of_record};
 use pinwise_placement::emit::{Context, Emission, Piece, Target, Tool, emit};
 use pinwise_placement::{Placement, Realised};
 use pinwise_topology::Topology;
@@ -51,6 +51,10 @@ pub(super) fn apply(
     let realised = placement.realise(&topology).context(whose)?;
     if let Some(answer) = &record {
         report(answer, &realised, &topology, terminal);
+        if answer.has_nothing_to_apply() && !terminal.is_json() {
+            terminal.print(&format!("# {NOTHING_TO_APPLY}\n"))?;
+            return Ok(Exit::Done);
+        }
     }
     let emissions: Vec<Emission> = targets
         .iter()

@@ -4,7 +4,7 @@ mod answer;
 mod emit;
 mod live;
 
-pub(super) use answer::of_comparison;
+pub(super) use answer::{NOTHING_TO_APPLY, of_comparison};
 pub(super) use emit::{print, targets};
 pub(super) use live::target;
 

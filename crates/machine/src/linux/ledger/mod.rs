@@ -118,7 +118,7 @@ pub enum LedgerError {
     Needed(String),
     /// No cgroup can be made.
     #[error(
-        "no cgroup here can have children with the controllers {0} (it needs root, or a delegated cgroup: systemd-run --user --scope -p Delegate=yes pinwise …)"
+        "no cgroup with the controllers {0} can be made here (it needs root, or a delegated cgroup: systemd-run --user --scope -p Delegate=yes pinwise …)"
     )]
     NoGroup(String),
     /// The cpusets here cannot isolate.

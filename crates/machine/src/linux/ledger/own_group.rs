@@ -78,9 +78,11 @@ impl Ledger {
         );
         for parent in parents(controllers, &mounts(), own)? {
             let group = parent.folder.join(&name);
-            self.change(&Change::Folder {
+            let folder = Change::Folder {
                 path: group.clone(),
-            })?;
+            };
+            self.change(&folder)
+                .map_err(|error| explain(error, controllers))?;
             if let (Some(limit), true) = (&wanted.limit, parent.has("cpu")) {
                 set_limit(&group, limit, parent.is_v1)?;
             }
@@ -159,6 +161,16 @@ fn parents(
     Ok(found)
 }
 
+/// Says what is needed where the system only denies it.
+fn explain(error: LedgerError, controllers: &[&str]) -> LedgerError {
+    match error {
+        LedgerError::System(_, error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            LedgerError::NoGroup(controllers.join(", "))
+        }
+        other => other,
+    }
+}
+
 fn set_limit(group: &Path, limit: &CpuLimit, is_v1: bool) -> Result<(), LedgerError> {
     let (quota, period) = (limit.quota_us(), limit.period_us());
     if is_v1 {
@@ -227,6 +239,20 @@ mod tests {
     }
 
     #[test]
+    fn a_denied_group_says_what_it_needs() {
+        let denied = |kind| {
+            let error = LedgerError::System("/c/cpu/pinwise-1".to_owned(), io::Error::from(kind));
+            explain(error, &["cpu"]).to_string()
+        };
+        assert_eq!(
+            denied(io::ErrorKind::PermissionDenied),
+            "no cgroup with the controllers cpu can be made here (it needs root, or a delegated \
+             cgroup: systemd-run --user --scope -p Delegate=yes pinwise …)"
+        );
+        assert!(denied(io::ErrorKind::NotFound).starts_with("/c/cpu/pinwise-1: "));
+    }
+
+    #[test]
     fn version_1_has_a_group_in_each_hierarchy() {
         let table = "cgroup /c/cpu cgroup rw,cpu 0 0\ncgroup /c/cpuset cgroup rw,cpuset 0 0\n";
         let both = check(table, "a", &["cpu", "cpuset"]).unwrap();
@@ -248,7 +274,7 @@ mod tests {
         };
         let missing = check(&table, "user/session", &["cpu"]).unwrap_err();
         assert!(
-            missing.contains("controllers cpu (it needs root"),
+            missing.contains("controllers cpu can be made here (it needs root"),
             "{missing}"
         );
         hand_on("", "cpuset cpu io\n");
