@@ -2,7 +2,7 @@
 
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
-use pinwise_record::{Comparison, RunRecord, SearchRecord};
+use pinwise_record::{AnyRecord, Comparison, RunRecord, SearchRecord, Stopped};
 use pinwise_store::{Store, StoreError};
 use pinwise_study::{compare, search};
 
@@ -11,6 +11,8 @@ pub(super) struct Watch<'a> {
     store: Option<Store>,
     /// A store that failed once is not written again before the end.
     failure: Option<String>,
+    /// The record that is being written.
+    id: Option<String>,
     /// A record without figures yet: losing it loses nothing.
     begun: Option<String>,
     progress: Option<ProgressLine>,
@@ -22,6 +24,7 @@ impl<'a> Watch<'a> {
         Self {
             store,
             failure: None,
+            id: None,
             begun: None,
             progress: terminal
                 .shows_progress()
@@ -64,6 +67,16 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// An error ended it: the record says so; of one that measured nothing none is kept.
+    pub(super) fn fail(mut self, error: &str) {
+        let (Some(id), None, Some(store)) = (&self.id, &self.begun, &mut self.store) else {
+            return self.abandon();
+        };
+        // What cannot be written stays a record that was cut off.
+        let _ = end_with(store, id, error);
+        self.clear();
+    }
+
     fn clear(&mut self) {
         if let Some(line) = &mut self.progress {
             line.finish();
@@ -90,8 +103,30 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// Writes how a stored record ended.
+fn end_with(store: &mut Store, id: &str, error: &str) -> Result<(), StoreError> {
+    let stored = store.load(id)?;
+    let sentence = format!("Ended with an error: {error}");
+    match stored.record()? {
+        AnyRecord::Comparison(mut record) => {
+            record.stopped = Some(Stopped::Failed);
+            record.ended = record.ending();
+            record.verdict.sentence = sentence;
+            store.finish(&record)
+        }
+        AnyRecord::Search(mut record) => {
+            record.stopped = Some(Stopped::Failed);
+            record.ended = Stopped::words(record.stopped).to_owned();
+            record.verdict.sentence = sentence;
+            store.keep(&*record)
+        }
+        _ => Ok(()),
+    }
+}
+
 impl compare::Observer for Watch<'_> {
     fn begin(&mut self, record: &Comparison) {
+        self.id = Some(record.id.clone());
         self.write(|store| store.begin(record));
         self.begun = Some(record.id.clone());
     }
@@ -120,6 +155,7 @@ impl compare::Observer for Watch<'_> {
 
 impl search::Observer for Watch<'_> {
     fn begin(&mut self, record: &SearchRecord) {
+        self.id = Some(record.id.clone());
         self.write(|store| store.keep(record));
         if record.runs.is_empty() {
             self.begun = Some(record.id.clone());

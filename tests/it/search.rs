@@ -115,3 +115,14 @@ fn a_resumed_search_takes_its_options_from_the_record() {
     stage.refuse("search --resume last", &["the store is empty"]);
     stage.refuse("search --resume last --store none", &["--store none"]);
 }
+
+#[test]
+fn a_search_that_an_error_ended_says_so() {
+    let stage = Stage::new();
+    let script = "echo >> runs; test $(wc -l < runs) -lt 9 || exit 3; sleep 0.01";
+    let line = format!("search --threads 1 --budget 20s -- sh -c '{script}'");
+    stage.refuse(&line, &["failed with exit status 3"]);
+    let list = stage.print("record list");
+    assert!(list.contains("Ended with an error: os-default: "), "{list}");
+    assert!(!list.contains("cut off"), "{list}");
+}

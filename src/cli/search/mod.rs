@@ -133,7 +133,7 @@ fn carry_out(
             Ok(None)
         }
         Err(error) => {
-            watch.abandon();
+            watch.fail(&error.to_string());
             Err(error.into())
         }
     }

@@ -227,6 +227,8 @@ fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Re
     );
     match past.stopped {
         None | Some(Stopped::Interrupted) => Ok(()),
+        // An error ended it, and its runs are as good as before.
+        Some(Stopped::Failed) if past.arms.iter().all(|arm| arm.invalid.is_none()) => Ok(()),
         Some(Stopped::Runs) if more_runs => Ok(()),
         Some(Stopped::Budget) if more_time => Ok(()),
         Some(Stopped::Runs) => {

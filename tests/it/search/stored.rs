@@ -99,7 +99,10 @@ fn a_finished_search_resumes_only_with_more_budget() {
     stage.keep(|record| record["stopped"] = json!("precision"));
     stage.refuse(&resume, &["is finished", "pinwise record show"]);
     stage.refuse(&format!("{resume} --max-runs 900"), &["is finished"]);
-    stage.keep(|record| record["stopped"] = json!("failed"));
+    stage.keep(|record| {
+        record["stopped"] = json!("failed");
+        record["arms"][0]["invalid"] = json!("it failed");
+    });
     stage.refuse(&resume, &["failed"]);
     stage.keep(|record| record["stopped"] = json!("runs"));
     stage.refuse(&resume, &["used up its runs", "--max-runs"]);
