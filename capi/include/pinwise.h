@@ -49,7 +49,7 @@ typedef struct PinwisePlaces PinwisePlaces;
 typedef struct PinwiseWorkers {
   /*
    Workers that can run at the same time: the CPUs that this process may
-   use, or the quota of its cgroups rounded up where that is less.
+   use, or the quota of its cgroups rounded up if that is less.
    */
   size_t parallelism;
   /*
@@ -65,7 +65,7 @@ typedef struct PinwiseWorkers {
    */
   size_t cores;
   /*
-   Last-level-cache domains of those; 0 where no cache is reported.
+   Last-level-cache domains of those; 0 if no cache is reported.
    */
   size_t llcs;
   /*
@@ -83,8 +83,8 @@ typedef struct PinwiseWorkers {
 } PinwiseWorkers;
 
 /*
- The units that a CPU belongs to, counted from 0; -1 where nothing is
- reported, or the CPU is offline.
+ The units that a CPU belongs to, counted from 0; -1 if not reported, or if
+ the CPU is offline.
  */
 typedef struct PinwiseLocation {
   /*
@@ -108,11 +108,11 @@ typedef struct PinwiseLocation {
    */
   int package;
   /*
-   1 where the CPU is switched on.
+   1 if the CPU is online.
    */
   int online;
   /*
-   1 where this process may run on it.
+   1 if this process may run on it.
    */
   int allowed;
 } PinwiseLocation;
@@ -127,21 +127,21 @@ extern "C" {
 const char *pinwise_version(void);
 
 /*
- Why the last function that failed on this thread did; "" where none has. It
- stays until the next one fails on this thread.
+ Why the last failed function on this thread failed; "" if none has. The text
+ stays until the next failure on this thread.
  */
 const char *pinwise_last_error(void);
 
 /*
  Reads the machine and what the calling thread may use of it: affinity mask,
- cpuset, online CPUs, quotas of cgroups. NULL where that fails. Discover
- before threads are bound: a bound thread is allowed only its own CPUs.
+ cpuset, online CPUs, quotas of cgroups. NULL on failure. Discover before
+ threads are bound: a bound thread is allowed only its own CPUs.
  */
 struct PinwiseHost *pinwise_host_discover(void);
 
 /*
  Reads a folder with a copy of /sys (and perhaps /proc), for programs that
- test their placing on machines they do not have. NULL where that fails.
+ test their placement on machines they do not have. NULL on failure.
 
  # Safety
  `root` is a string that ends with NUL.
@@ -157,8 +157,8 @@ struct PinwiseHost *pinwise_host_from_folder(const char *root);
 void pinwise_host_free(struct PinwiseHost *host);
 
 /*
- Reports how many workers make sense. `size` is sizeof(PinwiseWorkers). Returns
- 0, or -1 where it fails.
+ Reports how many workers make sense. `size` is sizeof(PinwiseWorkers).
+ Returns 0, or -1 on failure.
 
  # Safety
  `host` is NULL or a valid host; `workers` is NULL or has room for `size`
@@ -170,7 +170,7 @@ int pinwise_host_workers(const struct PinwiseHost *host,
 
 /*
  Reports which units a CPU belongs to. `size` is sizeof(PinwiseLocation).
- Returns 0, or -1 where it fails or there is no such CPU.
+ Returns 0, or -1 on failure or if there is no such CPU.
 
  # Safety
  `host` is NULL or a valid host; `location` is NULL or has room for `size`
@@ -184,7 +184,7 @@ int pinwise_host_locate(const struct PinwiseHost *host,
 /*
  Chooses a CPU for each of this many threads; 0: as many as make sense. Cores
  come before second hyper-threads, one last-level cache before several. NULL
- where that fails.
+ on failure.
 
  # Safety
  `host` is NULL or a valid host.
@@ -193,8 +193,8 @@ struct PinwisePlaces *pinwise_place(const struct PinwiseHost *host, size_t threa
 
 /*
  Chooses CPUs by a placement's name, such as "one-per-core", "one-llc:1" or
- "cpu:0,2-4": what `pinwise compare` found best. NULL where the machine lacks
- what is asked for, or forbids it.
+ "cpu:0,2-4": what `pinwise compare` found best. NULL if the machine lacks
+ what is requested, or forbids it.
 
  # Safety
  `host` is NULL or a valid host, `placement` NULL or a string that ends with
@@ -213,7 +213,7 @@ struct PinwisePlaces *pinwise_place_as(const struct PinwiseHost *host,
 void pinwise_places_free(struct PinwisePlaces *places);
 
 /*
- Threads that places were chosen for; 0 where `places` is NULL.
+ The number of threads that places were chosen for; 0 if `places` is NULL.
 
  # Safety
  `places` is NULL or valid.
@@ -221,8 +221,8 @@ void pinwise_places_free(struct PinwisePlaces *places);
 size_t pinwise_places_threads(const struct PinwisePlaces *places);
 
 /*
- The CPU of a thread, counted from 0; threads beyond the CPUs start again with
- the first. -1 where it fails.
+ The CPU of a thread, counted from 0; threads beyond the CPUs start again
+ with the first. -1 on failure.
 
  # Safety
  `places` is NULL or valid.
@@ -230,9 +230,8 @@ size_t pinwise_places_threads(const struct PinwisePlaces *places);
 int pinwise_places_cpu(const struct PinwisePlaces *places, size_t thread);
 
 /*
- Writes all CPUs used, ascending, as many as `capacity` has room for, and
- returns how many there are; 0 where it fails. `cpus` may be NULL where
- `capacity` is 0.
+ Writes all used CPUs, ascending, as many as `capacity` has room for, and
+ returns their number; 0 on failure. `cpus` may be NULL if `capacity` is 0.
 
  # Safety
  `places` is NULL or valid; `cpus` has room for `capacity` numbers.
@@ -241,8 +240,8 @@ size_t pinwise_places_cpus(const struct PinwisePlaces *places, int *cpus, size_t
 
 /*
  Binds the calling thread to the CPU of thread number `thread`. The mask is
- read back. Returns 0, or -1 where the kernel refuses; then the mask is what
- it was.
+ read back. Returns 0, or -1 if the kernel refuses; then the mask is
+ unchanged.
 
  # Safety
  `places` is NULL or valid.
@@ -259,14 +258,14 @@ int pinwise_bind(const struct PinwisePlaces *places, size_t thread);
 int pinwise_confine(const struct PinwisePlaces *places);
 
 /*
- Gives the calling thread back the mask that it had before this library first
- bound it, unless someone else has set another since; a thread that was not
- bound stays as it is. Returns 0, or -1 where the kernel refuses.
+ Restores the mask that the calling thread had before this library first
+ bound it, unless someone else has set another since; an unbound thread stays
+ as it is. Returns 0, or -1 if the kernel refuses.
  */
 int pinwise_unbind(void);
 
 /*
- The CPU that the calling thread is on; -1 where the kernel does not report it.
+ The CPU that the calling thread is on; -1 if the kernel does not report it.
  */
 int pinwise_current_cpu(void);
 
