@@ -7,7 +7,7 @@ mod groups;
 
 use groups::groups;
 
-use super::memory::{NodeLatency, reported};
+use super::memory::{NodeLatency, reported_caches};
 use super::pairs::Pairs;
 use pinwise_format::{count, round_bytes};
 use pinwise_record::{
@@ -188,8 +188,13 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         .chain(&wrong)
         .map(|cache| cache.level)
         .collect();
-    let right = (!right.is_empty())
-        .then(|| agrees(SeenCache::claim(&right), SeenCache::measured_sizes(&right), 0.8));
+    let right = (!right.is_empty()).then(|| {
+        agrees(
+            SeenCache::claim(&right),
+            SeenCache::measured_sizes(&right),
+            0.8,
+        )
+    });
     let open = other_sizes(case, &wrong)
         .into_iter()
         .chain(unseen_caches(case, &seen));
