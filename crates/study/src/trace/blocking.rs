@@ -274,6 +274,35 @@ mod tests {
     }
 
     #[test]
+    fn time_queued_reads_alike_wherever_it_is_said() {
+        let sentences = |waited_s: f64| -> Vec<String> {
+            let mut record = of_process();
+            record.figures.waits.total_s = Some(waited_s);
+            record.figures.waits.is_upper_bound = true;
+            record.figures.totals.cpu_s = 1.0;
+            record.figures.lost = Default::default();
+            let mut causes = record.figures.waits.because.unwrap();
+            causes.other_processes_s = waited_s;
+            record.figures.waits.because = Some(causes);
+            record.header.findings.clear();
+            super::super::findings::judge(&mut record, true);
+            let findings = record.header.findings.into_iter();
+            findings.map(|found| found.sentence).collect()
+        };
+        let has = |sentences: Vec<String>, words: &str| {
+            assert!(sentences.iter().any(|s| s.contains(words)), "{sentences:?}");
+        };
+        has(
+            sentences(0.15),
+            "Threads waited 150 ms (15.0 % of their CPU time) behind other",
+        );
+        has(
+            sentences(22.86),
+            "Threads waited 22.9 s (22.9 times their CPU time) behind other",
+        );
+    }
+
+    #[test]
     fn a_command_that_mostly_waits_is_told_so_first() {
         let find = |elapsed_s: f64| {
             let mut record = of_process();

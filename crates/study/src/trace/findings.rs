@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::blocking::{find_blocking, find_never_blocking, find_yielding};
 use super::memory::far;
-use pinwise_format::{count_of, grouped, percent, seconds};
+use pinwise_format::{count_of, grouped, percent, seconds, three_digits};
 use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource};
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
@@ -72,6 +72,17 @@ fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
         100.0 * seconds / cpu_s
     } else {
         0.0
+    }
+}
+
+/// `15.0 % of their CPU time`; beyond twice of it, a number of times is easier to read.
+fn of_their_cpu_time(percent_of_cpu: f64) -> String {
+    match percent_of_cpu < 200.0 {
+        true => format!("{} of their CPU time", percent(percent_of_cpu / 100.0)),
+        false => format!(
+            "{} times their CPU time",
+            three_digits(percent_of_cpu / 100.0)
+        ),
     }
 }
 
@@ -215,7 +226,7 @@ fn idle_waiting(figures: &TraceFigures, knows_quotas: bool) -> Option<Finding> {
             format!(", up to {} at a time", seconds(longest_s))
         });
         let sentence = format!(
-            "Runnable threads were queued for {} while a CPU that they may use was idle{longest}.",
+            "For {} of the time that threads were queued, a CPU that they may use was idle{longest}.",
             seconds(scheduler_s),
         );
         let advice = if knows_quotas {
@@ -243,9 +254,9 @@ fn mask(figures: &TraceFigures) -> Option<Finding> {
     let is_rest = is_rest_of_throttling(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT && !is_rest).then(|| {
         let sentence = format!(
-            "Threads waited {} ({} of their CPU time) while the only idle CPUs were outside their affinity mask.",
+            "Threads waited {} ({}) while the only idle CPUs were outside their affinity mask.",
             seconds(waited_s),
-            percent(share / 100.0)
+            of_their_cpu_time(share)
         );
         let advice = "Allow more CPUs, or start fewer threads.";
         Finding::new("mask", Severity::Warning, sentence, advice)
@@ -260,11 +271,12 @@ fn others(figures: &TraceFigures) -> Option<Finding> {
     let is_rest = is_rest_of_throttling(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT && !is_rest).then(|| {
         let sentence = format!(
-            "Threads waited {} ({} of their CPU time) behind other programs while no CPU was free for them.",
+            "Threads waited {} ({}) behind other programs while no CPU was free for them.",
             seconds(waited_s),
-            percent(share / 100.0)
+            of_their_cpu_time(share)
         );
-        let advice = "Other programs use these CPUs (see pinwise top); stop them, or place them elsewhere.";
+        let advice =
+            "Other programs use these CPUs (see pinwise top); stop them, or place them elsewhere.";
         Finding::new("other_processes", Severity::Warning, sentence, advice)
             .weighing(6)
             .with("other_processes_s", waited_s)
@@ -276,9 +288,9 @@ fn scheduling_class(figures: &TraceFigures) -> Option<Finding> {
     let share = of_cpu(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
-            "Threads waited {} ({} of their CPU time) because of their own scheduling class.",
+            "Threads waited {} ({}) because of their own scheduling class.",
             seconds(waited_s),
-            percent(share / 100.0)
+            of_their_cpu_time(share)
         );
         let advice = "SCHED_DEADLINE has a budget in each period, real-time classes leave some CPU time to others (sched_rt_runtime_us), and SCHED_IDLE lets others go first; chrt -p shows and changes the class.";
         Finding::new("scheduling_class", Severity::Warning, sentence, advice)
@@ -297,9 +309,9 @@ fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding
     let share = of_cpu(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
-            "Threads waited {} ({} of their CPU time) behind {whose} while no CPU was free for them.",
+            "Threads waited {} ({}) behind {whose} while no CPU was free for them.",
             seconds(waited_s),
-            percent(share / 100.0)
+            of_their_cpu_time(share)
         );
         // If there are more threads than CPUs, they wait for each other whether other programs run
         // or not.
@@ -323,14 +335,14 @@ fn find_unexplained(record: &TraceRecord) -> Option<Finding> {
     let is_unexplained = figures.waits.because.is_none() && figures.throttled.is_none();
     (is_unexplained && share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
-            "Threads were queued for {}{} ({} of their CPU time): CPUs were busy, or a quota or mask held them back.",
+            "Threads were queued for {}{} ({}): CPUs were busy, or a quota or mask held them back.",
             figures.bound(LowerBound::Queued).words(),
             seconds(waited_s),
-            percent(share / 100.0)
+            of_their_cpu_time(share)
         );
         let advice = match record.source {
             TraceSource::Import { .. } => "",
-            _ => "Why: --tier bpf or tracepoint shows it (pinwise trace tiers).",
+            _ => "--tier bpf or tracepoint shows which (pinwise trace tiers).",
         };
         Finding::new("queued", Severity::Warning, sentence, advice)
             .weighing(6)
@@ -372,7 +384,8 @@ fn nothing(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     figures.avoidable_smt_sharing.seconds?;
     let waited = figures.waits.total_s.map_or_else(String::new, |waited| {
-        format!(", and threads were queued for {} in total", seconds(waited))
+        let bound = figures.bound(LowerBound::Queued).words();
+        format!(", and threads were queued for {bound}{}", seconds(waited))
     });
     let sentence = format!(
         "The scheduler wasted almost nothing: avoidable SMT sharing was {} of the CPU time{waited}.",
