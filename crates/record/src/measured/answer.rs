@@ -26,6 +26,9 @@ impl Measured {
             };
             let found = self.describe_found(&first.level);
             let found = found.unwrap_or_else(|| first.measured.clone());
+            if first.level == LevelName::Placement {
+                return format!("The kernel's picture does not hold: {found}{others}");
+            }
             return format!(
                 "The kernel's picture is contradicted ({}): {found}{others}",
                 first.level.noun(),
@@ -110,6 +113,10 @@ mod tests {
         assert_eq!(
             answer(&[(llc.clone(), Agrees), (smt.clone(), Contradicted)]),
             "The kernel's picture is contradicted (SMT siblings): CPUs 0 and 1 share a core."
+        );
+        assert_eq!(
+            answer(&[(LevelName::Placement, Contradicted)]),
+            "The kernel's picture does not hold: CPUs 0 and 1 share a core."
         );
         let caches = LevelName::Cache;
         assert_eq!(
