@@ -222,13 +222,13 @@ fn records_are_applied() {
     assert!(!out.contains("# taskset"), "{out}");
     assert_eq!(
         err.lines().last(),
-        Some("--emit: Nothing to apply: the program runs best as the system runs it.")
+        Some("--emit: Nothing to apply: the verdict is to change nothing.")
     );
     let (out, _, status) = pinwise(&["apply", "last", "--as", "docker", "--machine", &machine]);
     assert_eq!(status, Some(0));
     assert_eq!(
         out,
-        "# Nothing to apply: the program runs best as the system runs it.\n"
+        "# Nothing to apply: the verdict is to change nothing.\n"
     );
     let places = "--seed 1 --place os-default --place cpu:0 --emit taskset -- prog";
     let line = [&["compare", "--machine", &machine][..], &words(places)].concat();

@@ -40,7 +40,7 @@ pub(in crate::cli) struct Answer {
 
 /// What is said in place of a command that would change nothing.
 pub(in crate::cli) const NOTHING_TO_APPLY: &str =
-    "Nothing to apply: the program runs best as the system runs it.";
+    "Nothing to apply: the verdict is to change nothing.";
 
 impl Answer {
     /// Does it leave the program as the system runs it? A command of its own is applied.
