@@ -28,8 +28,8 @@ pub(crate) fn write() -> Result<()> {
     let test = "schema_tests::the_schema_file_is_what_the_types_say";
     let mut types = cargo(&[
         "test",
-        "--package",
-        "pinwise-record",
+        // Of one package cargo would compile nearly all again, with other features.
+        "--workspace",
         "--quiet",
         "--locked",
         "--lib",
