@@ -120,7 +120,9 @@ fn helpers_that_fail_end_the_experiment() {
     ended.is_refused(&["--prepare", "exit status 1"]);
     let record = trial.stored();
     assert_eq!(runs_of(&record).len(), 3);
-    assert!(record["stopped"].is_null());
+    assert_eq!(record["stopped"], "failed");
+    let sentence = record["verdict"]["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("Ended with an error: "), "{sentence}");
     trial.leaves_no_process();
 }
 
