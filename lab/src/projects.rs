@@ -37,7 +37,7 @@ struct Project {
     /// Programs and their Debian packages.
     needs: &'static [(&'static str, &'static str)],
     /// A tool that compares two builds, run by `peer.sh BASE HEAD`: it prints the
-    /// benchmarks that it calls slower; hyperfine leaves their times.
+    /// benchmarks that it calls slower; hyperfine leaves files of times instead.
     peer: Option<&'static str>,
 }
 
@@ -239,7 +239,7 @@ fn beside(project: &Project, folder: &Path, head: &str) -> Result<Vec<String>> {
     }
 }
 
-/// Each of its files names one benchmark.
+/// Benchmarks that are slower by hyperfine's times; each file is one benchmark.
 fn hyperfine(folder: &Path) -> Result<Vec<String>> {
     let mut slower = Vec::new();
     for entry in std::fs::read_dir(folder.join("times"))? {

@@ -91,8 +91,9 @@ use super::values::{parse_count, parse_duration, parse_margin, parse_tag, parse_
   pinwise profile --pid 4711 --for 10s        # what does it compute?
   pinwise run --place one-per-core -- ./prog  # once, placed
 
-Exit status: 0 done; 1 a gate failed (--fail-if-slower); 2 error, or a command
-failed; 3 undecided (--fail-if-slower, --require-verdict); 130 interrupted.",
+Exit status: 0 done; 1 a limit was exceeded (gate, --fail-if-slower,
+--max-spin); 2 error, or a command failed; 3 undecided (gate, --fail-if-slower,
+--require-verdict); 130 interrupted.",
     disable_help_subcommand = true,
     max_term_width = 80
 )]
@@ -226,7 +227,7 @@ changed.")]
     Run(Deferred<RunArgs>),
     /// Print a placement for other tools, or place running processes
     Apply(Deferred<ApplyArgs>),
-    /// List, show, compare, export and remove stored records
+    /// List, show, compare, tag and remove stored records
     Record(Deferred<RecordArgs>),
     /// Show records and running experiments in a browser
     Serve(Deferred<ServeArgs>),
@@ -248,7 +249,7 @@ pub struct EffortArgs {
     /// Total time, such as 500ms, 30s, 2m [default: 60s; no limit if --max-runs is given]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// Maximum runs per arm; if many arms are screened, their average
+    /// Maximum runs per arm; with screening, on average over the arms
     #[arg(long, short = 'r', visible_alias = "runs", short_alias = 'M', value_name = "N", value_parser = parse_count)]
     pub max_runs: Option<usize>,
     /// Run until every interval is within ± this share, such as 0.5%
@@ -266,8 +267,8 @@ pub struct EffortArgs {
     /// Statistic of the runs to judge: typical, mean, p90, p99 (p51 to p99)
     #[arg(long, value_name = "WHAT", default_value_t = Judge::Typical)]
     pub judge: Judge,
-    /// How much blocks count for --judge typical: those under load less (weighted), or
-    /// all alike (rank)
+    /// Weight of blocks for --judge typical: less under load (weighted), or equal
+    /// (rank)
     #[arg(long, value_enum, value_name = "SCORE", default_value = "weighted")]
     pub score: ScoreChoice,
 }
@@ -318,7 +319,7 @@ pub struct ExperimentArgs {
     #[command(flatten)]
     pub results: ResultArgs,
     /// A command as one line (quotes as in a shell); compare takes several
-    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
+    #[arg(value_name = "COMMAND_LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
     pub lines: Vec<String>,
     /// The command with its arguments
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]

@@ -33,7 +33,7 @@ const LONGEST_RECORD: u64 = 256 << 20;
 /// takes several times as much memory.
 const LONGEST_MACHINE: u64 = 32 << 20;
 
-/// The text of a record, or of a file as long.
+/// Reads a record, or another file of up to `LONGEST_RECORD` bytes.
 pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
     read_up_to(path, LONGEST_RECORD)
 }

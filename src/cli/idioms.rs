@@ -30,6 +30,7 @@ const COMMANDS: [(&[&str], &str); 9] = [
             "taskset",
             "numactl",
             "pin",
+            "place",
             "bind",
             "exec",
             "hwloc-bind",

@@ -28,8 +28,8 @@ pub(super) fn one_line(error: &clap::Error) -> String {
 /// What the parser says, in words for people.
 const WORDS: [(&str, &str); 10] = [
     ("the argument '", "'"),
-    ("'[COMMAND LINE]...'", "a command"),
-    ("'[COMMAND LINE]'", "a command"),
+    ("'[COMMAND_LINE]...'", "a command"),
+    ("'[COMMAND_LINE]'", "a command"),
     ("'[COMMAND]...'", "a command"),
     ("'[KERNEL]...'", "a kernel"),
     ("'[NAME]'", "a name"),

@@ -63,14 +63,14 @@ function parse(json: string): unknown {
 /** Does an entry pass a filter? */
 export function passes(entry: Entry, filter: Filter): boolean {
   const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const failure =
+  const searched =
     `${entry.id} ${entry.title} ${entry.host} ${entry.verdict} ${entry.tags.join(' ')}`.toLowerCase();
   return (
     (!filter.host || entry.host === filter.host) &&
     (!filter.schema || entry.schema === filter.schema) &&
     (!filter.tag || entry.tags.includes(filter.tag)) &&
     (!filter.subject || entry.subject === filter.subject) &&
-    words.every((word) => failure.includes(word))
+    words.every((word) => searched.includes(word))
   );
 }
 

@@ -9,7 +9,7 @@ const FACTORS: readonly (readonly number[])[] = [
   [1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1e3, 1e4],
 ];
 
-/** Ratios to label between two, at most this many. */
+/** At most `most` ratios to label between `low` and `high`. */
 export function ratioTicks(low: number, high: number, most: number): number[] {
   const within = (ratio: number): boolean =>
     ratio >= low * (1 - 1e-9) && ratio <= high * (1 + 1e-9);
@@ -54,7 +54,7 @@ export function ratioRange(
   return [low / margin, high * margin];
 }
 
-/** Round values at even distances, at most this many and one. */
+/** At most `most + 1` round values at even distances. */
 export function evenTicks(low: number, high: number, most: number): number[] {
   const raw = (high - low) / Math.max(1, most);
   if (!(raw > 0)) return [low];

@@ -51,11 +51,11 @@ export function narrow<T extends readonly Cell[]>(
 ): T[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter((row) => {
-    const status = row
+    const rowText = row
       .map((cell) => cell.text)
       .join(' ')
       .toLowerCase();
-    return words.every((word) => status.includes(word));
+    return words.every((word) => rowText.includes(word));
   });
 }
 

@@ -39,7 +39,7 @@ pub enum GatherError {
         id: String,
         /// When it was submitted.
         started: String,
-        /// The node's host name.
+        /// The host it was submitted from.
         host: String,
     },
 }
@@ -110,7 +110,7 @@ pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherEr
             host: there.host,
         });
     }
-    // Labels may have been changed since.
+    // Tags may have been changed since.
     let mut newer = fleet.clone();
     newer.tags.clone_from(&there.tags);
     if newer != there {

@@ -190,7 +190,7 @@ impl Attempt<'_> {
         with_tags(&text, &tags).map_err(damaged)
     }
 
-    /// Writes the node's record and delivers everything; is every step done?
+    /// Writes and delivers the node's record; returns whether every step is done.
     fn write_node(&mut self, runner: &mut dyn Runner) -> Result<bool, FolderError> {
         let snapshot = self.place.read_new(self.fleet, &mut self.known)?;
         self.place.put_node(&snapshot.record)?;

@@ -178,7 +178,7 @@ impl NodeFolder {
             clock_ahead_s: clock_ahead_s(&folder),
             ..begun
         };
-        let newest = attempts(&folder)?.last().map_or(0, |&(attempt, _)| attempt);
+        let newest = attempt_numbers(&folder)?.last().copied().unwrap_or(0);
         for attempt in newest + 1..=MAX_ATTEMPTS {
             begun.attempt = attempt;
             let name = format!("begun-{attempt}.json");
@@ -297,7 +297,7 @@ impl NodeFolder {
     ) -> Result<NodeSnapshot, FolderError> {
         let folder = &self.folder()?;
         let mut unusable = Vec::new();
-        let attempts = attempts(folder)?;
+        let attempts = attempt_numbers(folder)?;
         let begun = read_attempts(folder, &attempts, &mut unusable);
         let mut done = Vec::new();
         let mut steps = Vec::new();
@@ -380,27 +380,22 @@ fn clock_ahead_s(folder: &Folder) -> Option<f64> {
     Some((ahead * 1e3).round() / 1e3)
 }
 
-/// Numbers of attempts and whether each ended by itself, ascending.
-fn attempts(folder: &Folder) -> Result<Vec<(u32, bool)>, FolderError> {
+/// Numbers of the attempts that have begun, ascending.
+fn attempt_numbers(folder: &Folder) -> Result<Vec<u32>, FolderError> {
     let names = folder.names()?;
     let number = |name: &str, prefix: &str| {
         let digits = name.strip_prefix(prefix)?.strip_suffix(".json")?;
         digits.parse::<u32>().ok().filter(|n| *n <= MAX_ATTEMPTS)
     };
-    let has_ended = |n: u32| names.contains(&format!("ended-{n}.json"));
     let begun = names.iter().filter_map(|name| number(name, "begun-"));
-    let mut found: Vec<(u32, bool)> = begun.map(|n| (n, has_ended(n))).collect();
+    let mut found: Vec<u32> = begun.collect();
     found.sort_unstable();
     Ok(found)
 }
 
-fn read_attempts(
-    folder: &Folder,
-    attempts: &[(u32, bool)],
-    unusable: &mut Vec<String>,
-) -> Vec<Begun> {
+fn read_attempts(folder: &Folder, attempts: &[u32], unusable: &mut Vec<String>) -> Vec<Begun> {
     let mut found = Vec::new();
-    for (attempt, _) in attempts {
+    for attempt in attempts {
         match folder.read_json::<Begun>(&format!("begun-{attempt}.json")) {
             Ok(begun) => found.push(Begun {
                 attempt: *attempt,
@@ -426,10 +421,10 @@ fn step_of(
     folder: &Folder,
     step: &str,
     record: Option<String>,
-    attempts: &[(u32, bool)],
+    attempts: &[u32],
     unusable: &mut Vec<String>,
 ) -> (NodeStep, Option<String>) {
-    let newest = attempts.last().map_or(0, |&(attempt, _)| attempt);
+    let newest = attempts.last().copied().unwrap_or(0);
     let base = NodeStep {
         name: step.to_owned(),
         state: StepState::Missing,
@@ -450,7 +445,7 @@ fn step_of(
         };
         return (found, done.map(|done| done.ended));
     }
-    let failure = attempts.iter().rev().find_map(|(attempt, _)| {
+    let failure = attempts.iter().rev().find_map(|attempt| {
         let name = format!("{step}.failed-{attempt}.json");
         let failure = ok_or_note::<Failure>(folder.read_json(&name), unusable);
         failure.map(|failure| (*attempt, failure))

@@ -28,7 +28,7 @@ pub const fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// A value with three digits that count: `1.23`, `12.3`, `123`, `1234`,
+/// A value with three significant digits: `1.23`, `12.3`, `123`, `1234`,
 /// `1.23e-5`.
 #[must_use]
 pub fn three_digits(value: f64) -> String {
@@ -90,7 +90,7 @@ fn without_zeros(number: &str) -> &str {
     }
 }
 
-/// A time with three digits that count: `1.23 s`, `66.4 ms`, `850 µs`,
+/// A time with three significant digits: `1.23 s`, `66.4 ms`, `850 µs`,
 /// `12.0 ns`.
 #[must_use]
 pub fn seconds(value: f64) -> String {

@@ -63,13 +63,11 @@ pub enum RealiseError {
         /// Nodes whose memory may be used.
         usable: CpuSet,
     },
-    /// More units or CPUs than there are.
-    #[error("{placement}: needs {wanted} {noun}, but only {available} are available")]
+    /// More CPUs than there are.
+    #[error("{placement}: needs {wanted} CPUs, but only {available} are available")]
     TooMany {
         /// The placement.
         placement: String,
-        /// What is counted.
-        noun: String,
         /// Requested number.
         wanted: usize,
         /// Available number.

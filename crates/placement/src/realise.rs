@@ -57,7 +57,7 @@ impl Placement {
         let order: Vec<usize> = match self.count {
             None => candidates,
             Some(count) if count > candidates.len() => {
-                return Err(self.too_many("CPUs", count, candidates.len()));
+                return Err(self.too_many_cpus(count, candidates.len()));
             }
             Some(count) => candidates.into_iter().take(count).collect(),
         };
@@ -94,7 +94,7 @@ impl Placement {
             Wish::OsDefault | Wish::Compact => Ok(orders.compact()),
             Wish::Spread => Ok(orders.spread()),
             Wish::Balanced => Ok(orders.balanced()),
-            Wish::OnePerCore => Ok(self.one_per(topology, Level::Core, &orders)?),
+            Wish::OnePerCore => self.one_per(topology, Level::Core, &orders),
             Wish::OnePerLlc => self.one_per(topology, Level::Llc, &orders),
             Wish::OnePerNuma => self.one_per(topology, Level::Numa, &orders),
             Wish::PCores => self.kind(topology, "P", &orders),
@@ -238,7 +238,7 @@ impl Placement {
     ) -> Result<Vec<usize>, RealiseError> {
         let numbers = |nodes: Vec<&NumaNode>| nodes.into_iter().map(|node| node.node).collect();
         let usable: CpuSet = numbers(topology.usable_memory_nodes());
-        // A cpuset holds nodes with memory only: that others are not allowed says nothing.
+        // A cpuset lists only nodes with memory, so a node without memory is never in it.
         let nodes = topology.numa_nodes.iter();
         let near = nodes.filter(|node| node.cpus.intersects(cpus));
         let near: CpuSet = numbers(near.collect());
@@ -312,7 +312,7 @@ impl Placement {
     ) -> Result<Vec<usize>, RealiseError> {
         let available = topology.allowed.len();
         if cpus > available {
-            return Err(self.too_many("CPUs", cpus, available));
+            return Err(self.too_many_cpus(cpus, available));
         }
         self.order_found(Space::from_topology(topology).spread_evenly(shape, cpus))
     }
@@ -403,18 +403,16 @@ impl Placement {
                     from: format!("the core of CPUs {core}"),
                 });
             }
-            kept = core.iter().take(per_core).fold(kept, |mut kept, cpu| {
+            for cpu in core.iter().take(per_core) {
                 kept.insert(cpu);
-                kept
-            });
+            }
         }
         Ok(kept)
     }
 
-    fn too_many(&self, noun: &str, wanted: usize, available: usize) -> RealiseError {
+    fn too_many_cpus(&self, wanted: usize, available: usize) -> RealiseError {
         RealiseError::TooMany {
             placement: self.to_string(),
-            noun: noun.to_owned(),
             wanted,
             available,
         }

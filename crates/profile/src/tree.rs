@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Amount, Function};
 
-/// Calls deeper than this are counted at their caller's.
+/// Deeper calls count for the deepest function kept.
 const DEEPEST: usize = 400;
 
 /// A function as called from the nodes above it.
@@ -75,8 +75,8 @@ impl Tree {
         }
     }
 
-    /// Keeps this many nodes with the largest totals; the others count at their caller's as left
-    /// out. Also returns the amount left out.
+    /// Keeps this many nodes with the largest totals; the others count as left out, below their
+    /// callers. Also returns the amount left out.
     #[must_use]
     pub fn keep_largest(&self, most: usize) -> (Self, Amount) {
         let mut by_size: Vec<usize> = (0..self.nodes.len()).collect();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// Good to know.
     Note,
-    /// The result is wider or narrower in meaning than it looks.
+    /// The result means more or less than it seems to.
     Warning,
     /// The result cannot be used as it is.
     Problem,

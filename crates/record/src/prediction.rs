@@ -68,8 +68,8 @@ pub struct PredictedPlacement {
     pub error: Option<f64>,
 }
 
-/// The usual name of a placement that uses these units: numbers of them in place of a shape or
-/// tree.
+/// The usual name of a placement: for shapes and trees the numbers of units used, else its own
+/// text.
 #[must_use]
 pub fn label(placement: &str, used: &UsedUnits) -> String {
     match placement.split_once(':') {

@@ -13,8 +13,8 @@ pub(super) fn evidence(level: &Found, kind: LevelKind) -> String {
     );
     match level.by {
         By::Home => format!(
-            "{groups}: {inside} between the caches of one, {outside} to the other and between \
-             the caches of the other, as where every line is at home in the first."
+            "{groups}: {inside} within one package, {outside} across and within the other, as if \
+             every line were at home in the first."
         ),
         By::Inverse => format!(
             "{groups}: {inside} between mates but {outside} to all other CPUs, which distance \
@@ -81,8 +81,8 @@ pub(super) const HOME: &str = "The packages rest on a model: the line that was p
 pub(super) const NOISE: &str = "The figures look like noise: no two CPUs see the others alike, \
     as where the system ignores to which CPU a thread is pinned.";
 
-/// Nearest rows differ by this share of what any two do: on meshes and rings neighbours see the
-/// rest alike (below 0.4), in noise no rows do.
+/// Noise if the most alike rows differ by more than this share of what any two do (below 0.4 on
+/// meshes and rings).
 const UNLIKE: f64 = 0.45;
 /// Figures that hardly differ are flat, noise or not.
 const SPREAD: f64 = 0.1;

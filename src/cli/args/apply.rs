@@ -202,8 +202,8 @@ pub struct LiveArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Other conditions")]
 pub struct InterruptArgs {
-    /// Interrupts during an arm: local, far, away (from the program), spread, or a
-    /// CPU list; +xps also moves its transmit queues
+    /// Move a device's interrupts during an arm: local, far, away (from the program),
+    /// spread, or a CPU list; +xps also moves its transmit queues
     #[arg(
         long = "irq",
         value_name = "DEVICE=PLACE",
@@ -220,7 +220,7 @@ pub struct WhatIfArgs {
     /// by affinity masks, unless --real is given
     #[arg(long = "what-if", value_name = "MACHINE")]
     pub machines: Vec<String>,
-    /// Really take the other CPUs offline meanwhile
+    /// With --what-if: really take the other CPUs offline
     #[arg(long, requires = "machines")]
     pub real: bool,
 }

@@ -92,7 +92,7 @@ pub struct GateArgs {
     )]
     pub undecided: Undecided,
     /// Exit as `git bisect run` expects: 0 good, 1 bad, 125 skip (undecided, does not
-    /// build, or cannot be judged), 128 abort if no other commit would do better
+    /// build, or cannot be judged), 128 abort if every commit would fail alike
     #[arg(long, conflicts_with = "undecided", help_heading = "Exit status")]
     pub bisect: bool,
     /// Write the record

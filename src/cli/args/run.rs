@@ -37,7 +37,8 @@ pub struct RunArgs {
     /// Where the command runs
     #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
     pub place: String,
-    /// With /bound: how long new threads are bound [default: until it ends]
+    /// With /bound: how long new threads are bound [default: until the command
+    /// ends]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
     /// One rank per device; it gets cores near the device, the memory of their

@@ -81,7 +81,7 @@ pub struct SearchArgs {
     #[command(flatten)]
     pub results: SearchResultArgs,
     /// The command as one line (quotes as in a shell)
-    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
+    #[arg(value_name = "COMMAND_LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
     pub line: Option<String>,
     /// The command with its arguments
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]

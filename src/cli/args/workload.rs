@@ -33,11 +33,11 @@ pub struct WorkloadArgs {
     /// Run this before every run, unmeasured; given once, or once for each command
     #[arg(long, short = 'p', value_name = "COMMAND")]
     pub prepare: Vec<String>,
-    /// Run this after every run, unmeasured; likewise
+    /// Run this after every run, unmeasured; once, or for each command
     #[arg(long, value_name = "COMMAND")]
     pub conclude: Vec<String>,
-    /// Kill a longer run; compare then knows its arm to be at least that slow
-    /// [default: compare's --budget]
+    /// Kill a longer run; compare counts its arm as at least that slow
+    /// [default: the --budget, of compare only]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     /// Accept any exit status

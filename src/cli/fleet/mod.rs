@@ -32,6 +32,6 @@ pub(super) fn fleet(
         FleetAction::Report(args) => report::report(global, args, terminal),
         FleetAction::Diff(args) => diff::diff(global, args, terminal),
         FleetAction::Simulate(args) => simulate::simulate(global, args, terminal),
-        FleetAction::Node(args) => node::node(global, args, terminal),
+        FleetAction::Node(args) => node::node(args, terminal),
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 
 use super::launch;
 use crate::cli::Exit;
-use crate::cli::args::{FleetNodeArgs, Global};
+use crate::cli::args::FleetNodeArgs;
 use crate::cli::opening::parse_location;
 use crate::cli::surroundings::own_program;
 use crate::cli::terminal::Terminal;
@@ -22,15 +22,11 @@ use pinwise_record::{FleetStep, HostRecord};
 use pinwise_store::{Spool, Store};
 use pinwise_workload::{Command, Workload};
 
-pub(super) fn node(
-    _global: &Global,
-    args: &FleetNodeArgs,
-    terminal: &Terminal,
-) -> anyhow::Result<Exit> {
+pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     // The steps of others are not run.
     let users = launch::users().with_user(args.owner);
     let (folder, fleet) = FleetFolder::own(&args.folder, &users)?;
-    // Held until this process ends; signals end it while it waits.
+    // The lock is held until this process ends; while waiting for it, a signal ends the process.
     let _turn = args.turn.then(|| folder.turn()).transpose()?;
     let mut machine = LinuxMachine::open(false)?;
     let (topology, _) = machine.topology()?;

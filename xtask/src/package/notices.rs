@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
 use crate::programs::{cargo, output, root};
@@ -89,7 +89,7 @@ impl Notices {
 
     /// The list, then every text once, below the packages that it is of.
     pub(super) fn text(&self, holder: &str, triple: &str) -> Result<String> {
-        let mut text = format!("What {holder} for {triple} holds of others\n\n{ALSO}\n");
+        let mut text = format!("Third-party software in {holder} for {triple}\n\n{ALSO}\n");
         let mut texts: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
         for party in &self.parties {
             let title = format!("{} {}", party.name, party.version);
@@ -227,14 +227,15 @@ impl Party {
             self.authors.clone()
         };
         let choices: Vec<&str> = self.terms.split([' ', '/', '(', ')']).collect();
+        let unknown = || anyhow!("{} has no file with its terms, {}", self.name, self.terms);
         if self.terms.contains(" AND ") {
-            bail!("{} has no file with its terms, {}", self.name, self.terms);
+            return Err(unknown());
         }
         if choices.contains(&"0BSD") {
             return Ok(Vec::new());
         }
         if !choices.contains(&"MIT") {
-            bail!("{} has no file with its terms, {}", self.name, self.terms);
+            return Err(unknown());
         }
         let path = root().join("LICENSE-MIT");
         let ours = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -242,7 +243,7 @@ impl Party {
             .split_once("\n\nPermission")
             .context("LICENSE-MIT does not say 'Permission'")?;
         Ok(vec![format!(
-            "Copyright {by}, who give the MIT licence by name, without a file:\n\nPermission{terms}"
+            "Copyright {by}, licensed under MIT (the package has no licence file):\n\nPermission{terms}"
         )])
     }
 }

@@ -121,6 +121,7 @@ pub fn emit(
     context: &Context,
 ) -> Emission {
     let asked = Asked {
+        tool: target.tool,
         realised,
         topology,
         context,
@@ -148,7 +149,6 @@ pub fn emit(
         Tool::Rayon => runtimes::rayon(&asked),
         Tool::LlamaCpp => runtimes::llama_cpp(&asked),
     };
-    emission.tool = target.tool;
     if let Some(limit) = context.limit.filter(|_| !target.tool.uses_cgroup()) {
         emission.cannot.push(format!(
             "It cannot limit CPU time; systemd-run -p {} does.",
@@ -161,6 +161,7 @@ pub fn emit(
 
 /// The request to an emitter.
 struct Asked<'a> {
+    tool: Tool,
     realised: &'a Realised,
     topology: &'a Topology,
     context: &'a Context,
@@ -180,7 +181,7 @@ impl Asked<'_> {
         self.context.limit.is_none() || self.realised.placement.wish != Wish::OsDefault
     }
 
-    /// Are there CPUs that only a tool reaches which sets a mask?
+    /// Are some CPUs outside the caller's mask, so that only tools that set a mask can reach them?
     fn leaves_mask(&self) -> bool {
         !self.realised.cpus.is_subset(&self.topology.allowed)
     }
@@ -237,7 +238,7 @@ impl Asked<'_> {
         })
     }
 
-    /// For tools with other policies.
+    /// The sentence for tools that cannot interleave with weights; `None` if the placement does not.
     fn without_weights(&self) -> Option<String> {
         self.has_policy(MemoryPolicy::Weighted).then(|| {
             "It does not support weighted interleaving; numactl --weighted-interleave does."
@@ -259,7 +260,7 @@ impl Asked<'_> {
 
     const fn emission(&self, pieces: Vec<Piece>, verify: String) -> Emission {
         Emission {
-            tool: Tool::Taskset,
+            tool: self.tool,
             pieces,
             cannot: Vec::new(),
             notes: Vec::new(),

@@ -37,7 +37,7 @@ pub struct FleetRecord {
     pub asked: usize,
     /// The folder that submitter and nodes share; `null` for a simulated fleet.
     pub folder: Option<String>,
-    /// Jobs that were submitted, those of resumptions behind.
+    /// Jobs that were submitted, those of resumptions last.
     pub jobs: Vec<FleetJob>,
     /// Nodes that were not asked, each with the reason.
     pub left_out: Vec<String>,
@@ -93,7 +93,11 @@ impl StoredRecord for FleetRecord {
         self.header.line::<Self>(
             self.host.clone(),
             format!("fleet: {}", names.join(", ")),
-            format!("{} nodes requested via {}", self.asked, self.launcher),
+            format!(
+                "{} requested via {}",
+                pinwise_format::count(self.asked, "node"),
+                self.launcher
+            ),
         )
     }
 }

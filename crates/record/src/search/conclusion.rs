@@ -87,7 +87,7 @@ impl SearchRecord {
             .map(|found| match self.best {
                 None => found.sentence.clone(),
                 Some(_) => format!(
-                    "The interval of {} holds with {} confidence whenever one looks.",
+                    "The interval from {} holds with {} confidence at whatever moment it is read.",
                     count(found.pairs, "fresh pair"),
                     round_percent(found.confidence)
                 ),
@@ -139,8 +139,8 @@ impl SearchRecord {
         self.with_placed(arm, |placed| placed.commands())
     }
 
-    /// The program of a candidate as a shell takes it, with its environment and
-    /// input, each word as who starts it has to be given it.
+    /// A candidate's program as a shell line, with environment and input; `given` escapes each
+    /// word for the tool that starts it.
     #[must_use]
     pub fn program_of(&self, arm: &SearchArm, given: impl Fn(&str) -> String) -> String {
         self.with_placed(arm, |placed| placed.program_of(given))

@@ -139,8 +139,8 @@ fn what_a_block_shares_does_not_count_as_a_difference() {
 
 #[test]
 fn the_posterior_of_two_runs_is_the_one_worked_out_by_hand() {
-    // One arm, known but for its constant of variance 100: after two runs the
-    // mean of the readings, with variance 1 / (1/K + 2/noise²).
+    // One arm, known but for its constant of variance 100: after two runs its mean is that of the
+    // readings.
     let arms = Arms {
         features: vec![vec![]],
         relative_sd: vec![],

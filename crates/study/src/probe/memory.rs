@@ -1,6 +1,7 @@
 //! Memory: load latency over working-set size, bandwidth by number of CPUs and
 //! by node, latency under load, and near against far nodes.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::costs::one;
@@ -27,15 +28,14 @@ const STREAMS: Effort = Effort {
     precision: 0.04,
     limit: Duration::from_secs(1),
 };
-/// The ladder goes from here …
+/// The first working set of the ladder, bytes.
 const SMALLEST: usize = 4 << 10;
-/// … past the largest reported cache by this factor, since the report may be
-/// too small …
+/// The ladder exceeds the largest reported cache by this factor: the report may be too small.
 const PAST_CACHE: u64 = 4;
-/// … but at least and at most to these sizes …
-const LARGEST: (u64, u64) = (128 << 20, 1 << 30);
-/// … and to this share of the memory.
-const MEMORY_SHARE: u64 = 8;
+/// Bounds of the ladder's last working set, bytes.
+const LARGEST: RangeInclusive<u64> = 128 << 20..=1 << 30;
+/// The ladder and the arrays take at most one part in this many of the memory.
+const MEMORY_DIVISOR: u64 = 8;
 /// Passes over the ladder, the coarse one included, and sizes of each but the
 /// first.
 const PASSES: usize = 4;
@@ -63,8 +63,8 @@ fn sizes(topology: &Topology) -> (u64, u64) {
 /// Largest working set of the ladder, bytes.
 fn largest(topology: &Topology) -> usize {
     let (cache, memory) = sizes(topology);
-    let wanted = (PAST_CACHE * cache).clamp(LARGEST.0, LARGEST.1);
-    usize::try_from(wanted.min(memory / MEMORY_SHARE)).unwrap_or(usize::MAX)
+    let wanted = (PAST_CACHE * cache).clamp(*LARGEST.start(), *LARGEST.end());
+    usize::try_from(wanted.min(memory / MEMORY_DIVISOR)).unwrap_or(usize::MAX)
 }
 
 /// The ladder on the first CPU, and what it shows of the caches: a coarse grid, then sizes around
@@ -109,7 +109,7 @@ pub(super) fn ladder(
     }))
 }
 
-/// Measures these sizes; returns how many time did not allow.
+/// Measures these sizes; returns how many were skipped for lack of time.
 fn climb(
     session: &mut Session<'_>,
     cpu: usize,
@@ -177,11 +177,11 @@ fn crowds(topology: &Topology) -> Vec<CpuSet> {
 }
 
 fn array_bytes(topology: &Topology, threads: usize) -> usize {
-    let (_, memory) = sizes(topology);
+    let (cache, memory) = sizes(topology);
     let llcs = topology.llcs.len().max(1) as u64;
     let threads = threads.max(1) as u64;
-    let wanted = STREAM_CACHES * sizes(topology).0 * llcs / threads;
-    let most = memory / MEMORY_SHARE / 3 / threads;
+    let wanted = STREAM_CACHES * cache * llcs / threads;
+    let most = memory / MEMORY_DIVISOR / 3 / threads;
     usize::try_from(wanted.clamp(ARRAY.0, ARRAY.1).min(most)).unwrap_or(usize::MAX)
 }
 
@@ -301,7 +301,7 @@ pub(super) fn measure_under_load(
     Ok(records)
 }
 
-/// A load from a node's memory by a CPU of another.
+/// Latency of a node's memory from a CPU of a node, possibly the same.
 #[derive(Debug, Clone)]
 pub(super) struct NodeLatency {
     pub(super) cpu_node: usize,

@@ -26,7 +26,7 @@ pub(super) struct Session<'a> {
     pub(super) is_displaced: bool,
     /// Probes without a single good batch.
     unfinished: usize,
-    /// The reason of the first probe that is unavailable here.
+    /// Why probes are unavailable here, each reason once.
     unavailable: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Makes probes at once, within the part's time.
+    /// Runs these probes together, within the part's time.
     pub(super) fn estimate(
         &mut self,
         probes: &[Probe],
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
         Ok(samples)
     }
 
-    /// Makes one probe.
+    /// Runs one probe and returns the median.
     pub(super) fn median(
         &mut self,
         probe: Probe,
@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
         self.effort.left_out.push(sentence.into());
     }
 
-    /// What it all took.
+    /// Ends the measurement; returns the effort spent.
     pub(super) fn close(mut self) -> EffortRecord {
         self.effort.spent_s = self.elapsed().as_secs_f64();
         let stolen = self.machine.usage().map(|usage| usage.steal);

@@ -15,7 +15,7 @@ use pinwise_record::{Phase, SearchRun, SearchStep, Stopped};
 use pinwise_stats::surrogate::{Belief, Reading};
 
 impl Engine<'_> {
-    /// Every arm once, in random order. Failed runs count for nothing, those of other arms do.
+    /// Runs every arm once, in random order. A failed run does not count; the other arms' runs do.
     pub(super) fn block(&mut self, step: SearchStep, arms: &[usize]) -> Result<(), Halt> {
         let mut chance = ChaCha8Rng::seed_from_u64(self.plan.seed);
         chance.set_stream(2 + self.blocks as u64);

@@ -18,7 +18,7 @@ pub(super) struct Feature {
     pub(super) meaning: &'static str,
     /// Standard deviation of its effect, relative to the scale of all.
     relative_sd: f64,
-    /// And whatever that scale is.
+    /// Standard deviation of the part of its effect that does not depend on that scale.
     absolute_sd: f64,
 }
 
@@ -135,6 +135,7 @@ impl<'a> View<'a> {
         let when = |holds: bool, value: f64| if holds { value } else { 0.0 };
         vec![
             smt,
+            // 1 if half share a core, 0 if none or all do.
             4.0 * smt * (1.0 - smt),
             when(has_llcs, crowd(&loads[LLC])),
             when(has_nodes, crowd(&loads[NODE])),
@@ -188,7 +189,7 @@ fn loads(list: &[[usize; 4]], level: usize) -> Vec<usize> {
     units.chunk_by(|a, b| a == b).map(<[usize]>::len).collect()
 }
 
-/// ln of the number of threads in a thread's unit, itself included; their mean.
+/// Mean over threads of ln(threads in its unit), over `ln(CROWD)`.
 fn crowd(loads: &[usize]) -> f64 {
     let total: f64 = loads.iter().map(|&n| n as f64).sum();
     let sum: f64 = loads.iter().map(|&n| n as f64 * (n as f64).ln()).sum();

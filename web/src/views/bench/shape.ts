@@ -60,10 +60,10 @@ export function scalingSummary(kernel: BenchKernel): string {
     best.end.low !== null
       ? ` (${fixed(best.end.low, 2)} to ${fixed(best.end.high!, 2)})`
       : '';
-  return `${count(best.end.threads, 'thread')} at ${best.family} do ${fixed(best.end.value, 2)}${interval} times the work of ${kernel.baseline ?? 'one'}. On the dashed line they would do theirs each.`;
+  return `${count(best.end.threads, 'thread')} at ${best.family} do ${fixed(best.end.value, 2)}${interval} times the work of ${kernel.baseline ?? 'one'}. On the dashed line every thread would add a full share.`;
 }
 
-/** Kernels with what the other CPUs of a core add. */
+/** What SMT adds, for each kernel that was asked. */
 export function yields(record: Bench): {
   kernel: string;
   value: number;

@@ -107,7 +107,7 @@ test("the record's headline comes first", () => {
   expect(head(comparison()).figure).toBeNull();
 });
 
-test('of a rate the best arm is the one with most', () => {
+test('for a rate the highest arm comes first', () => {
   const arms = ['a', 'b', 'c'].map((name) => ({
     name,
     runs: [],
@@ -133,7 +133,7 @@ test('an experiment that runs has no headline figure', () => {
   expect(shown.figure).toBeNull();
 });
 
-test('an interval of which an end is missing is none', () => {
+test('an interval with one end missing is not drawn', () => {
   const effect = { value: -20, low: null, high: -10 };
   const [row] = ratioLines(
     armLines(comparison({ contrasts: [{ arm: 'b', effect }] })),
@@ -269,7 +269,7 @@ test('what a ratio depends on is named', () => {
   };
   const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
   expect(row?.at(-1)).toBe('load, tail');
-  expect(row?.at(-2)).toBe('−3.0 %, +2.0 %');
+  expect(row?.at(-2)).toBe('−3.0 %, –, +2.0 %');
   expect(row?.[7]).toBe('+10.0 % (+5.0 to +20.0 %)');
 });
 

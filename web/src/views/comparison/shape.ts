@@ -198,9 +198,9 @@ export function adviceGroups(
     'Same',
     'Undecided',
     'Avoid',
+    'Screened out',
   ];
-  const place = (word: string): number =>
-    (order.indexOf(word) + order.length + 1) % (order.length + 1);
+  const place = (word: string): number => order.indexOf(word);
   return [...groups.values()].sort((a, b) => place(a.word) - place(b.word));
 }
 
@@ -300,14 +300,14 @@ export function swarm(
   );
 }
 
-/** An arm's dots in a sentence for all. */
+/** The dots of all arms in a sentence. */
 export function dotsSummary(lines: readonly ArmLine[], unit: string): string {
   const runs = lines.reduce((sum, line) => sum + line.dots.length, 0);
   const first = lines.find((line) => line.median !== null);
-  const least = first
+  const best = first
     ? ` Best median: ${first.name}, ${quantity(first.median, unit)}.`
     : '';
-  return `${count(runs, 'run')} of ${count(lines.filter((l) => l.dots.length > 0).length, 'arm')}, a dot each.${least}`;
+  return `${count(runs, 'run')} of ${count(lines.filter((l) => l.dots.length > 0).length, 'arm')}, a dot each.${best}`;
 }
 
 export interface Moment {
@@ -345,7 +345,7 @@ export function moments(lines: readonly ArmLine[]): Moment[] {
   return all.sort((a, b) => a.at - b.at);
 }
 
-/** The median over this many neighbours in time, which shows drift. */
+/** The running median over neighbours in time, which shows drift; empty for too few runs. */
 export function wander(all: readonly Moment[]): [number, number][] {
   const reach = Math.max(3, Math.round(all.length / 40));
   if (all.length < 4 * reach) return [];
@@ -388,7 +388,7 @@ export const QUANTILE_COLUMNS = [
   ),
 ];
 
-/** Rows of quantiles: arm, runs, p10, p50, p90, p99, longest. */
+/** Rows of quantiles, in the order of QUANTILE_COLUMNS. */
 export function quantileRows(
   lines: readonly ArmLine[],
   unit: string,
@@ -416,7 +416,7 @@ const words = (effect: EffectRecord | null | undefined): string | null =>
 const judgedWords = (contrast: ContrastRecord, judge: string): string | null =>
   words(contrast.others?.find((other) => other.judge === judge)?.effect);
 
-/** What the ratio depends on, so that it does not carry over. */
+/** What the ratio depends on: it may not hold elsewhere. */
 function dependences(contrast: ContrastRecord): string {
   const all: [unknown, string][] = [
     [contrast.depends_on_load, 'load'],
@@ -432,7 +432,7 @@ function dependences(contrast: ContrastRecord): string {
 function byLoad({ load_levels: levels }: ContrastRecord): string | null {
   if (!levels) return null;
   const all = [levels.light, levels.medium, levels.heavy];
-  return all.flatMap((level) => level?.change ?? []).join(', ');
+  return all.map((level) => level?.change ?? '–').join(', ');
 }
 
 /** Rows of the table of contrasts. */

@@ -1,6 +1,6 @@
 //! `perf.data`, as files and as pipes write it.
 //!
-//! The layout is that of the kernel's `tools/perf/Documentation/ perf.data-file-format.txt` and
+//! The layout is that of the kernel's `tools/perf/Documentation/perf.data-file-format.txt` and
 //! `include/uapi/linux/perf_event.h`. We have our own reader because files may be damaged: crates
 //! for it allocate whatever length the file claims, and need the end of the file to read its
 //! beginning.
