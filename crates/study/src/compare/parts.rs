@@ -124,11 +124,22 @@ pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Opt
         Decision::Faster => "lower",
         _ => "higher",
     };
-    let sentence = format!(
-        "CPU time of {} is {word}: {}. Wall time is undecided only because of waiting.",
+    let found = format!(
+        "CPU time of {} is {word}: {}",
         contrast.arm,
         part.effect.with_interval()
     );
+    let cpus = |name: &str| {
+        let arm = record.arms.iter().find(|arm| arm.name == name);
+        arm.map(|arm| &arm.cpus)
+    };
+    if cpus(&contrast.arm) != cpus(&contrast.baseline) {
+        // Threads that share fewer CPUs take the same CPU time and more wall time.
+        let sentence = format!("{found}. Of wall time on other CPUs that says little.");
+        let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, "");
+        return Some(finding.with("ratio", part.ratio));
+    }
+    let sentence = format!("{found}. Wall time is undecided only because of waiting.");
     let advice = "If other processes make it wait, judge CPU time (--metric cpu); if waiting is part of the program, only wall time counts.";
     // It is what to do next.
     let finding = Finding::new("cpu_time_decides", Severity::Warning, sentence, advice);
