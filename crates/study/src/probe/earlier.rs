@@ -49,7 +49,7 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         Some((sentence, confidence)) => {
             moves(&mut measured.verdicts, sentence, confidence, is_virtual);
         }
-        None => measured.notes.extend(agreement(&maps)),
+        None => measured.notes.extend(agreement(&measured, &maps)),
     }
     record.contradictions = contradictions(&measured.verdicts);
     measured.answer = measured.write_answer();
@@ -155,7 +155,25 @@ fn moves(verdicts: &mut Vec<LevelVerdict>, sentence: String, confidence: f64, is
     });
 }
 
-fn agreement(earlier: &[&Measured]) -> Option<String> {
+/// How far maps that do not disagree agree: some may not be able to judge a level.
+fn agreement(newest: &Measured, earlier: &[&Measured]) -> Option<String> {
+    let all = || std::iter::once(newest).chain(earlier.iter().copied());
+    let mixed = LEVELS.iter().find_map(|level| {
+        let judging = all().filter(|map| map.verdicts.iter().any(|v| v.level == *level));
+        let (sure, open): (Vec<_>, Vec<_>) = judging.partition(|map| says(map, level).is_some());
+        let is_mixed = !sure.is_empty() && !open.is_empty();
+        is_mixed.then(|| {
+            format!(
+                "Of {} of this boot {} could judge the {}, the others not: they may come and go.",
+                count(sure.len() + open.len(), "map"),
+                sure.len(),
+                level.noun()
+            )
+        })
+    });
+    if mixed.is_some() {
+        return mixed;
+    }
     let is_decisive = |map: &&&Measured| LEVELS.iter().any(|level| says(map, level).is_some());
     match earlier.iter().filter(is_decisive).count() {
         0 => None,
@@ -236,6 +254,24 @@ mod tests {
             "{listed}"
         );
         assert_eq!(contradicted, [LevelName::Placement]);
+    }
+
+    #[test]
+    fn maps_that_cannot_judge_a_level_are_counted() {
+        let note = |earlier: &[TopologyRecord]| {
+            let mut record = map(Agreement::Agrees, &[]);
+            consult(&mut record, earlier);
+            record.measured.unwrap().notes.concat()
+        };
+        let [sure, open] = [Agreement::Agrees, Agreement::CannotTell].map(|v| map(v, &[]));
+        assert_eq!(
+            note(&[open.clone(), sure.clone(), open]),
+            "Of 4 maps of this boot 2 could judge the last-level caches, the others not: they may come and go."
+        );
+        assert_eq!(
+            note(&[sure.clone(), sure]),
+            "2 earlier maps of this boot agree on every level."
+        );
     }
 
     #[test]
