@@ -136,7 +136,7 @@ fn with_help(command: clap::Command, heading: Option<&'static str>) -> clap::Com
         .action(clap::ArgAction::HelpShort)
         .help_heading(heading)
         .display_order(usize::MAX)
-        .help("Print help: -h for common options, --help for all");
+        .help("Print help: -h for common options, --help for more");
     command
         .disable_help_flag(true)
         .arg(help)

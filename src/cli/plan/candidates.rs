@@ -1,5 +1,7 @@
 //! The commands that are compared.
 
+use std::path::Path;
+
 use anyhow::{Context, bail};
 
 use crate::cli::args::{CompareArgs, ExperimentArgs, WorkloadArgs};
@@ -77,6 +79,26 @@ impl<'a> Written<'a> {
     }
 }
 
+/// Refuses the path of a second program that does not exist: taken for an argument, it would
+/// leave one command, whose placements are compared, and a gate might pass.
+fn check_second_program(lines: &[String]) -> anyhow::Result<()> {
+    let is_path = |word: &str| word.starts_with(['.', '/']) && word.contains('/');
+    let Some((first, rest)) = lines.split_first() else {
+        return Ok(());
+    };
+    let missing = rest.iter().find(|word| {
+        let is_one_word = !word.contains(char::is_whitespace);
+        is_one_word && is_path(word) && !Path::new(word).exists()
+    });
+    match missing {
+        Some(missing) if is_path(first) && is_program(first) => bail!(
+            "{missing}: no such program (if it is an argument: pinwise compare -- {})",
+            shell_words::join(lines)
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Is it a program that could be run here?
 pub(in crate::cli) fn is_program(word: &str) -> bool {
     find_program(&[word.to_owned()], &[]).is_some()
@@ -105,6 +127,7 @@ pub(super) fn candidates(
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<Candidate>> {
+    check_second_program(&args.experiment.lines)?;
     let sweeps = args.sweeps()?;
     let options = &args.experiment.workload;
     let written = Written::from_args(&args.experiment);
