@@ -13,6 +13,8 @@ use pinwise_sched::BlockedProcess;
 
 /// All threads are blocked for this share of the time: that is the main reason for its duration.
 const MOSTLY_BLOCKED: f64 = 0.5;
+/// Blocked for this share of the time, they are worth a note.
+const PARTLY_BLOCKED: f64 = 0.1;
 /// A shorter command mostly waits to be started.
 const MIN_BLOCKED_S: f64 = 0.1;
 /// Processes that are kept.
@@ -80,16 +82,20 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     let advice = format!(
         "No placement shortens that. Each call with its time: strace -f -c{target}, or perf trace -s{target}."
     );
-    (share >= MOSTLY_BLOCKED).then(|| {
-        let sentence = format!(
-            "All threads were blocked for {bound} {} of the time, {}.",
-            percent(share),
-            describe_reasons(&record.blocked)
-        );
-        Finding::new("blocked", Severity::Warning, sentence, advice)
-            .weighing(9)
-            .with("share", share)
-    })
+    let (severity, weight) = match share {
+        share if share >= MOSTLY_BLOCKED => (Severity::Warning, 9),
+        share if share >= PARTLY_BLOCKED => (Severity::Note, 4),
+        _ => return None,
+    };
+    let sentence = format!(
+        "All threads were blocked for {bound} {} of the time, {}.",
+        percent(share),
+        describe_reasons(&record.blocked)
+    );
+    let finding = Finding::new("blocked", severity, sentence, advice)
+        .weighing(weight)
+        .with("share", share);
+    Some(finding)
 }
 
 /// What most polls of blocked threads found.
@@ -234,7 +240,13 @@ mod tests {
         let unknown = "on locks, timers, input or a disk, not for want of a CPU.";
         assert_eq!(sentence, format!("{start}{unknown}"));
         assert!(advice.contains("strace -f -c -p 7"), "{advice}");
-        assert_eq!(find(9.0, Some(0.18), &[], &[]), None);
+        // From a tenth of the time on it is worth a note.
+        let (sentence, _) = find(9.0, Some(0.18), &[], &[]).unwrap();
+        assert!(
+            sentence.contains("at least 38.8 % of the time"),
+            "{sentence}"
+        );
+        assert_eq!(find(14.0, Some(0.18), &[], &[]), None);
         assert_eq!(find(0.06, None, &[], &[]), None);
         let looks = [
             (BlockedIn::Timer, 1),
