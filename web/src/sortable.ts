@@ -45,7 +45,7 @@ export function compareCells(
 }
 
 /** Rows in which every word occurs. */
-export function narrow<T extends readonly Cell[]>(
+export function filterRows<T extends readonly Cell[]>(
   rows: readonly T[],
   text: string,
 ): T[] {
@@ -90,7 +90,7 @@ export function sortableTable(first: SortableTable): {
     return h('th', { scope: 'col', class: c.isNumber ? 'number' : '' }, button);
   });
   const draw = (): void => {
-    const rows = narrow(table.rows, filter.value);
+    const rows = filterRows(table.rows, filter.value);
     if (column >= 0)
       rows.sort((a, b) => compareCells(a[column], b[column], isDescending));
     const drawn = rows.slice(0, most);
@@ -155,12 +155,12 @@ export function sortableTable(first: SortableTable): {
 }
 
 function cellElement(cell: Cell, at: number, isNumber: boolean): Child {
-  const names = isNumber ? 'number' : '';
+  const className = isNumber ? 'number' : '';
   const content =
     cell.href === undefined
       ? visible(cell.text)
       : h('a', { href: cell.href }, visible(cell.text));
   return at === 0
-    ? h('th', { scope: 'row', class: names }, content)
-    : h('td', { class: names }, content);
+    ? h('th', { scope: 'row', class: className }, content)
+    : h('td', { class: className }, content);
 }

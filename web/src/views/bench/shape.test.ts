@@ -5,11 +5,11 @@ import { expect, test } from 'vitest';
 import type { BenchKernel } from '../../records';
 import {
   cellRows,
-  speedSeries,
   estimateText,
-  scales,
   scalingSummary,
-  yields,
+  smtYields,
+  speedSeries,
+  variesThreads,
 } from './shape';
 
 const KERNEL: BenchKernel = {
@@ -63,19 +63,21 @@ test('series are by placement and threads, the baseline is 1, invalid cells are 
       ],
     },
   ]);
-  expect(scales(KERNEL)).toBe(true);
-  expect(scales({ kernel: 'x', question: 'scaling', cells: [] })).toBe(false);
+  expect(variesThreads(KERNEL)).toBe(true);
+  expect(variesThreads({ kernel: 'x', question: 'scaling', cells: [] })).toBe(
+    false,
+  );
   expect(scalingSummary(KERNEL)).toContain(
     '4 threads at a do 3.60 (3.50 to 3.70) times',
   );
 });
 
 test('half an interval is none', () => {
-  expect(yields({ kernels: [KERNEL] })).toEqual([
+  expect(smtYields({ kernels: [KERNEL] })).toEqual([
     { kernel: 'pi', value: 0.2, low: null, high: null },
   ]);
   expect(
-    yields({
+    smtYields({
       kernels: [{ ...KERNEL, question: 'smt_machine' }],
     })[0]!.kernel,
   ).toBe('pi, all cores');

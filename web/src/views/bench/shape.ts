@@ -45,7 +45,7 @@ export function speedSeries(kernel: BenchKernel): SpeedSeries[] {
 }
 
 /** Does a kernel's question change the number of threads? */
-export const scales = (kernel: BenchKernel): boolean =>
+export const variesThreads = (kernel: BenchKernel): boolean =>
   kernel.question === 'scaling' &&
   speedSeries(kernel).some((c) => c.points.length > 1);
 
@@ -64,7 +64,7 @@ export function scalingSummary(kernel: BenchKernel): string {
 }
 
 /** What SMT adds, for each kernel that was asked. */
-export function yields(record: Bench): {
+export function smtYields(record: Bench): {
   kernel: string;
   value: number;
   low: number | null;

@@ -18,11 +18,11 @@ import { stack } from '../../view';
 import { facts, section } from '../../words';
 import {
   cellRows,
-  speedSeries,
   questionText,
-  scales,
   scalingSummary,
-  yields,
+  smtYields,
+  speedSeries,
+  variesThreads,
 } from './shape';
 
 /** Draws a `pinwise.bench/1`. */
@@ -48,7 +48,9 @@ export function benchView(record: AnyRecord, page: Page): View {
     stack(
       'div',
       'chart-grid',
-      kernels.filter(scales).map((kernel): Part => chart(scalingPlan(kernel))),
+      kernels
+        .filter(variesThreads)
+        .map((kernel): Part => chart(scalingPlan(kernel))),
     ),
     conclusions.length > 1
       ? h('ul', {}, ...conclusions.slice(1).map((c) => h('li', {}, visible(c))))
@@ -160,7 +162,7 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
 }
 
 function yieldPlan(record: Bench): ChartPlan | null {
-  const rows = yields(record);
+  const rows = smtYields(record);
   if (rows.length === 0) return null;
   return {
     name: 'SMT yield',
@@ -205,7 +207,7 @@ function yieldPlan(record: Bench): ChartPlan | null {
 }
 
 /** How a yield looks, and the word for it. */
-function yieldLook(row: ReturnType<typeof yields>[number]): {
+function yieldLook(row: ReturnType<typeof smtYields>[number]): {
   word: string;
   look: Look;
 } {
@@ -217,7 +219,7 @@ function yieldLook(row: ReturnType<typeof yields>[number]): {
 }
 
 function yieldTable(
-  rows: ReturnType<typeof yields>,
+  rows: ReturnType<typeof smtYields>,
 ): NonNullable<ChartPlan['table']> {
   return {
     caption: 'SMT yield',

@@ -76,18 +76,18 @@ export function placePart(page: Page): {
   const element = h('div', { class: 'where' });
   let machine: Machine | null = null;
   let asked = false;
-  let now: { record: Comparison; lines: readonly ArmLine[] } | null = null;
+  let shown: { record: Comparison; lines: readonly ArmLine[] } | null = null;
   let chosen = page.place?.params.get('arm') ?? null;
   const draw = (): void => {
-    if (!now) return;
-    const { record, lines } = now;
+    if (!shown) return;
+    const { record, lines } = shown;
     const first = adviceGroups(record, lines)[0]?.arms[0]?.name;
     const line =
       lines.find((one) => one.name === chosen) ??
       lines.find((one) => one.name === first);
     element.hidden = !line?.arm.cpus;
     if (!line?.arm.cpus) return;
-    fill(element, ...whereOf(line, record.host?.allowed ?? '', machine));
+    fill(element, ...placeNodes(line, record.host?.allowed ?? '', machine));
     for (const button of element.parentElement?.querySelectorAll<HTMLElement>(
       'button.arm',
     ) ?? [])
@@ -99,7 +99,7 @@ export function placePart(page: Page): {
   return {
     element,
     show(record, lines) {
-      now = { record, lines };
+      shown = { record, lines };
       draw();
       if (asked) return;
       asked = true;
@@ -115,21 +115,21 @@ export function placePart(page: Page): {
     choose(name) {
       chosen = name;
       draw();
-      keep(page, name);
-      const cpus = now?.lines.find((one) => one.name === name)?.arm.cpus;
+      keepArmInAddress(page, name);
+      const cpus = shown?.lines.find((one) => one.name === name)?.arm.cpus;
       page.announce(cpus ? `${name} runs on CPUs ${cpus}` : name);
     },
   };
 }
 
 /** The shown arm is kept in the address. */
-function keep({ place }: Page, arm: string): void {
+function keepArmInAddress({ place }: Page, arm: string): void {
   const params = new URLSearchParams(place?.params);
   params.set('arm', arm);
   place?.keep('', params);
 }
 
-function whereOf(
+function placeNodes(
   line: ArmLine,
   allowed: string,
   machine: Machine | null,

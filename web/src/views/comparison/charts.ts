@@ -18,7 +18,7 @@ import {
   quantileRows,
   ratioLines,
   ratioSummary,
-  swarm,
+  spreadDots,
 } from './shape';
 
 /**
@@ -27,9 +27,9 @@ import {
  */
 const ARM_SERIES = [0, 2, 3, 4, 5, 7, 1] as const;
 
-export const armColour = ({ place }: Pick<ArmLine, 'place'>): string =>
-  place !== null && place < ARM_SERIES.length
-    ? seriesColour(ARM_SERIES[place]!)
+export const armColour = ({ colour }: Pick<ArmLine, 'colour'>): string =>
+  colour !== null && colour < ARM_SERIES.length
+    ? seriesColour(ARM_SERIES[colour]!)
     : COLOURS.neutral;
 
 /** How a point looks by standing: position, shape and word say the same. */
@@ -262,7 +262,7 @@ function cloud(
   const half = ABOVE;
   const to = x.type === 'log' ? Math.log : Number;
   const [low, high] = x.ends!.map(to) as [number, number];
-  const across = swarm(
+  const across = spreadDots(
     line.dots.map((d) => (to(d.value) - low) / (high - low || 1)),
     (size + 1) / (width * ROOM),
     Math.floor((lane * 2 * half) / (size + 1)),

@@ -9,13 +9,13 @@ import { numberColumns } from '../../table';
 import { along, armColour, metricName } from './charts';
 import type { ArmLine, Moment } from './shape';
 import {
+  cumulativeSteps,
   isLeftOut,
-  moments,
   QUANTILE_COLUMNS,
   quantileRows,
-  steps,
+  runningMedian,
+  runsInTime,
   timeSummary,
-  wander,
 } from './shape';
 
 /** Curves of the distribution shown at first; others are a click away. */
@@ -26,9 +26,9 @@ export function timePlan(
   lines: readonly ArmLine[],
   highlighted: string | null = null,
 ): ChartPlan | null {
-  const all = moments(lines);
+  const all = runsInTime(lines);
   if (all.length === 0) return null;
-  const path = wander(all);
+  const path = runningMedian(all);
   const hasLoad = all.some((m) => m.foreign !== null || m.steal !== null);
   return {
     name: 'Runs in time order',
@@ -211,11 +211,13 @@ export function spreadPlan(
           colour: armColour(line),
           line: 'step',
           size: line.dots.length <= 40 ? 2 : 0,
-          points: steps(line.dots.map((d) => d.value)).map(([x, y]) => ({
-            x,
-            y,
-            tooltip: `${line.name}\n${percent(y, 0)} up to ${quantity(x, unit)}`,
-          })),
+          points: cumulativeSteps(line.dots.map((d) => d.value)).map(
+            ([x, y]) => ({
+              x,
+              y,
+              tooltip: `${line.name}\n${percent(y, 0)} up to ${quantity(x, unit)}`,
+            }),
+          ),
         })),
       },
     ],

@@ -7,13 +7,13 @@ import {
   armLines,
   armRows,
   contrastRows,
+  cumulativeSteps,
   head,
-  moments,
   ratioLines,
+  runningMedian,
+  runsInTime,
   settingText,
-  steps,
-  swarm,
-  wander,
+  spreadDots,
 } from './shape';
 import { quantile } from '../../numbers';
 import type { Comparison, ContrastRecord, RunRecord } from '../../records';
@@ -184,15 +184,15 @@ test('below a verdict that is withheld stand the figures that disagree', () => {
 });
 
 test('dots of a place spread across, dots apart do not', () => {
-  expect(swarm([0.1, 0.5, 0.9], 0.05, 2)).toEqual([0, 0, 0]);
-  const crowd = swarm([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2);
+  expect(spreadDots([0.1, 0.5, 0.9], 0.05, 2)).toEqual([0, 0, 0]);
+  const crowd = spreadDots([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2);
   expect(new Set(crowd).size).toBe(5);
   expect(Math.max(...crowd.map(Math.abs))).toBeLessThanOrEqual(1);
-  expect(swarm([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2)).toEqual(crowd);
+  expect(spreadDots([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2)).toEqual(crowd);
 });
 
 test('runs stand in time order over their own arm', () => {
-  const all = moments(armLines(comparison()));
+  const all = runsInTime(armLines(comparison()));
   expect(all.map((m) => m.at)).toEqual([0, 1, 2, 3, 4, 5]);
   expect(all[0]!.ratio).toBeCloseTo(10 / 11);
   expect(all[1]!.ratio).toBeCloseTo(8 / 8.5);
@@ -200,20 +200,20 @@ test('runs stand in time order over their own arm', () => {
 
 test('a drift shows in the running median', () => {
   const runs = Array.from({ length: 200 }, (_, at) => run(1 + at / 200, at));
-  const path = wander(
-    moments(armLines(comparison({ arms: [{ name: 'a', runs }] }))),
+  const path = runningMedian(
+    runsInTime(armLines(comparison({ arms: [{ name: 'a', runs }] }))),
   );
   expect(path.at(-1)![1] / path[0]![1]).toBeGreaterThan(1.8);
-  expect(wander([])).toEqual([]);
+  expect(runningMedian([])).toEqual([]);
 });
 
 test('steps rise from 0 to 1, and quantiles lie between runs', () => {
-  expect(steps([3, 1])).toEqual([
+  expect(cumulativeSteps([3, 1])).toEqual([
     [1, 0],
     [1, 0.5],
     [3, 1],
   ]);
-  expect(steps([])).toEqual([]);
+  expect(cumulativeSteps([])).toEqual([]);
   expect(quantile([1, 2, 3, 4], 0.5)).toBe(2.5);
 });
 

@@ -42,7 +42,7 @@ export interface ArmLine {
   word: string;
   isBest: boolean;
   /** Its number among the arms with a colour of their own; null of the baseline, and of arms that were left out. */
-  place: number | null;
+  colour: number | null;
   dots: Dot[];
   median: number | null;
   low: number | null;
@@ -103,7 +103,7 @@ export function armLines(record: Comparison): ArmLine[] {
     const contrast = contrasts.get(name);
     const standing = standingOf(arm, record, contrast);
     // In the record's order, which a growing record keeps.
-    const place =
+    const colour =
       standing === 'baseline' || isLeftOut(standing) ? null : places++;
     return [
       {
@@ -112,7 +112,7 @@ export function armLines(record: Comparison): ArmLine[] {
         standing,
         word: arm.standing || 'no verdict',
         isBest: name === record.best,
-        place,
+        colour,
         dots,
         median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),
         low: orNull(arm.estimate?.low),
@@ -148,7 +148,7 @@ export function head(record: Comparison): Head {
 }
 
 /** Arms with the same advice: use, avoid, or measure on. */
-export interface Advised {
+export interface AdviceGroup {
   word: string;
   standing: 'use' | 'avoid' | 'open' | 'equal';
   arms: ArmLine[];
@@ -158,11 +158,11 @@ export interface Advised {
 export function adviceGroups(
   record: Comparison,
   lines: readonly ArmLine[],
-): Advised[] {
+): AdviceGroup[] {
   if (!head(record).isEnded) return [];
   const better = record.metric?.better_word ?? 'better';
   const used = usedArm(record);
-  const groupOf = (line: ArmLine): [string, Advised['standing']] => {
+  const groupOf = (line: ArmLine): [string, AdviceGroup['standing']] => {
     if (line.name === used)
       return record.verdict?.not_recommended
         ? ['Not recommended', 'open']
@@ -183,7 +183,7 @@ export function adviceGroups(
         return ['Undecided', 'open'];
     }
   };
-  const groups = new Map<string, Advised>();
+  const groups = new Map<string, AdviceGroup>();
   for (const line of lines) {
     const [word, standing] = groupOf(line);
     const known = groups.get(word);
@@ -231,7 +231,7 @@ export const isRate = (record: Comparison): boolean =>
 
 export interface RatioLine extends Pick<
   ArmLine,
-  'name' | 'standing' | 'word' | 'isBest' | 'place'
+  'name' | 'standing' | 'word' | 'isBest' | 'colour'
 > {
   /** The arm's figure over the baseline's. */
   ratio: number;
@@ -248,10 +248,10 @@ export function ratioLines(
   isRate: boolean,
 ): RatioLine[] {
   return lines
-    .flatMap(({ name, standing, word, isBest, place, contrast }) => {
+    .flatMap(({ name, standing, word, isBest, colour, contrast }) => {
       const ratios = ratiosOf(contrast?.effect);
       if (!ratios) return [];
-      const of = { name, standing, word, isBest, place };
+      const of = { name, standing, word, isBest, colour };
       const line = { ...of, ...ratios, ...wordsOf(contrast?.effect) };
       return [{ line, contrast }];
     })
@@ -279,7 +279,7 @@ export function ratioSummary(rows: readonly RatioLine[], what: string): string {
  * for the same values. Positions along are in 0 to 1, dots are `width` wide, and at most `most` are
  * next to each other.
  */
-export function swarm(
+export function spreadDots(
   places: readonly number[],
   width: number,
   most: number,
@@ -322,7 +322,7 @@ export interface Moment {
 }
 
 /** All runs in time order, each over its arm's median, so that drift shows whatever the arms differ by. */
-export function moments(lines: readonly ArmLine[]): Moment[] {
+export function runsInTime(lines: readonly ArmLine[]): Moment[] {
   const all = lines.flatMap((line, arm) => {
     const middle = median(line.dots.map((d) => d.cost));
     if (!middle) return [];
@@ -346,7 +346,7 @@ export function moments(lines: readonly ArmLine[]): Moment[] {
 }
 
 /** The running median over neighbours in time, which shows drift; empty for too few runs. */
-export function wander(all: readonly Moment[]): [number, number][] {
+export function runningMedian(all: readonly Moment[]): [number, number][] {
   const reach = Math.max(3, Math.round(all.length / 40));
   if (all.length < 4 * reach) return [];
   return all.map((moment, at) => {
@@ -367,7 +367,7 @@ export function timeSummary(
 }
 
 /** Steps of the share of runs up to a value. */
-export function steps(values: readonly number[]): [number, number][] {
+export function cumulativeSteps(values: readonly number[]): [number, number][] {
   const sorted = ascending(values);
   const first = sorted[0];
   return first === undefined
@@ -444,7 +444,7 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
             name,
             words(c.effect),
             word,
-            finite(c.p_adjusted) ? p(c.p_adjusted) : null,
+            finite(c.p_adjusted) ? pText(c.p_adjusted) : null,
             words(c.cpu_time?.effect),
             words(c.ready_per_cpu_time?.effect),
             words(c.wall_per_ready_time?.effect),
@@ -462,7 +462,7 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
 }
 
 const times = (ratio: number): string => `×${fixed(ratio, 2)}`;
-const p = (value: number): string =>
+const pText = (value: number): string =>
   value < 0.0001 ? '< 0.0001' : value.toPrecision(2);
 
 /** Rows of the arms: the CPUs of each, and its result. */

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 
 import type { SearchRecord } from '../../records';
-import { compareCells, narrow } from '../../sortable';
+import { compareCells, filterRows } from '../../sortable';
 import { progressPlan } from './charts';
 import {
   candidateRows,
@@ -86,7 +86,7 @@ test('candidates come with the least expected cost first, unknown figures as a d
       .sort((a, b) => compareCells(a[7], b[7], true))
       .map((row) => row[0]!.sort),
   ).toEqual(['os-default', 'x @ 4 threads', 'y']);
-  expect(narrow(rows, 'X 4').length).toBe(1);
+  expect(filterRows(rows, 'X 4').length).toBe(1);
 });
 
 test('the limit is drawn against what ends the search', () => {
