@@ -19,7 +19,7 @@ use super::trust::Users;
 use pinwise_record::RecordError;
 
 /// Largest file that is read, bytes; a trace's record may be long.
-const LARGEST: u64 = 256 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// Names tried for a temporary file.
 const MAX_TEMPORARY: usize = 10_000;
 /// Mode of folders made above a fleet's.
@@ -275,11 +275,11 @@ impl Folder {
         let file = self.file(name)?;
         let path = self.path.join(name);
         let mut text = Vec::new();
-        file.take(LARGEST + 1)
+        file.take(MAX_FILE_BYTES + 1)
             .read_to_end(&mut text)
             .map_err(|error| FolderError::file(&path, error))?;
-        if text.len() as u64 > LARGEST {
-            let reason = format!("larger than {} MiB", LARGEST >> 20);
+        if text.len() as u64 > MAX_FILE_BYTES {
+            let reason = format!("larger than {} MiB", MAX_FILE_BYTES >> 20);
             return Err(FolderError::damaged(&path, reason));
         }
         String::from_utf8(text).map_err(|_| FolderError::damaged(&path, "it is not UTF-8"))

@@ -70,7 +70,7 @@ pub fn gather(
         }
         gathered.nodes += 1;
         explain(&mut snapshot, reasons.get(node.name()));
-        take_in(&node, &snapshot, store, &mut gathered)?;
+        store_node(&node, &snapshot, store, &mut gathered)?;
     }
     Ok(gathered)
 }
@@ -120,7 +120,7 @@ pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherEr
 }
 
 /// Stores a node's records.
-fn take_in(
+fn store_node(
     node: &NodeFolder,
     snapshot: &NodeSnapshot,
     store: &mut Store,

@@ -7,7 +7,7 @@ use pinwise_record::FleetJob;
 
 /// The requested nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct NodeRequest {
     /// This many, of any choice.
     pub count: Option<usize>,
     /// These, as written by the user.
@@ -140,13 +140,18 @@ pub trait Launcher {
     ///
     /// # Errors
     /// [`LaunchError`].
-    fn choose(&self, wanted: &Wanted) -> Result<Choice, LaunchError>;
+    fn choose(&self, wanted: &NodeRequest) -> Result<Choice, LaunchError>;
 
     /// Describes what [`Launcher::submit`] would write and start.
     ///
     /// # Errors
     /// [`LaunchError`].
-    fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError>;
+    fn plan(
+        &self,
+        task: &Task,
+        wanted: &NodeRequest,
+        choice: &Choice,
+    ) -> Result<String, LaunchError>;
 
     /// Starts the task on the nodes. `submitted`: the time now, RFC 3339. Each job is reported as
     /// soon as it exists, so that none is lost if a later one is refused.
@@ -156,7 +161,7 @@ pub trait Launcher {
     fn submit(
         &self,
         task: &Task,
-        wanted: &Wanted,
+        wanted: &NodeRequest,
         choice: &Choice,
         submitted: &str,
         on_job: &mut dyn FnMut(FleetJob),

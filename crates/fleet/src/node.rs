@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::folder::{FleetFolder, FolderError};
-use super::node_folder::{Begun, Ended, Failure, NodeFolder, NodeSnapshot};
+use super::node_folder::{AttemptEnd, AttemptStart, Failure, NodeFolder, NodeSnapshot};
 use super::record_id;
 use super::trust::Users;
 use pinwise_record::{
@@ -25,7 +25,7 @@ pub enum StepEnd {
     /// With an exit status.
     Status(i32),
     /// In another way, as text.
-    Otherwise(String),
+    Failed(String),
     /// The node itself must stop; the reason as text.
     Interrupted(String),
 }
@@ -48,11 +48,11 @@ pub trait Runner {
 
 /// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepOutcome {
+pub enum AttemptOutcome {
     /// Every step has a record.
-    Whole,
+    Complete,
     /// Some step has no record.
-    Lacking,
+    Incomplete,
     /// It was interrupted.
     Interrupted,
 }
@@ -61,14 +61,14 @@ pub enum StepOutcome {
 ///
 /// # Errors
 /// [`FolderError`] if the folder cannot be written.
-pub fn run(
+pub fn run_missing_steps(
     folder: &FleetFolder,
     users: &Users,
     fleet: &FleetRecord,
     node: &str,
-    begun: Begun,
+    begun: AttemptStart,
     runner: &mut dyn Runner,
-) -> Result<StepOutcome, FolderError> {
+) -> Result<AttemptOutcome, FolderError> {
     let place = folder.make_node(node)?;
     let begun = place.claim(begun)?;
     runner.report(&format!(
@@ -90,7 +90,7 @@ pub fn run(
         }
         // It may have vanished, or have become writable for others.
         FleetFolder::own(folder.path(), users)?;
-        interrupted = attempt.step(step, runner)?;
+        interrupted = attempt.run_step(step, runner)?;
         is_whole = attempt.write_node(runner)?;
         if interrupted.is_some() {
             break;
@@ -101,11 +101,11 @@ pub fn run(
         is_whole = attempt.write_node(runner)?;
     }
     let outcome = match (&interrupted, is_whole) {
-        (Some(_), _) => StepOutcome::Interrupted,
-        (None, true) => StepOutcome::Whole,
-        (None, false) => StepOutcome::Lacking,
+        (Some(_), _) => AttemptOutcome::Interrupted,
+        (None, true) => AttemptOutcome::Complete,
+        (None, false) => AttemptOutcome::Incomplete,
     };
-    let ended = Ended {
+    let ended = AttemptEnd {
         ended: runner.now(),
         why: interrupted,
     };
@@ -123,7 +123,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Runs a step; returns the reason if the node must stop.
-    fn step(
+    fn run_step(
         &self,
         step: &FleetStep,
         runner: &mut dyn Runner,
@@ -132,7 +132,7 @@ impl Attempt<'_> {
         let stem = self.place.output_stem(&step.name, self.number)?;
         let (end, elapsed) = runner.run(step, &stem);
         let [out, err] = self.place.take_output(&step.name, self.number);
-        let body = self.body(step, &end, out);
+        let body = self.record_from_output(step, &end, out);
         let stderr = last_lines(&err.unwrap_or_default());
         let elapsed_s = elapsed.as_secs_f64();
         let ended = runner.now();
@@ -162,7 +162,7 @@ impl Attempt<'_> {
     }
 
     /// The step's record as stored, or why there is none.
-    fn body(
+    fn record_from_output(
         &self,
         step: &FleetStep,
         end: &StepEnd,
@@ -172,7 +172,7 @@ impl Attempt<'_> {
             // A failed gate, or an undecided verdict, is a result.
             StepEnd::Status(0 | 1 | 3) => {}
             StepEnd::Status(status) => return Err(format!("exit status {status}")),
-            StepEnd::Otherwise(how) | StepEnd::Interrupted(how) => return Err(how.clone()),
+            StepEnd::Failed(how) | StepEnd::Interrupted(how) => return Err(how.clone()),
         }
         let text = out.map_err(|error| error.to_string())?;
         pinwise_record::Kind::of_text(&text).map_err(|error| format!("its output: {error}"))?;

@@ -21,7 +21,7 @@ const MAX_ATTEMPTS: u32 = 10_000;
 /// An attempt that has begun.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Begun {
+pub struct AttemptStart {
     /// From 1.
     pub attempt: u32,
     /// The job's id in the scheduler.
@@ -41,7 +41,7 @@ pub struct Begun {
 /// An attempt that ended by itself, not with its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Ended {
+pub struct AttemptEnd {
     /// When, RFC 3339, by the node's clock.
     pub ended: String,
     /// Why it ended early.
@@ -67,7 +67,7 @@ pub struct Failure {
 /// Written next to a record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Done {
+struct StepCompletion {
     attempt: u32,
     ended: String,
     elapsed_s: f64,
@@ -94,9 +94,9 @@ pub struct NodeSnapshot {
     /// Names of steps with a record.
     pub done: Vec<String>,
     /// The newest attempt.
-    pub newest: Option<Begun>,
+    pub newest: Option<AttemptStart>,
     /// Whether and how the newest attempt ended by itself.
-    pub ended: Option<Ended>,
+    pub ended: Option<AttemptEnd>,
     /// Files that cannot be used, each with the reason.
     pub unusable: Vec<String>,
 }
@@ -114,7 +114,7 @@ impl NodeFolder {
     }
 
     /// A private folder inside it, made if missing.
-    fn own(&self) -> Result<Folder, FolderError> {
+    fn private_folder(&self) -> Result<Folder, FolderError> {
         self.folder()?.make(OWN, Readers::Owner)
     }
 
@@ -129,7 +129,7 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] if they cannot be made.
     pub fn output_stem(&self, step: &str, attempt: u32) -> Result<PathBuf, FolderError> {
-        let own = self.own()?;
+        let own = self.private_folder()?;
         let stem = format!("{step}.{attempt}");
         for ending in ENDINGS {
             // A later creator would leave its mode to the umask.
@@ -144,7 +144,7 @@ impl NodeFolder {
     /// [`FolderError`] for each that cannot be read.
     pub(super) fn take_output(&self, step: &str, attempt: u32) -> [Result<String, FolderError>; 2] {
         ENDINGS.map(|ending| {
-            let own = self.own()?;
+            let own = self.private_folder()?;
             let name = format!("{step}.{attempt}.{ending}");
             let text = own.read(&name);
             own.remove(&name);
@@ -157,7 +157,7 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] if it cannot be made.
     pub fn spool(&self) -> Result<PathBuf, FolderError> {
-        Ok(self.own()?.path().join("spool"))
+        Ok(self.private_folder()?.path().join("spool"))
     }
 
     /// Makes the file for the node's output, which a shell or a scheduler then opens.
@@ -172,9 +172,9 @@ impl NodeFolder {
     ///
     /// # Errors
     /// [`FolderError`] if nothing can be written.
-    pub fn claim(&self, begun: Begun) -> Result<Begun, FolderError> {
+    pub fn claim(&self, begun: AttemptStart) -> Result<AttemptStart, FolderError> {
         let folder = self.folder()?;
-        let mut begun = Begun {
+        let mut begun = AttemptStart {
             clock_ahead_s: clock_ahead_s(&folder),
             ..begun
         };
@@ -193,7 +193,7 @@ impl NodeFolder {
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be written.
-    pub fn end(&self, attempt: u32, ended: &Ended) -> Result<(), FolderError> {
+    pub fn end(&self, attempt: u32, ended: &AttemptEnd) -> Result<(), FolderError> {
         self.replace(&format!("ended-{attempt}.json"), &json(ended))
     }
 
@@ -213,7 +213,7 @@ impl NodeFolder {
         let name = format!("{step}.json");
         let is_first = folder.put(&name, body.as_bytes(), How::First, Readers::Group)?;
         if is_first {
-            let done = Done {
+            let done = StepCompletion {
                 attempt,
                 ended: ended.to_owned(),
                 elapsed_s,
@@ -264,7 +264,7 @@ impl NodeFolder {
         let name = format!("{step}.json");
         let path = folder.path().join(&name);
         let text = match folder.read(&name) {
-            Err(error) => return none_or(error),
+            Err(error) => return none_if_absent(error),
             Ok(text) => text,
         };
         pinwise_record::Kind::of_text(&text).map_err(|error| FolderError::damaged(&path, error))?;
@@ -317,7 +317,7 @@ impl NodeFolder {
             let found = known.get(name);
             let id = record_id(&fleet.id, &self.name, name);
             let record = found.is_some().then_some(id);
-            let (step, end) = step_of(folder, name, record, &attempts, &mut unusable);
+            let (step, end) = read_step(folder, name, record, &attempts, &mut unusable);
             last_end = last_end.max(end);
             steps.push(step);
             if let Some(found) = found {
@@ -393,11 +393,11 @@ fn attempt_numbers(folder: &Folder) -> Result<Vec<u32>, FolderError> {
     Ok(found)
 }
 
-fn read_attempts(folder: &Folder, attempts: &[u32], unusable: &mut Vec<String>) -> Vec<Begun> {
+fn read_attempts(folder: &Folder, attempts: &[u32], unusable: &mut Vec<String>) -> Vec<AttemptStart> {
     let mut found = Vec::new();
     for attempt in attempts {
-        match folder.read_json::<Begun>(&format!("begun-{attempt}.json")) {
-            Ok(begun) => found.push(Begun {
+        match folder.read_json::<AttemptStart>(&format!("begun-{attempt}.json")) {
+            Ok(begun) => found.push(AttemptStart {
                 attempt: *attempt,
                 ..begun
             }),
@@ -409,15 +409,15 @@ fn read_attempts(folder: &Folder, attempts: &[u32], unusable: &mut Vec<String>) 
 
 fn read_ended(
     folder: &Folder,
-    newest: Option<&Begun>,
+    newest: Option<&AttemptStart>,
     unusable: &mut Vec<String>,
-) -> Option<Ended> {
+) -> Option<AttemptEnd> {
     let name = format!("ended-{}.json", newest?.attempt);
-    ok_or_note(folder.read_json(&name), unusable)
+    value_or_note(folder.read_json(&name), unusable)
 }
 
 /// A step, and when it ended. `record`: its record's id, if any.
-fn step_of(
+fn read_step(
     folder: &Folder,
     step: &str,
     record: Option<String>,
@@ -434,8 +434,8 @@ fn step_of(
         elapsed_s: None,
     };
     if record.is_some() {
-        let done: Option<Done> =
-            ok_or_note(folder.read_json(&format!("{step}.done.json")), unusable);
+        let done: Option<StepCompletion> =
+            value_or_note(folder.read_json(&format!("{step}.done.json")), unusable);
         let found = NodeStep {
             state: StepState::Done,
             record,
@@ -447,7 +447,7 @@ fn step_of(
     }
     let failure = attempts.iter().rev().find_map(|attempt| {
         let name = format!("{step}.failed-{attempt}.json");
-        let failure = ok_or_note::<Failure>(folder.read_json(&name), unusable);
+        let failure = value_or_note::<Failure>(folder.read_json(&name), unusable);
         failure.map(|failure| (*attempt, failure))
     });
     match failure {
@@ -466,11 +466,11 @@ fn step_of(
 }
 
 /// Returns the value read. A file that exists but cannot be used goes to `unusable`.
-fn ok_or_note<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
+fn value_or_note<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
         Err(error) => {
-            if let Err(error) = none_or::<T>(error) {
+            if let Err(error) = none_if_absent::<T>(error) {
                 unusable.push(error.to_string());
             }
             None
@@ -478,7 +478,7 @@ fn ok_or_note<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Op
     }
 }
 
-fn none_or<T>(error: FolderError) -> Result<Option<T>, FolderError> {
+fn none_if_absent<T>(error: FolderError) -> Result<Option<T>, FolderError> {
     match error {
         FolderError::File { reason, .. } if reason.kind() == io::ErrorKind::NotFound => Ok(None),
         other => Err(other),

@@ -75,9 +75,17 @@ fn users(place: &tempfile::TempDir) -> Users {
     Users::trusted_by(place.path().metadata().unwrap().uid())
 }
 
-fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> StepOutcome {
+fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> AttemptOutcome {
     let users = Users::trusted_by(folder.owner().unwrap());
-    run(folder, &users, record, "n1", Begun::default(), script).unwrap()
+    run_missing_steps(
+        folder,
+        &users,
+        record,
+        "n1",
+        AttemptStart::default(),
+        script,
+    )
+    .unwrap()
 }
 
 fn snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {
@@ -88,7 +96,10 @@ fn snapshot(folder: &FleetFolder, record: &FleetRecord) -> NodeSnapshot {
 fn steps_that_lack_a_record_are_run_and_no_others() {
     let (_place, folder, record) = site();
     let mut script = Script::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), GOOD)]);
-    assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Lacking);
+    assert_eq!(
+        attempt(&folder, &record, &mut script),
+        AttemptOutcome::Incomplete
+    );
     assert_eq!(script.ran, ["a", "b"]);
     assert_eq!(script.delivered, [0, 0, 1, 1]);
     let found = snapshot(&folder, &record);
@@ -99,7 +110,10 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     assert_eq!(found.record.steps[1].record.as_deref(), Some("f.n1~b"));
     assert_eq!(found.record.steps[1].elapsed_s, Some(1.5));
     let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
-    assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Whole);
+    assert_eq!(
+        attempt(&folder, &record, &mut script),
+        AttemptOutcome::Complete
+    );
     assert_eq!(script.ran, ["a"]);
     let found = snapshot(&folder, &record);
     assert_eq!((found.record.attempts, found.unusable.len()), (2, 0));
@@ -108,7 +122,10 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     let body = place.record("f", "a").unwrap().unwrap();
     assert_eq!(Summary::from_json(&body).tags, ["fleet:f", "own", "t"]);
     let mut script = Script::new(&[]);
-    assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Whole);
+    assert_eq!(
+        attempt(&folder, &record, &mut script),
+        AttemptOutcome::Complete
+    );
 }
 
 #[test]
@@ -116,7 +133,10 @@ fn steps_of_another_attempt_count() {
     let (_place, folder, record) = site();
     let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
     script.other = Some(2);
-    assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Whole);
+    assert_eq!(
+        attempt(&folder, &record, &mut script),
+        AttemptOutcome::Complete
+    );
     assert_eq!(script.ran, ["a"]);
 }
 
@@ -133,7 +153,7 @@ fn output_that_is_not_a_record_fails_the_step() {
         let mut script = Script::new(&[(StepEnd::Status(0), bad), (StepEnd::Status(0), GOOD)]);
         assert_eq!(
             attempt(&folder, &record, &mut script),
-            StepOutcome::Lacking,
+            AttemptOutcome::Incomplete,
             "{bad}"
         );
         let why = snapshot(&folder, &record).record.steps[0]
@@ -151,7 +171,7 @@ fn an_interruption_ends_the_attempt() {
     let mut script = Script::new(&[(interrupted, GOOD)]);
     assert_eq!(
         attempt(&folder, &record, &mut script),
-        StepOutcome::Interrupted
+        AttemptOutcome::Interrupted
     );
     assert_eq!(script.ran, ["a"]);
     let found = snapshot(&folder, &record);
@@ -186,7 +206,7 @@ fn attempts_that_begin_at_once_get_numbers_of_their_own() {
     let (_place, folder, _) = site();
     let place = folder.make_node("n1").unwrap();
     let numbers: Vec<u32> = std::thread::scope(|scope| {
-        let claim = || place.claim(Begun::default()).unwrap().attempt;
+        let claim = || place.claim(AttemptStart::default()).unwrap().attempt;
         let all: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });

@@ -18,9 +18,9 @@ use pinwise_topology::Topology;
 mod tests;
 
 /// Longest file that is read, bytes.
-const LONGEST_FILE: u64 = 16 * 1024;
+const MAX_FILE_BYTES: u64 = 16 * 1024;
 /// Longest value, characters.
-const LONGEST: usize = 400;
+const MAX_VALUE: usize = 400;
 /// Limits the distinct values listed if CPUs differ.
 const MAX_VALUES_SHOWN: usize = 4;
 /// Limits the names read of a folder.
@@ -106,7 +106,7 @@ impl Node<'_> {
             return None;
         }
         let mut content = Vec::new();
-        file.take(LONGEST_FILE).read_to_end(&mut content).ok()?;
+        file.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
         let text = String::from_utf8_lossy(&content).trim().to_owned();
         Some(text).filter(|text| !text.is_empty())
     }
@@ -352,8 +352,8 @@ fn plain(text: &str) -> Option<String> {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut short: String = line.chars().map(clean).take(LONGEST).collect();
-    if line.chars().nth(LONGEST).is_some() {
+    let mut short: String = line.chars().map(clean).take(MAX_VALUE).collect();
+    if line.chars().nth(MAX_VALUE).is_some() {
         short.push('…');
     }
     Some(short).filter(|text| !text.is_empty())

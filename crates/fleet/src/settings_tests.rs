@@ -176,7 +176,7 @@ fn text_of_others_is_short_and_harmless() {
         ],
     );
     assert_eq!(found["bios"], "\u{fffd}[2J<script>\u{fffd} line two");
-    assert_eq!(found["board"].chars().count(), LONGEST + 1);
+    assert_eq!(found["board"].chars().count(), MAX_VALUE + 1);
 }
 
 #[test]
@@ -203,7 +203,7 @@ proptest! {
         let found = settings("core:2 pu:1", &[(paths[at], &text)]);
         for value in found.values() {
             prop_assert!(!value.is_empty());
-            prop_assert!(value.chars().count() <= LONGEST + 1);
+            prop_assert!(value.chars().count() <= MAX_VALUE + 1);
             prop_assert!(!value.chars().any(char::is_control));
         }
     }

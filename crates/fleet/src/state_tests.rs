@@ -1,10 +1,10 @@
 use super::super::fixture::fleet;
-use super::super::node_folder::{Begun, Ended};
+use super::super::node_folder::{AttemptEnd, AttemptStart};
 use super::*;
 use pinwise_record::{FleetNode, Header, NodeStep};
 
 /// A node with steps in these states, whose newest attempt ended in this way.
-fn snapshot(node: &str, states: [StepState; 2], ended: Option<Ended>) -> NodeSnapshot {
+fn snapshot(node: &str, states: [StepState; 2], ended: Option<AttemptEnd>) -> NodeSnapshot {
     let step = |(name, state): (&str, StepState)| NodeStep {
         name: name.to_owned(),
         state,
@@ -28,11 +28,11 @@ fn snapshot(node: &str, states: [StepState; 2], ended: Option<Ended>) -> NodeSna
     NodeSnapshot {
         record,
         done: Vec::new(),
-        newest: Some(Begun {
+        newest: Some(AttemptStart {
             attempt: 1,
             started: "then".to_owned(),
             clock_ahead_s: Some(7.0),
-            ..Begun::default()
+            ..AttemptStart::default()
         }),
         ended,
         unusable: Vec::new(),
@@ -52,7 +52,7 @@ fn job(node: Option<&str>, stage: Stage, words: &str) -> JobState {
 #[test]
 fn folder_and_scheduler_together_give_a_nodes_state() {
     use StepState::{Done, Failed, Missing};
-    let ended = || Some(Ended::default());
+    let ended = || Some(AttemptEnd::default());
     let check = |snapshot: Option<NodeSnapshot>, jobs: Option<&[JobState]>, state, why: &str| {
         let snapshots: Vec<NodeSnapshot> = snapshot.into_iter().collect();
         let found = status(&fleet(&["n1"]), &snapshots, jobs, "now");
@@ -155,7 +155,7 @@ fn clocks_are_reported() {
 /// A folder may have any name, and missing nodes are submitted again.
 #[test]
 fn foreign_folders_do_not_count_as_nodes() {
-    let done = || snapshot("n1", [StepState::Done; 2], Some(Ended::default()));
+    let done = || snapshot("n1", [StepState::Done; 2], Some(AttemptEnd::default()));
     let planted = snapshot("evil", [StepState::Missing; 2], None);
     let nodes = |fleet: &FleetRecord, snapshots: &[NodeSnapshot]| {
         let found = status(fleet, snapshots, Some(&[]), "now");

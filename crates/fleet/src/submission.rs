@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::launcher::Wanted;
+use super::launcher::NodeRequest;
 
 /// How a fleet was submitted. It is in the fleet's folder, readable by its owner only.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,8 +39,8 @@ pub struct Submission {
 impl Submission {
     /// Converts it for launchers.
     #[must_use]
-    pub fn wanted(&self) -> Wanted {
-        Wanted {
+    pub fn to_node_request(&self) -> NodeRequest {
+        NodeRequest {
             count: self.count,
             list: self.list.clone(),
             exclude: Vec::new(),

@@ -19,7 +19,7 @@ pub(super) const SLURM: &str = "slurm";
 /// Nodes or jobs that are named.
 const MAX_NAMES: usize = 20;
 /// Largest template, bytes.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_TEMPLATE_BYTES: u64 = 1024 * 1024;
 
 /// The launcher of a name or a file, and the text of that file.
 pub(super) fn find_launcher(name: &str) -> anyhow::Result<(Box<dyn Launcher>, Option<String>)> {
@@ -69,9 +69,10 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     #[expect(clippy::disallowed_methods, reason = "a file that the user names")]
     let file = std::fs::File::open(path)?;
     let mut text = String::new();
-    file.take(LARGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
-        bail!("larger than {} MiB", LARGEST >> 20);
+    file.take(MAX_TEMPLATE_BYTES + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_TEMPLATE_BYTES {
+        bail!("larger than {} MiB", MAX_TEMPLATE_BYTES >> 20);
     }
     Ok(text)
 }

@@ -13,8 +13,8 @@ use crate::cli::opening::parse_location;
 use crate::cli::surroundings::own_program;
 use crate::cli::terminal::Terminal;
 use pinwise_fleet::folder::FleetFolder;
-use pinwise_fleet::node::{Runner, StepEnd, StepOutcome, run};
-use pinwise_fleet::node_folder::{Begun, NodeFolder, NodeSnapshot};
+use pinwise_fleet::node::{AttemptOutcome, Runner, StepEnd, run_missing_steps};
+use pinwise_fleet::node_folder::{AttemptStart, NodeFolder, NodeSnapshot};
 use pinwise_fleet::settings;
 use pinwise_machine::linux::{LinuxMachine, time_of_day};
 use pinwise_machine::{CommandRunner, End, Host, MachineError, Output, Request};
@@ -37,13 +37,13 @@ pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<
         .submission()
         .ok()
         .and_then(|submission| submission.store);
-    let begun = Begun {
+    let begun = AttemptStart {
         job: args.job.clone(),
         started: time_of_day(),
         process: std::process::id(),
         settings: settings::read(Path::new("/"), &topology),
         host: Some(host),
-        ..Begun::default()
+        ..AttemptStart::default()
     };
     let mut steps = Steps {
         program: own_program()?,
@@ -54,11 +54,11 @@ pub(super) fn node(args: &FleetNodeArgs, terminal: &Terminal) -> anyhow::Result<
             delivered: BTreeSet::new(),
         },
     };
-    let outcome = run(&folder, &users, &fleet, &name, begun, &mut steps)?;
+    let outcome = run_missing_steps(&folder, &users, &fleet, &name, begun, &mut steps)?;
     Ok(match outcome {
-        StepOutcome::Whole => Exit::Done,
-        StepOutcome::Lacking => Exit::Error,
-        StepOutcome::Interrupted => Exit::Interrupted,
+        AttemptOutcome::Complete => Exit::Done,
+        AttemptOutcome::Incomplete => Exit::Error,
+        AttemptOutcome::Interrupted => Exit::Interrupted,
     })
 }
 
@@ -100,16 +100,16 @@ impl Steps<'_> {
         };
         Ok(match end {
             End::Status(status) => StepEnd::Status(status),
-            End::Signal(signal) => StepEnd::Otherwise(format!("killed by signal {signal}")),
+            End::Signal(signal) => StepEnd::Failed(format!("killed by signal {signal}")),
             End::TimedOut => {
                 let limit = humantime::format_duration(timeout.unwrap_or_default());
-                StepEnd::Otherwise(format!("killed at its time-out of {limit}"))
+                StepEnd::Failed(format!("killed at its time-out of {limit}"))
             }
             End::Interrupted => StepEnd::Interrupted("interrupted".to_owned()),
             End::LeftBehind(left) => {
-                StepEnd::Otherwise(format!("it left {} running", left.join(", ")))
+                StepEnd::Failed(format!("it left {} running", left.join(", ")))
             }
-            End::NoFigure(why) => StepEnd::Otherwise(why),
+            End::NoFigure(why) => StepEnd::Failed(why),
         })
     }
 }
@@ -119,7 +119,7 @@ impl Runner for Steps<'_> {
         let began = self.machine.now();
         let end = self.run_step(step, stem);
         let elapsed = self.machine.now().saturating_sub(began);
-        (end.unwrap_or_else(StepEnd::Otherwise), elapsed)
+        (end.unwrap_or_else(StepEnd::Failed), elapsed)
     }
 
     fn now(&self) -> String {

@@ -11,7 +11,7 @@ use crate::cli::Exit;
 use crate::cli::args::{FleetResumeArgs, Global};
 use crate::cli::terminal::Terminal;
 use pinwise_fleet::hostlist::compress;
-use pinwise_fleet::launcher::Wanted;
+use pinwise_fleet::launcher::NodeRequest;
 use pinwise_format::count;
 use pinwise_record::{FleetStatus, NodeState};
 
@@ -40,7 +40,7 @@ pub(super) fn resume(
     }
     let mut record = found.record.clone();
     let mut submitted = 0;
-    for wanted in lacking.nodes_to_request(&submission.wanted(), &status) {
+    for wanted in lacking.nodes_to_request(&submission.to_node_request(), &status) {
         let choice = launcher.choose(&wanted)?;
         for left in &choice.left_out {
             terminal.warn(&format!("not asked: {left}"));
@@ -107,10 +107,10 @@ impl Lacking {
     }
 
     /// The nodes to ask the launcher for: some by name, and others besides the known ones.
-    fn nodes_to_request(&self, first: &Wanted, status: &FleetStatus) -> Vec<Wanted> {
+    fn nodes_to_request(&self, first: &NodeRequest, status: &FleetStatus) -> Vec<NodeRequest> {
         let mut all = Vec::new();
         if !self.named.is_empty() {
-            all.push(Wanted {
+            all.push(NodeRequest {
                 count: None,
                 list: Some(compress(&self.named)),
                 is_array: false,
@@ -119,7 +119,7 @@ impl Lacking {
         }
         if self.unnamed > 0 {
             let known: BTreeSet<String> = status.nodes.iter().map(|n| n.node.clone()).collect();
-            all.push(Wanted {
+            all.push(NodeRequest {
                 count: Some(self.unnamed),
                 list: None,
                 exclude: known.into_iter().collect(),

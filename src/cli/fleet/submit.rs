@@ -15,7 +15,7 @@ use crate::cli::{Exit, plan};
 use pinwise_fleet::check_id;
 use pinwise_fleet::folder::{FleetFolder, Founding, canonical};
 use pinwise_fleet::gather::keep_fleet;
-use pinwise_fleet::launcher::{Choice, Launcher, Task, Wanted};
+use pinwise_fleet::launcher::{Choice, Launcher, NodeRequest, Task};
 use pinwise_fleet::submission::Submission;
 use pinwise_format::count;
 use pinwise_machine::linux::{discover, effective_user, group_id, time_of_day};
@@ -36,7 +36,7 @@ pub(super) fn submit(
     check_id(&id).map_err(|reason| anyhow::anyhow!("--id {reason}"))?;
     let path = args.dir.clone().unwrap_or_else(|| default_folder(&id));
     let path = absolute(&path)?;
-    let wanted = submission.wanted();
+    let wanted = submission.to_node_request();
     let choice = launcher.choose(&wanted)?;
     for left in &choice.left_out {
         terminal.warn(&format!("not asked: {left}"));
@@ -117,7 +117,7 @@ pub(super) fn start(
     folder: &FleetFolder,
     record: &mut FleetRecord,
     launcher: &dyn Launcher,
-    wanted: &Wanted,
+    wanted: &NodeRequest,
     choice: &Choice,
 ) -> anyhow::Result<()> {
     let task = launch::task(folder, record)?;

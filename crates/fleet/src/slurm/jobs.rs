@@ -51,7 +51,7 @@ const FAILED: [&str; 11] = [
 
 /// A listed job, or a task of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedJob {
     /// `12`, or `12_3` of an array.
     pub(super) id: String,
     /// The job of this task, or itself.
@@ -79,38 +79,39 @@ fn stage(state: &str) -> Stage {
 
 /// Parses `squeue --noheader --array --states=all --format FORMAT`. Jobs with other names are
 /// skipped: a controller that lost its state reuses numbers.
-pub(super) fn parse(text: &str, name: &str) -> Result<Vec<Listed>, LaunchError> {
+pub(super) fn parse(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchError> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let listed = lines.map(|line| {
-        parse_line(line, name).ok_or_else(|| LaunchError::Strange {
-            program: "squeue".to_owned(),
-            words: plain(line),
-        })
-    });
-    let listed: Result<Vec<_>, _> = listed.collect();
-    Ok(listed?.into_iter().flatten().collect())
+    lines
+        .filter_map(|line| parse_line(line, name).transpose())
+        .collect()
 }
 
-fn parse_line(line: &str, name: &str) -> Option<Option<Listed>> {
+fn parse_line(line: &str, name: &str) -> Result<Option<ListedJob>, LaunchError> {
+    let strange = || LaunchError::Strange {
+        program: "squeue".to_owned(),
+        words: plain(line),
+    };
     let mut words = line.trim().splitn(4, '|');
-    let (id, state, nodes) = (words.next()?, words.next()?, words.next()?);
-    let rest = words.next()?;
+    let mut word = || words.next().ok_or_else(strange);
+    let (id, state, nodes, rest) = (word()?, word()?, word()?, word()?);
     let Some(reason) = rest
         .strip_prefix(name)
         .and_then(|rest| rest.strip_prefix('|'))
     else {
-        return Some(None);
+        return Ok(None);
     };
     let words = match reason {
         "None" | "" => plain(state),
         reason => format!("{} ({})", plain(state), plain(reason)),
     };
-    parse_job(id, state, nodes, words).map(Some)
+    parse_job(id, state, nodes, words)
+        .map(Some)
+        .ok_or_else(strange)
 }
 
 /// Parses `sacct --noheader --parsable2 --allocations --format ACCOUNTED`; jobs with other names
 /// are skipped.
-pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<Listed>, LaunchError> {
+pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<ListedJob>, LaunchError> {
     let mut found = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let strange = || LaunchError::Strange {
@@ -134,7 +135,7 @@ pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<Listed>, Lau
     Ok(found)
 }
 
-fn parse_job(id: &str, state: &str, nodes: &str, words: String) -> Option<Listed> {
+fn parse_job(id: &str, state: &str, nodes: &str, words: String) -> Option<ListedJob> {
     let job = id.split('_').next().unwrap_or(id);
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     if !is_number(job) {
@@ -149,7 +150,7 @@ fn parse_job(id: &str, state: &str, nodes: &str, words: String) -> Option<Listed
         "" | "(null)" => Vec::new(),
         nodes => hostlist::expand(nodes).ok()?,
     };
-    Some(Listed {
+    Some(ListedJob {
         id: id.to_owned(),
         job: job.to_owned(),
         nodes,
@@ -172,10 +173,10 @@ pub(super) fn parse_restarts(text: &str) -> BTreeMap<String, u32> {
 /// The states of jobs: listed ones, and those that Slurm has forgotten.
 pub(super) fn states(
     jobs: &[FleetJob],
-    listed: &[Listed],
+    listed: &[ListedJob],
     restarts: &BTreeMap<String, u32>,
 ) -> Vec<JobState> {
-    let mut by_job: BTreeMap<&str, Vec<&Listed>> = BTreeMap::new();
+    let mut by_job: BTreeMap<&str, Vec<&ListedJob>> = BTreeMap::new();
     for one in listed {
         by_job.entry(one.job.as_str()).or_default().push(one);
     }
@@ -192,14 +193,18 @@ pub(super) fn states(
             continue;
         };
         for task in tasks {
-            states.extend(of_task(job, task, restarts));
+            states.extend(states_of_task(job, task, restarts));
         }
     }
     states
 }
 
 /// One state for each node of a task.
-fn of_task(job: &FleetJob, task: &Listed, restarts: &BTreeMap<String, u32>) -> Vec<JobState> {
+fn states_of_task(
+    job: &FleetJob,
+    task: &ListedJob,
+    restarts: &BTreeMap<String, u32>,
+) -> Vec<JobState> {
     let state = |node: Option<String>| JobState {
         job: task.id.clone(),
         node,

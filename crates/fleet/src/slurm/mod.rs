@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use self::call::call;
-use self::jobs::Listed;
+use self::jobs::ListedJob;
 use super::files::{Folder, How, Readers};
 use super::folder::FolderError;
-use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted, plain};
+use super::launcher::{Choice, JobState, LaunchError, Launcher, NodeRequest, Stage, Task, plain};
 use pinwise_format::shell;
 use pinwise_record::FleetJob;
 
@@ -37,14 +37,19 @@ impl Launcher for Slurm {
         "slurm"
     }
 
-    fn choose(&self, wanted: &Wanted) -> Result<Choice, LaunchError> {
+    fn choose(&self, wanted: &NodeRequest) -> Result<Choice, LaunchError> {
         let format = format!("--format={}", nodes::FORMAT);
         let arguments = words(&["--noheader", "--Node", "--all", &format]);
         let known = call("sinfo", &arguments)?.output("sinfo")?;
         nodes::choose(wanted, &nodes::parse(&known)?)
     }
 
-    fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError> {
+    fn plan(
+        &self,
+        task: &Task,
+        wanted: &NodeRequest,
+        choice: &Choice,
+    ) -> Result<String, LaunchError> {
         let jobs = script::jobs(task, wanted, choice)?;
         let mut on_job = script::script(task)?;
         on_job.push('\n');
@@ -63,7 +68,7 @@ impl Launcher for Slurm {
     fn submit(
         &self,
         task: &Task,
-        wanted: &Wanted,
+        wanted: &NodeRequest,
         choice: &Choice,
         submitted: &str,
         on_job: &mut dyn FnMut(FleetJob),
@@ -129,7 +134,7 @@ fn states_of(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchErro
 }
 
 /// The queue's entries for jobs.
-fn queue(name: &str, jobs: &[FleetJob]) -> Result<Vec<Listed>, LaunchError> {
+fn queue(name: &str, jobs: &[FleetJob]) -> Result<Vec<ListedJob>, LaunchError> {
     jobs::parse(&squeue(&format!("--format={}", jobs::FORMAT), jobs)?, name)
 }
 
@@ -153,7 +158,7 @@ fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
 }
 
 /// Accounting entries for jobs that the queue has forgotten; empty without accounting.
-fn read_accounting(name: &str, jobs: &[&FleetJob]) -> Result<Vec<Listed>, LaunchError> {
+fn read_accounting(name: &str, jobs: &[&FleetJob]) -> Result<Vec<ListedJob>, LaunchError> {
     if jobs.is_empty() {
         return Ok(Vec::new());
     }

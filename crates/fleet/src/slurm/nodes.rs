@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hostlist;
-use crate::launcher::{Choice, LaunchError, Wanted, plain};
+use crate::launcher::{Choice, LaunchError, NodeRequest, plain};
 
 /// `sinfo --format`: name, state in full, partition, features, reason. The reason is an
 /// administrator's text and comes last.
@@ -90,12 +90,12 @@ fn parse_line(line: &str) -> Option<Node> {
 }
 
 /// Chooses among the existing nodes.
-pub(super) fn choose(wanted: &Wanted, nodes: &[Node]) -> Result<Choice, LaunchError> {
+pub(super) fn choose(wanted: &NodeRequest, nodes: &[Node]) -> Result<Choice, LaunchError> {
     if let Some(list) = &wanted.list {
-        return by_name(wanted, list, nodes);
+        return choose_by_name(wanted, list, nodes);
     }
     if let Some(count) = wanted.count {
-        return by_count(wanted, count, nodes);
+        return choose_by_count(wanted, count, nodes);
     }
     if wanted.partition.is_none() && wanted.constraint.is_none() {
         let hint = "no nodes given: name them with --nodelist, take all of a --partition or \
@@ -104,13 +104,13 @@ pub(super) fn choose(wanted: &Wanted, nodes: &[Node]) -> Result<Choice, LaunchEr
     }
     let fitting = matching(wanted, nodes.iter())?;
     if fitting.is_empty() {
-        return Err(none_fits(wanted, nodes));
+        return Err(no_match_error(wanted, nodes));
     }
     split_usable(fitting)
 }
 
 /// Nodes by name: all must be known.
-fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, LaunchError> {
+fn choose_by_name(wanted: &NodeRequest, list: &str, nodes: &[Node]) -> Result<Choice, LaunchError> {
     let refused =
         |error: hostlist::HostlistError| LaunchError::Wanted(format!("--nodelist {error}"));
     let names = hostlist::expand(list).map_err(refused)?;
@@ -134,7 +134,11 @@ fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, Launch
 }
 
 /// This many nodes: Slurm chooses, but would wait for ever for more than exist.
-fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, LaunchError> {
+fn choose_by_count(
+    wanted: &NodeRequest,
+    count: usize,
+    nodes: &[Node],
+) -> Result<Choice, LaunchError> {
     let choice = Choice {
         count,
         ..Choice::default()
@@ -158,7 +162,7 @@ fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, Lau
 
 /// Nodes in the partition with the features.
 fn matching<'a>(
-    wanted: &Wanted,
+    wanted: &NodeRequest,
     nodes: impl Iterator<Item = &'a Node>,
 ) -> Result<Vec<&'a Node>, LaunchError> {
     let constraint = wanted.constraint.as_deref().unwrap_or_default();
@@ -229,7 +233,7 @@ fn split_usable(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
     Ok(choice)
 }
 
-fn none_fits(wanted: &Wanted, nodes: &[Node]) -> LaunchError {
+fn no_match_error(wanted: &NodeRequest, nodes: &[Node]) -> LaunchError {
     let partition = wanted.partition.as_deref().unwrap_or_default();
     let is_known = |one: &str| nodes.iter().any(|n| n.partitions.iter().any(|p| p == one));
     if let Some(unknown) = partition

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::hostlist::compress;
-use crate::launcher::{Choice, LaunchError, Task, Wanted};
+use crate::launcher::{Choice, LaunchError, NodeRequest, Task};
 use pinwise_format::shell;
 
 /// Variables of another job's shell that would affect `srun`: sbatch passes on the submitter's
@@ -56,7 +56,11 @@ exec srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 \
 pub(super) type Job = (Option<String>, Vec<String>);
 
 /// The options of each job: its node, if fixed, and the words after `sbatch`.
-pub(super) fn jobs(task: &Task, wanted: &Wanted, choice: &Choice) -> Result<Vec<Job>, LaunchError> {
+pub(super) fn jobs(
+    task: &Task,
+    wanted: &NodeRequest,
+    choice: &Choice,
+) -> Result<Vec<Job>, LaunchError> {
     let folder = check_folder(&task.folder)?;
     let common = common(task, wanted, folder);
     let job = |node: Option<&String>, size: &[String]| {
@@ -95,7 +99,7 @@ pub(super) fn jobs(task: &Task, wanted: &Wanted, choice: &Choice) -> Result<Vec<
 
 /// Options of all jobs. `--exclusive` gives all CPUs of a node but only the requested memory, hence
 /// `--mem=0`: sbatch(1).
-fn common(task: &Task, wanted: &Wanted, folder: &str) -> Vec<String> {
+fn common(task: &Task, wanted: &NodeRequest, folder: &str) -> Vec<String> {
     let log = match wanted.is_array {
         true => "%A_%a",
         false => "%j",

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::call::one_line;
 use super::{job_id, jobs, nodes, script};
-use crate::launcher::{Choice, JobState, Launcher, Stage, Task, Wanted};
+use crate::launcher::{Choice, JobState, Launcher, NodeRequest, Stage, Task};
 use pinwise_record::FleetJob;
 
 const SINFO: &str = include_str!("golden/sinfo.txt");
@@ -15,7 +15,7 @@ const SQUEUE: &str = include_str!("golden/squeue.txt");
 const RESTARTS: &str = include_str!("golden/restarts.txt");
 const NAME: &str = "pinwise-f";
 
-fn choose(wanted: &Wanted) -> Result<Choice, String> {
+fn choose(wanted: &NodeRequest) -> Result<Choice, String> {
     nodes::choose(wanted, &nodes::parse(SINFO).unwrap()).map_err(|error| error.to_string())
 }
 
@@ -23,17 +23,17 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn of_partition(name: &str) -> Wanted {
-    Wanted {
+fn of_partition(name: &str) -> NodeRequest {
+    NodeRequest {
         partition: Some(name.to_owned()),
-        ..Wanted::default()
+        ..NodeRequest::default()
     }
 }
 
-fn of_list(list: &str) -> Wanted {
-    Wanted {
+fn of_list(list: &str) -> NodeRequest {
+    NodeRequest {
         list: Some(list.to_owned()),
-        ..Wanted::default()
+        ..NodeRequest::default()
     }
 }
 
@@ -92,12 +92,12 @@ fn states_with_a_sign_are_those_without() {
 
 #[test]
 fn nodes_that_do_not_fit_are_named() {
-    let check = |wanted: &Wanted, words: &str| {
+    let check = |wanted: &NodeRequest, words: &str| {
         let error = choose(wanted).unwrap_err();
         assert!(error.contains(words), "{error}");
         assert!(!error.contains('\n'), "{error}");
     };
-    check(&Wanted::default(), "no nodes given");
+    check(&NodeRequest::default(), "no nodes given");
     check(
         &of_list("n[1-9]"),
         "Slurm has no node n5 (sinfo -N lists the nodes)",
@@ -107,9 +107,9 @@ fn nodes_that_do_not_fit_are_named() {
         &of_partition("nope"),
         "no partition 'nope' with nodes (there are all, short)",
     );
-    let constraint = |text: &str| Wanted {
+    let constraint = |text: &str| NodeRequest {
         constraint: Some(text.to_owned()),
-        ..Wanted::default()
+        ..NodeRequest::default()
     };
     check(&constraint("gpu"), "--constraint: no node has 'gpu'");
     check(
@@ -130,9 +130,9 @@ fn nodes_that_do_not_fit_are_named() {
 
 #[test]
 fn slurm_is_not_asked_for_more_nodes_than_there_are() {
-    let wanted = |count| Wanted {
+    let wanted = |count| NodeRequest {
         count: Some(count),
-        ..Wanted::default()
+        ..NodeRequest::default()
     };
     let choice = choose(&wanted(4)).unwrap();
     assert_eq!((choice.count, choice.nodes.len()), (4, 0));
@@ -259,11 +259,11 @@ fn task(folder: &str) -> Task {
 
 #[test]
 fn each_named_node_has_a_job_of_its_own() {
-    let wanted = Wanted {
+    let wanted = NodeRequest {
         partition: Some("all".to_owned()),
         account: Some("a b".to_owned()),
         time: Some(Duration::from_secs(3725)),
-        ..Wanted::default()
+        ..NodeRequest::default()
     };
     let choice = Choice {
         nodes: names(&["n1", "n2", "n3", "n4", "n5"]),
@@ -283,10 +283,10 @@ fn several_nodes_are_one_job_or_an_array() {
         ..Choice::default()
     };
     let words = |is_array| {
-        let wanted = Wanted {
+        let wanted = NodeRequest {
             count: Some(16),
             is_array,
-            ..Wanted::default()
+            ..NodeRequest::default()
         };
         let jobs = script::jobs(&task("/f"), &wanted, &choice).unwrap();
         assert_eq!(jobs.len(), 1);

@@ -34,7 +34,7 @@ use super::files::{Folder, How, Readers};
 use super::folder::FolderError;
 use super::hostlist;
 use super::launcher::{
-    Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted, is_job_id, one_line,
+    Choice, JobState, LaunchError, Launcher, NodeRequest, Stage, Task, is_job_id, one_line,
 };
 use super::node_folder::NodeFolder;
 use pinwise_record::FleetJob;
@@ -65,7 +65,7 @@ struct Order {
 }
 
 impl Template {
-    fn values(&self, task: &Task, wanted: &Wanted, node: &str) -> Values {
+    fn values(&self, task: &Task, wanted: &NodeRequest, node: &str) -> Values {
         let text = |path: &Path| path.display().to_string();
         let program = text(&task.folder.join("pinwise"));
         let folder = text(&task.folder);
@@ -95,7 +95,7 @@ impl Template {
         }
     }
 
-    fn order(&self, task: &Task, wanted: &Wanted, node: &str) -> Order {
+    fn order(&self, task: &Task, wanted: &NodeRequest, node: &str) -> Order {
         let mut values = self.values(task, wanted, node);
         let script = self.script.as_ref().map(|script| {
             let name = format!("{node}{}", self.ending);
@@ -113,12 +113,12 @@ impl Template {
 
     fn of_job(&self, text: &str, task: &Task, job: &FleetJob) -> String {
         let node = job.node.as_deref().unwrap_or_default();
-        let mut values = self.values(task, &Wanted::default(), node);
+        let mut values = self.values(task, &NodeRequest::default(), node);
         values.job = Some(job.id.clone());
         fill(text, &values, Quoting::Shell)
     }
 
-    fn refuse_unused(&self, wanted: &Wanted) -> Result<(), LaunchError> {
+    fn refuse_unused(&self, wanted: &NodeRequest) -> Result<(), LaunchError> {
         let refused = [
             ("--partition", "partition", wanted.partition.is_some()),
             ("--constraint", "constraint", wanted.constraint.is_some()),
@@ -148,7 +148,7 @@ impl Launcher for Template {
         &self.name
     }
 
-    fn choose(&self, wanted: &Wanted) -> Result<Choice, LaunchError> {
+    fn choose(&self, wanted: &NodeRequest) -> Result<Choice, LaunchError> {
         self.refuse_unused(wanted)?;
         let nodes = match (&wanted.list, wanted.count, &self.prefix) {
             (Some(list), _, _) => {
@@ -173,7 +173,12 @@ impl Launcher for Template {
         })
     }
 
-    fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError> {
+    fn plan(
+        &self,
+        task: &Task,
+        wanted: &NodeRequest,
+        choice: &Choice,
+    ) -> Result<String, LaunchError> {
         let mut text = String::new();
         for node in &choice.nodes {
             let order = self.order(task, wanted, node);
@@ -192,7 +197,7 @@ impl Launcher for Template {
     fn submit(
         &self,
         task: &Task,
-        wanted: &Wanted,
+        wanted: &NodeRequest,
         choice: &Choice,
         submitted: &str,
         on_job: &mut dyn FnMut(FleetJob),
@@ -202,7 +207,7 @@ impl Launcher for Template {
             .map(|node| self.order(task, wanted, node))
             .collect();
         let jobs = make_folders(task, &orders).map_err(unwritten)?;
-        run::each(
+        run::for_each_parallel(
             &orders,
             self.parallel,
             |order| self.submit_one(&jobs, order),
@@ -222,12 +227,12 @@ impl Launcher for Template {
             return Ok(states);
         };
         require_host_names(jobs.iter().filter_map(|job| job.node.as_ref()))?;
-        run::each(
+        run::for_each_parallel(
             jobs,
             self.parallel,
             |job| {
-                let done = run::shell(&self.name, &self.of_job(status, task, job))?;
-                let (stage, words) = self.stage(&done.all());
+                let done = run::run_in_shell(&self.name, &self.of_job(status, task, job))?;
+                let (stage, words) = self.stage(&done.combined_output());
                 Ok(JobState {
                     job: job.id.clone(),
                     node: job.node.clone(),
@@ -259,11 +264,11 @@ impl Launcher for Template {
         };
         let may_run = jobs.iter().filter(|job| !has_ended(job));
         let may_run: Vec<FleetJob> = may_run.cloned().collect();
-        run::each(
+        run::for_each_parallel(
             &may_run,
             self.parallel,
             |job| {
-                let done = run::shell(&self.name, &self.of_job(cancel, task, job))?;
+                let done = run::run_in_shell(&self.name, &self.of_job(cancel, task, job))?;
                 done.require_success(&self.name).map(|_| ())
             },
             |_, ()| {},
@@ -281,7 +286,7 @@ impl Template {
         let Some(command) = &order.command else {
             return Ok(order.node.clone());
         };
-        let done = run::shell(&self.name, command)?;
+        let done = run::run_in_shell(&self.name, command)?;
         let out = done.require_success(&self.name)?;
         let strange = || LaunchError::Strange {
             program: self.name.clone(),

@@ -9,7 +9,7 @@ use crate::launcher::Stage;
 use pinwise_workload::toml_error::{self, Position, TomlError};
 
 /// Largest file, bytes.
-const LARGEST: usize = 256 * 1024;
+const MAX_FILE_BYTES: usize = 256 * 1024;
 /// Compiled size of a regular expression, bytes.
 const LARGEST_REGEX: usize = 64 * 1024;
 /// Limits the simultaneous commands.
@@ -96,7 +96,7 @@ impl Template {
     /// [`TomlError`] if it is invalid.
     pub fn parse(text: &str) -> Result<Self, TomlError> {
         let source = Source(text);
-        let raw: RawTemplate = toml_error::read(text, LARGEST, "this is not a template")?;
+        let raw: RawTemplate = toml_error::read(text, MAX_FILE_BYTES, "this is not a template")?;
         let submit = raw.submit.get_ref();
         if submit.command.is_none() && submit.script.is_none() {
             let reason = "[submit]: it has neither command nor script".to_owned();

@@ -13,7 +13,7 @@ pub(super) struct Finished(Output);
 
 impl Finished {
     /// Both streams.
-    pub(super) fn all(&self) -> String {
+    pub(super) fn combined_output(&self) -> String {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         text(&self.0.stdout) + &text(&self.0.stderr)
     }
@@ -37,7 +37,7 @@ impl Finished {
 
 /// Runs a command line in its own process group: processes that it leaves are not ended by the
 /// user's terminal.
-pub(super) fn shell(launcher: &str, line: &str) -> Result<Finished, LaunchError> {
+pub(super) fn run_in_shell(launcher: &str, line: &str) -> Result<Finished, LaunchError> {
     #[expect(clippy::disallowed_methods, reason = "a launcher starts jobs")]
     let mut command = Command::new("sh");
     let output = command
@@ -53,7 +53,7 @@ pub(super) fn shell(launcher: &str, line: &str) -> Result<Finished, LaunchError>
 
 /// Processes items, N at a time, and passes on each result as it comes. After an error nothing new
 /// is begun, and the first error is returned.
-pub(super) fn each<T: Sync, R: Send>(
+pub(super) fn for_each_parallel<T: Sync, R: Send>(
     items: &[T],
     parallel: usize,
     work: impl Fn(&T) -> Result<R, LaunchError> + Sync,

@@ -27,9 +27,9 @@ fn template(name: &str) -> Template {
 
 #[test]
 fn built_in_templates_say_what_they_run() {
-    let wanted = Wanted {
+    let wanted = NodeRequest {
         time: Some(Duration::from_secs(5400)),
-        ..Wanted::default()
+        ..NodeRequest::default()
     };
     let folder = "/shared/it's here";
     for (name, text) in BUILT_IN {
@@ -44,18 +44,18 @@ fn built_in_templates_say_what_they_run() {
 
 #[test]
 fn wishes_that_were_not_uttered_leave_no_line() {
-    let plan = |wanted: &Wanted| {
+    let plan = |wanted: &NodeRequest| {
         let plan = template("pbs").plan(&task("/f"), wanted, &chosen(&["n1"]));
         plan.unwrap()
     };
-    let without = plan(&Wanted::default());
+    let without = plan(&NodeRequest::default());
     assert!(
         !without.contains("walltime") && !without.contains("#PBS -q"),
         "{without}"
     );
-    let with = plan(&Wanted {
+    let with = plan(&NodeRequest {
         partition: Some("a b".to_owned()),
-        ..Wanted::default()
+        ..NodeRequest::default()
     });
     assert!(with.contains("#PBS -q 'a b'\n"), "{with}");
 }
@@ -115,44 +115,44 @@ fn mistakes_are_reported_with_their_place() {
 
 #[test]
 fn unused_options_of_a_template_are_refused() {
-    let refused = |template: &Template, wanted: Wanted, words: &str| {
+    let refused = |template: &Template, wanted: NodeRequest, words: &str| {
         let error = template.choose(&wanted).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     };
     let list = Some("n1".to_owned());
     let ssh = template("ssh");
-    refused(&ssh, Wanted::default(), "--nodelist");
+    refused(&ssh, NodeRequest::default(), "--nodelist");
     refused(
         &ssh,
-        Wanted {
+        NodeRequest {
             count: Some(3),
-            ..Wanted::default()
+            ..NodeRequest::default()
         },
         "--nodes: ",
     );
     let partition = Some("p".to_owned());
     refused(
         &ssh,
-        Wanted {
+        NodeRequest {
             list: list.clone(),
             partition,
-            ..Wanted::default()
+            ..NodeRequest::default()
         },
         "--partition",
     );
     refused(
         &ssh,
-        Wanted {
+        NodeRequest {
             list: Some("n[".to_owned()),
-            ..Wanted::default()
+            ..NodeRequest::default()
         },
         "--nodelist 'n['",
     );
     let count = Some(2);
     let local = template("local")
-        .choose(&Wanted {
+        .choose(&NodeRequest {
             count,
-            ..Wanted::default()
+            ..NodeRequest::default()
         })
         .unwrap();
     assert_eq!(local.nodes, ["local-1", "local-2"]);
@@ -192,7 +192,7 @@ fn jobs_are_reported_as_they_come_and_refusals_end_it() {
     let mut jobs = Vec::new();
     let choice = chosen(&["n1", "n2", "n3", "n4"]);
     let mut on_job = |job: FleetJob| jobs.push(job.id);
-    let submitted = template.submit(&task, &Wanted::default(), &choice, "now", &mut on_job);
+    let submitted = template.submit(&task, &NodeRequest::default(), &choice, "now", &mut on_job);
     assert_eq!(submitted.unwrap_err().to_string(), "x: no");
     assert_eq!(jobs, ["n1", "n2"]);
 }
@@ -225,7 +225,7 @@ fn only_names_of_nodes_get_into_commands() {
         }];
         let submitted = template.submit(
             &task,
-            &Wanted::default(),
+            &NodeRequest::default(),
             &chosen(&[odd]),
             "now",
             &mut |_| {},
@@ -250,7 +250,7 @@ proptest! {
     #[test]
     fn values_stay_one_word(folder in "/[ -.0-~é]{1,20}") {
         let plan = |name: &str| {
-            template(name).plan(&task(&folder), &Wanted::default(), &chosen(&["n1"])).unwrap()
+            template(name).plan(&task(&folder), &NodeRequest::default(), &chosen(&["n1"])).unwrap()
         };
         let words = shell_words::split(&plan("local")).unwrap();
         prop_assert_eq!(&words[1], &format!("{folder}/pinwise"));
@@ -263,7 +263,7 @@ proptest! {
     #[test]
     fn any_text_is_a_template_or_refused(text in "(name = \"x\"\n|\\[submit\\]\n|command = \"[a{}]{0,5}\"\n|job = '[()a]{0,4}'\n|script = \"\\PC{0,4}\"\n){0,6}") {
         if let Ok(template) = Template::parse(&text) {
-            let _ = template.plan(&task("/f"), &Wanted::default(), &chosen(&["n1"]));
+            let _ = template.plan(&task("/f"), &NodeRequest::default(), &chosen(&["n1"]));
         }
     }
 }
