@@ -17,7 +17,7 @@ fn inputs() -> u64 {
 }
 
 /// Longer inputs are not made: libFuzzer, too, keeps to the longest seed.
-const LONGEST: usize = 32 << 10;
+const MAX_SEED_BYTES: usize = 32 << 10;
 /// Address space of all targets together, bytes: excessive allocations die.
 const MEMORY: u64 = 8 << 30;
 
@@ -86,7 +86,7 @@ fn changed(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
             }
         }
     }
-    bytes.truncate(LONGEST);
+    bytes.truncate(MAX_SEED_BYTES);
     bytes
 }
 
@@ -105,7 +105,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         );
     }
     let seeds = files.iter().map(|file| std::fs::read(file).unwrap());
-    seeds.filter(|seed| seed.len() <= LONGEST).collect()
+    seeds.filter(|seed| seed.len() <= MAX_SEED_BYTES).collect()
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

@@ -13,9 +13,9 @@ use xtask::programs::output;
 
 const ROUNDS: usize = 25;
 /// Threads of a run, one after another.
-const MANY: usize = 1000;
+const THREADS: usize = 1000;
 /// Runs with likwid-pin, which takes its time.
-const FEW: usize = 20;
+const LIKWID_RUNS: usize = 20;
 /// Threads that live at once.
 const TOGETHER: usize = 500;
 
@@ -108,10 +108,10 @@ fn microseconds(setting: &Setting, way: Way, program: &Path, fixed: &Path) -> Re
         }
     };
     match way {
-        Way::Likwid => command.arg(number(FEW)),
+        Way::Likwid => command.arg(number(LIKWID_RUNS)),
         Way::Together | Way::TogetherNative => command.args([&number(TOGETHER), "at-once"]),
-        Way::Placed => command.args([&number(MANY), "placed"]),
-        _ => command.args([&number(MANY), "one"]),
+        Way::Placed => command.args([&number(THREADS), "placed"]),
+        _ => command.args([&number(THREADS), "one"]),
     };
     let text = output(&mut command)?;
     // likwid-pin prints lines of its own.

@@ -14,8 +14,8 @@ use xtask::programs::find_or_install;
 
 const ROUNDS: usize = 40;
 /// Runs in a short and a long call; their difference leaves start-up out.
-const FEW: usize = 20;
-const MANY: usize = 520;
+const SHORT_CALL_RUNS: usize = 20;
+const LONG_CALL_RUNS: usize = 520;
 
 pub(crate) fn run(setting: &Setting) -> Result<()> {
     find_or_install("hyperfine", "hyperfine")?;
@@ -51,9 +51,9 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
 
 /// Microseconds per run from the difference of a long and a short call.
 fn slope_us(call: impl Fn(usize) -> Result<f64>) -> Result<f64> {
-    let few = call(FEW)?;
-    let many = call(MANY)?;
-    Ok(1e6 * (many - few) / (MANY - FEW) as f64)
+    let few = call(SHORT_CALL_RUNS)?;
+    let many = call(LONG_CALL_RUNS)?;
+    Ok(1e6 * (many - few) / (LONG_CALL_RUNS - SHORT_CALL_RUNS) as f64)
 }
 
 fn hyperfine(runs: usize) -> Result<f64> {
@@ -82,12 +82,12 @@ fn pinwise(setting: &Setting, runs: usize, store: &str) -> Result<f64> {
 
 fn bare_us() -> Result<f64> {
     let started = Instant::now();
-    for _ in 0..MANY - FEW {
+    for _ in 0..LONG_CALL_RUNS - SHORT_CALL_RUNS {
         Command::new("true")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()?;
     }
-    Ok(1e6 * started.elapsed().as_secs_f64() / (MANY - FEW) as f64)
+    Ok(1e6 * started.elapsed().as_secs_f64() / (LONG_CALL_RUNS - SHORT_CALL_RUNS) as f64)
 }

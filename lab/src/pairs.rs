@@ -27,7 +27,7 @@ const BATCHES: &str = "30";
 /// Neighbours further apart belong to different states.
 const GAP: f64 = 1.5;
 /// A state of fewer estimates says nothing of how they scatter.
-const FEWEST: usize = 10;
+const MIN_STATE_ESTIMATES: usize = 10;
 
 /// Estimates of a tool, and what each cost.
 #[derive(Default)]
@@ -78,7 +78,7 @@ fn row(name: &str, series: &Series) -> Result<String> {
         .chunk_by(|one, next| next / one <= GAP)
         .map(|state| {
             let at = |tenths: usize| state[(state.len() - 1) * tenths / 10];
-            let spread = if state.len() < FEWEST {
+            let spread = if state.len() < MIN_STATE_ESTIMATES {
                 "–".to_owned()
             } else {
                 format!("{:.2}", at(9) / at(1))

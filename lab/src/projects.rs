@@ -115,8 +115,9 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     );
     let (mut unchanged, mut planted) = (Cell::default(), Cell::default());
     for project in &PROJECTS {
-        let result = prepare_builds(setting, project)
-            .and_then(|folder| row(setting, project, &folder, &mut unchanged, &mut planted));
+        let result = prepare_builds(setting, project).and_then(|folder| {
+            measure_row(setting, project, &folder, &mut unchanged, &mut planted)
+        });
         match result {
             Ok(row) => table.row(row),
             Err(why) => println!("SKIPPED {}: {why:#}", project.name),
@@ -162,15 +163,15 @@ fn shell(folder: &Path) -> Command {
     command
 }
 
-fn row(
+fn measure_row(
     setting: &Setting,
     project: &Project,
     folder: &Path,
     all_unchanged: &mut Cell,
     all_planted: &mut Cell,
 ) -> Result<String> {
-    let size = size(folder)?;
-    let is_there = size >= MIN_EFFECT;
+    let size = measure_planted_effect(folder)?;
+    let is_effect_of_interest = size >= MIN_EFFECT;
     let (mut unchanged, mut planted) = (Cell::default(), Cell::default());
     let (mut alarms, mut found) = (0, 0);
     for seed in 0..GATES {
@@ -179,11 +180,11 @@ fn row(
             let is_slower = |name: &str| is_changed && name.contains(project.planted);
             let record = gate(setting, folder, head, &["--budget", BUDGET], seed)?;
             cell.add(&record, is_slower);
-            match is_changed && is_there {
+            match is_changed && is_effect_of_interest {
                 true => all_planted.add(&record, is_slower),
                 false => all_unchanged.add(&record, is_slower),
             }
-            for slower in beside(project, folder, head)? {
+            for slower in slower_by_peer(project, folder, head)? {
                 match is_slower(&slower) {
                     true => found += 1,
                     false => alarms += 1,
@@ -193,7 +194,7 @@ fn row(
             eprintln!("lab: {} {head} {seed}: {decision}", project.name);
         }
     }
-    let of_gates = |count: usize| match is_there {
+    let of_gates = |count: usize| match is_effect_of_interest {
         true => format!("{count} of {GATES}"),
         false => "–".to_owned(),
     };
@@ -218,7 +219,7 @@ fn row(
 
 /// How much slower the planted benchmark is, as a share: `size.sh BUILD` prints
 /// the least time of a series, which neighbours disturb least.
-fn size(folder: &Path) -> Result<f64> {
+fn measure_planted_effect(folder: &Path) -> Result<f64> {
     let builds = ["base", "head"];
     let times = take_turns(SERIES, builds.len(), |build| {
         let text = output(shell(folder).args(["size.sh", builds[build]]))?;
@@ -228,19 +229,19 @@ fn size(folder: &Path) -> Result<f64> {
 }
 
 /// Benchmarks that the project's own tool calls slower.
-fn beside(project: &Project, folder: &Path, head: &str) -> Result<Vec<String>> {
+fn slower_by_peer(project: &Project, folder: &Path, head: &str) -> Result<Vec<String>> {
     let Some(peer) = project.peer else {
         return Ok(Vec::new());
     };
     let text = output(shell(folder).args(["peer.sh", "base", head]))?;
     match peer {
-        "hyperfine" => hyperfine(folder),
+        "hyperfine" => slower_by_hyperfine(folder),
         _ => Ok(text.lines().map(str::to_owned).collect()),
     }
 }
 
 /// Benchmarks that are slower by hyperfine's times; each file is one benchmark.
-fn hyperfine(folder: &Path) -> Result<Vec<String>> {
+fn slower_by_hyperfine(folder: &Path) -> Result<Vec<String>> {
     let mut slower = Vec::new();
     for entry in std::fs::read_dir(folder.join("times"))? {
         let path = entry?.path();

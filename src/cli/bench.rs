@@ -21,7 +21,7 @@ use pinwise_machine::{CommandRunner, Host};
 use pinwise_placement::Placement;
 use pinwise_record::{Bench, Comparison, Stopped};
 use pinwise_study::bench::{
-    self, BenchPlan, Conductor, MachineFacts, Suite, Wanted, cache_fit, smt,
+    self, BenchPlan, BenchRequest, Conductor, MachineFacts, Suite, cache_fit, smt,
 };
 use pinwise_study::compare as comparing;
 use pinwise_topology::Topology;
@@ -109,7 +109,7 @@ fn refuse_files_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn parse_arguments(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
+fn parse_arguments(args: &BenchArgs, is_local: bool) -> anyhow::Result<BenchRequest> {
     let mut kernels: Vec<&'static Kernel> = Vec::new();
     for name in &args.kernels {
         kernels.push(find_kernel(name)?);
@@ -144,7 +144,7 @@ fn parse_arguments(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
         .collect::<anyhow::Result<_>>()?;
     let isas = isas(args.isa.as_deref(), is_local)?;
     check_versions(&kernels, &isas)?;
-    Ok(Wanted {
+    Ok(BenchRequest {
         kernels,
         suite,
         places,
@@ -213,7 +213,7 @@ fn threads(text: &str) -> anyhow::Result<Vec<usize>> {
 fn make_plan(
     global: &Global,
     args: &BenchArgs,
-    wanted: &Wanted,
+    wanted: &BenchRequest,
     seed: u64,
     topology: &Topology,
     machine: &dyn Host,

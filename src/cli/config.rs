@@ -43,7 +43,7 @@ impl Config {
         let Some((path, is_named)) = path() else {
             return Ok(Self::default());
         };
-        let text = match read_text(&path, LARGEST) {
+        let text = match read_text(&path, MAX_FILE_BYTES) {
             Ok(text) => text,
             Err(error) if !is_named && is_out_of_reach(&error) => return Ok(Self::default()),
             Err(error) => return Err(error).context(path.display().to_string()),
@@ -138,7 +138,7 @@ impl Config {
 }
 
 /// Bytes of the largest file.
-const LARGEST: u64 = 1 << 16;
+const MAX_FILE_BYTES: u64 = 1 << 16;
 
 /// It does not exist for this user: HOME can be another's, as with sudo.
 fn is_out_of_reach(error: &anyhow::Error) -> bool {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::args::{Format, ResultArgs};
-use super::files::{Named, write_file};
+use super::files::{NamedFile, write_file};
 use pinwise_record::{AnyRecord, StoredRecord};
 use pinwise_report::Palette;
 
@@ -75,8 +75,11 @@ where
 }
 
 /// The files that an experiment was asked for.
-pub(super) fn outputs(args: &ResultArgs) -> Vec<Named<'_>> {
-    let files = asked_for(args).map(|(option, _, path)| (option, path));
-    let report = args.report.iter().map(|path| ("--report", path.as_path()));
+pub(super) fn outputs(args: &ResultArgs) -> Vec<NamedFile<'_>> {
+    let files = asked_for(args).map(|(option, _, path)| NamedFile { option, path });
+    let report = args.report.iter().map(|path| NamedFile {
+        option: "--report",
+        path,
+    });
     files.chain(report).collect()
 }

@@ -6,7 +6,11 @@ use std::path::Path;
 use anyhow::Context;
 
 /// A file that was named, and the option that names it.
-pub(super) type Named<'a> = (&'static str, &'a Path);
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NamedFile<'a> {
+    pub(super) option: &'static str,
+    pub(super) path: &'a Path,
+}
 
 /// A record as `--export-json` writes it, if a file was asked for.
 pub(super) fn write_json(
@@ -28,19 +32,19 @@ pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// Longest record read, bytes.
-const LONGEST_RECORD: u64 = 256 << 20;
+const MAX_RECORD_BYTES: u64 = 256 << 20;
 /// Longest machine or matrix that is read, bytes: the largest have a few megabytes, and parsing
 /// takes several times as much memory.
-const LONGEST_MACHINE: u64 = 32 << 20;
+const MAX_MACHINE_BYTES: u64 = 32 << 20;
 
 /// Reads a record, or another file of up to `LONGEST_RECORD` bytes.
 pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
-    read_up_to(path, LONGEST_RECORD)
+    read_up_to(path, MAX_RECORD_BYTES)
 }
 
 /// The text of a machine or a matrix.
 pub(super) fn read_machine_file(path: &Path) -> anyhow::Result<String> {
-    read_up_to(path, LONGEST_MACHINE)
+    read_up_to(path, MAX_MACHINE_BYTES)
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]

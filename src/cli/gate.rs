@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{GateArgs, Global, Undecided};
-use super::files::{read_file, write_file};
+use super::files::{NamedFile, read_file, write_file};
 use super::machine::open_machine;
 use super::opening::{check_store, open_store};
 use super::outputs::check_outputs;
@@ -50,7 +50,7 @@ pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> any
 }
 
 fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let files = files(args);
+    let files = output_files(args);
     check_outputs(global, &files, &[])?;
     check_store(global)?;
     let text = read_file(&args.suite).with_context(|| {
@@ -116,7 +116,7 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn files(args: &GateArgs) -> Vec<(&'static str, &Path)> {
+fn output_files(args: &GateArgs) -> Vec<NamedFile<'_>> {
     let files = [
         ("--export-json", &args.export_json),
         ("--export-csv", &args.export_csv),
@@ -125,7 +125,10 @@ fn files(args: &GateArgs) -> Vec<(&'static str, &Path)> {
     ];
     files
         .into_iter()
-        .filter_map(|(option, path)| Some((option, path.as_deref()?)))
+        .filter_map(|(option, path)| {
+            let path = path.as_deref()?;
+            Some(NamedFile { option, path })
+        })
         .collect()
 }
 

@@ -15,7 +15,7 @@ use super::{Exit, export, report};
 use pinwise_format::count;
 use pinwise_record::{GateRecord, Kind, NOT_ENDED, SchemaName, Summary};
 use pinwise_report::{Line, page};
-use pinwise_store::{Filter, Listed, Store, StoreError};
+use pinwise_store::{Filter, ListedRecord, Store, StoreError};
 use pinwise_study::gate;
 
 /// Benchmarks named if one is not known.
@@ -95,7 +95,7 @@ pub(super) fn history(
 const MIN_FOLDED_PARTS: usize = 3;
 
 /// The tag of the bench or fleet that a record is a part of.
-fn tag_of_whole(listed: &Listed) -> Option<&str> {
+fn tag_of_whole(listed: &ListedRecord) -> Option<&str> {
     let prefix = match Kind::of_schema(&listed.entry.schema) {
         Ok(Kind::Comparison) => "bench:",
         Ok(Kind::FleetNode) => "fleet:",
@@ -107,7 +107,7 @@ fn tag_of_whole(listed: &Listed) -> Option<&str> {
 
 /// The lines of a list. If a bench or fleet has many parts, only the newest is listed, with the
 /// number of others; all are if their tag was asked for.
-fn fold_parts<'l>(listed: &'l [Listed], asked: Option<&str>) -> Vec<Line<'l>> {
+fn fold_parts<'l>(listed: &'l [ListedRecord], asked: Option<&str>) -> Vec<Line<'l>> {
     let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
     for tag in listed.iter().filter_map(tag_of_whole) {
         *parts.entry(tag).or_default() += 1;
@@ -197,7 +197,7 @@ fn check_is_known(gates: &[GateRecord], benchmark: &str) -> anyhow::Result<()> {
 }
 
 /// A record as lists for people show it.
-pub(super) fn line(listed: &Listed) -> Line<'_> {
+pub(super) fn line(listed: &ListedRecord) -> Line<'_> {
     let entry = &listed.entry;
     Line {
         id: &entry.id,
@@ -257,9 +257,9 @@ mod tests {
     use super::*;
     use pinwise_record::Entry;
 
-    fn listed(id: &str, schema: &str, tag: &str) -> Listed {
+    fn listed(id: &str, schema: &str, tag: &str) -> ListedRecord {
         let text = json!({ "schema": schema, "tags": [tag] }).to_string();
-        Listed {
+        ListedRecord {
             entry: Entry {
                 id: id.to_owned(),
                 schema: schema.to_owned(),

@@ -72,8 +72,8 @@ use pinwise_machine::linux::fail_writes_beyond_file_limit;
 use terminal::Terminal;
 
 /// For terminals that are narrower or wider texts are laid out as for these.
-const NARROWEST: usize = 40;
-const WIDEST: usize = 200;
+const MIN_WIDTH: usize = 40;
+const MAX_WIDTH: usize = 200;
 
 /// Runs pinwise with these arguments, the program's name first.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
@@ -112,7 +112,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         return Exit::Error;
     }
     let columns = terminal.columns();
-    let columns = columns.map(|columns| columns.clamp(NARROWEST, WIDEST));
+    let columns = columns.map(|columns| columns.clamp(MIN_WIDTH, MAX_WIDTH));
     match pinwise_report::in_columns(columns, || dispatch(cli, &terminal)) {
         Ok(exit) => exit,
         Err(error) => {

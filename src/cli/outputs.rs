@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::args::Global;
-use super::files::Named;
+use super::files::NamedFile;
 use super::opening::location;
 use pinwise_store::Location;
 
@@ -15,23 +15,28 @@ use pinwise_store::Location;
 /// needed: one that is read, the store, or another of them.
 pub(super) fn check_outputs(
     global: &Global,
-    outputs: &[Named<'_>],
-    inputs: &[Named<'_>],
+    outputs: &[NamedFile<'_>],
+    inputs: &[NamedFile<'_>],
 ) -> anyhow::Result<()> {
-    for (option, path) in inputs {
+    for NamedFile { option, path } in inputs {
         check_pipe(option, path)?;
     }
     let store = store_files(global)?;
     let mut needed: Vec<(String, PathBuf)> = inputs
         .iter()
-        .map(|(option, path)| (format!("{option} reads that file"), (*path).to_owned()))
+        .map(|file| {
+            (
+                format!("{} reads that file", file.option),
+                file.path.to_owned(),
+            )
+        })
         .collect();
     needed.extend(
         store
             .into_iter()
             .map(|path| ("that is the store".to_owned(), path)),
     );
-    for (option, path) in outputs {
+    for NamedFile { option, path } in outputs {
         if *option == "--report" {
             super::report::template()?;
         }

@@ -12,7 +12,7 @@ use super::terminal::Terminal;
 use pinwise_store::{Server, StoreError};
 
 /// No password file is longer.
-const LONGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Gives a server the password that is known, if any.
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
@@ -67,7 +67,7 @@ fn read(path: &Path) -> io::Result<String> {
         return Err(io::Error::other("other users may read it (chmod 600)"));
     }
     let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text)?;
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 

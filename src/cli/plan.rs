@@ -25,7 +25,7 @@ use figure::{are_builds, metric, unit};
 use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
 use pinwise_machine::{Binding, CommandRunner, Output};
-use pinwise_placement::{Placement, Realised, defaults, merge_equivalent};
+use pinwise_placement::{Merged, Placement, Realised, defaults, merge_equivalent};
 use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
 use pinwise_study::compare::{ArmPlan, ComparePlan, Tuning};
@@ -317,7 +317,7 @@ pub(super) fn live_places(
     args: &CompareArgs,
     topology: &Topology,
     terminal: &Terminal,
-) -> anyhow::Result<Vec<(Realised, Vec<String>)>> {
+) -> anyhow::Result<Vec<Merged>> {
     let wanted: Vec<Placement> = match args.places.as_slice() {
         [] if !args.interrupts.irqs.is_empty() => vec![Placement::os_default()],
         [] => defaults(topology, None),
@@ -364,13 +364,17 @@ fn realise_placements(
     wanted: &[Placement],
     topology: &Topology,
     terminal: &Terminal,
-) -> anyhow::Result<Vec<(Realised, Vec<String>)>> {
+) -> anyhow::Result<Vec<Merged>> {
     let realised: Vec<Realised> = wanted
         .iter()
         .map(|placement| placement.realise(topology).context("--place"))
         .collect::<anyhow::Result<_>>()?;
     let merged = merge_equivalent(realised);
-    for (first, others) in merged.iter().filter(|(_, others)| !others.is_empty()) {
+    for Merged {
+        placement: first,
+        also_named: others,
+    } in merged.iter().filter(|one| !one.also_named.is_empty())
+    {
         terminal.note(&format!(
             "{} {} for the same {} as {} here: merged.",
             others.join(", "),
@@ -386,12 +390,16 @@ fn realise_placements(
 fn arms(
     candidates: &[Candidate],
     workloads: &[Workload],
-    places: &[(Realised, Vec<String>)],
+    places: &[Merged],
     settle: Option<Duration>,
 ) -> Vec<ArmPlan> {
     let mut arms: Vec<ArmPlan> = Vec::new();
     for (candidate, workload) in candidates.iter().zip(workloads) {
-        for (place, same_as) in places {
+        for Merged {
+            placement: place,
+            also_named: same_as,
+        } in places
+        {
             let placement = place.placement.to_string();
             let name = match (&candidate.name, candidates.len(), places.len()) {
                 (Some(name), 2.., 1) => name.clone(),

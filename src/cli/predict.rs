@@ -63,7 +63,7 @@ pub(super) fn predict(
         covered: 0,
         median_error: None,
     };
-    prediction.check();
+    prediction.summarise_errors();
     terminal.show(&prediction, pinwise_report::prediction)?;
     Ok(Exit::Done)
 }

@@ -14,7 +14,7 @@ use super::terminal::Terminal;
 use pinwise_format::{bytes, count};
 use pinwise_machine::linux::time_of_day;
 use pinwise_report::Line;
-use pinwise_store::{Listed, Location, Store, StoreError};
+use pinwise_store::{ListedRecord, Location, Store, StoreError};
 
 /// Records of a list for people; of the rest only the number is printed.
 const MAX_SHOWN: usize = 20;
@@ -73,10 +73,10 @@ pub(super) fn prune(
 
 /// The records that all conditions fit, newest first as they come.
 fn choose_records(
-    lines: Vec<Listed>,
+    lines: Vec<ListedRecord>,
     args: &PruneArgs,
     named: &[String],
-) -> anyhow::Result<Vec<Listed>> {
+) -> anyhow::Result<Vec<ListedRecord>> {
     let before = args.older_than.map(time_before).transpose()?;
     let spared = args.keep.unwrap_or(0);
     let fits = lines
@@ -105,7 +105,7 @@ fn time_before(age: Duration) -> anyhow::Result<String> {
 
 fn remove(
     store: &mut Store,
-    going: &[Listed],
+    going: &[ListedRecord],
     is_server: bool,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {

@@ -52,7 +52,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Largest file that is read as a recipe, bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_RECIPE_BYTES: u64 = 1 << 20;
 
 pub(super) fn recipes(
     global: &Global,
@@ -155,7 +155,7 @@ fn text_of(name: &str) -> anyhow::Result<String> {
             "no such recipe: '{name}'{hint} (pinwise bench recipes lists them; write a file as ./FILE.toml)"
         );
     }
-    read_text(Path::new(name), LARGEST).with_context(|| format!("the recipe {name}"))
+    read_text(Path::new(name), MAX_RECIPE_BYTES).with_context(|| format!("the recipe {name}"))
 }
 
 fn parse(name: &str, text: &str) -> anyhow::Result<Recipe> {

@@ -34,11 +34,11 @@ pub(super) fn rules(
 }
 
 /// Bytes of the largest file of rules.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Reads the rules; a mistake is reported as `FILE:LINE:COLUMN: what`.
 fn load(file: &Path) -> anyhow::Result<RulesPlan> {
-    let text = read_text(file, LARGEST).with_context(|| file.display().to_string())?;
+    let text = read_text(file, MAX_FILE_BYTES).with_context(|| file.display().to_string())?;
     let (topology, _) = linux::discover()?;
     let mut plan = RulesPlan::read(&text, &topology, user_id)
         .map_err(|error| anyhow::anyhow!("{}:{error}", file.display()))?;

@@ -152,7 +152,7 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
         let equivalents: Vec<serde_json::Value> = equivalents(&realised, topology)
             .iter()
             .map(|emission| {
-                let note = Some(emission.cannot.join(" ")).filter(|note| !note.is_empty());
+                let note = Some(emission.unsupported.join(" ")).filter(|note| !note.is_empty());
                 serde_json::json!({
                     "tool": emission.tool.name(), "setting": emission.line(), "note": note,
                 })

@@ -49,16 +49,16 @@ fn spin_lock(test: &str, folder: &Path) -> Option<PathBuf> {
 
 /// Number of samples from which on even waits that cycle through functions are judged: those need
 /// pairs of samples at one instruction.
-const ENOUGH: u64 = 300;
+const MIN_SAMPLES: u64 = 300;
 
 /// The same for a turn of so many instructions that one in forty samples falls where the one before
 /// did.
-const ENOUGH_WITHOUT_OPTIMISATION: u64 = 1500;
+const MIN_SAMPLES_UNOPTIMISED: u64 = 1500;
 
 /// What is found in a command whose last argument is how many seconds it runs: as
 /// many as it takes for enough samples.
 fn attached(command: &[&str]) -> Value {
-    attached_for(ENOUGH, command)
+    attached_for(MIN_SAMPLES, command)
 }
 
 fn attached_for(enough: u64, command: &[&str]) -> Value {
@@ -366,11 +366,11 @@ fn polls_of_rust_are_seen_in_every_build() {
         };
         let program = program.to_str().unwrap();
         for what in ["channel", "sync_channel", "flag"] {
-            let record = attached_for(ENOUGH_WITHOUT_OPTIMISATION, &[program, what]);
+            let record = attached_for(MIN_SAMPLES_UNOPTIMISED, &[program, what]);
             assert!(share(&record) > 0.65, "{level} {what}: {record:#}");
             assert_eq!(record["places"][0]["kind"], "bare_load", "{level} {what}");
         }
-        let record = attached_for(ENOUGH_WITHOUT_OPTIMISATION, &[program, "queue"]);
+        let record = attached_for(MIN_SAMPLES_UNOPTIMISED, &[program, "queue"]);
         assert!(share(&record) < 0.05, "{level}: {record:#}");
     }
 }
@@ -408,7 +408,7 @@ fn a_java_lock_without_a_hint_is_seen() {
         assert_eq!(line, "warm\n");
         let pid = running.id();
         let look = ["--format", "json", "spin", "attach", "--pid", &pid];
-        let record = look_for(ENOUGH, |seconds| {
+        let record = look_for(MIN_SAMPLES, |seconds| {
             let time = format!("{seconds}s");
             json(&[&look[..], &["--hz", "3989", "--for", &time]].concat())
         });

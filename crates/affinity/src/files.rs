@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use pinwise_topology::Files;
 
 /// Longest file read.
-const LONGEST: usize = 64 * 1024;
+const MAX_FILE_BYTES: usize = 64 * 1024;
 /// Files below `sys` are read in pieces of a page, so a shorter piece is the last; those below
 /// `proc` may be read in any.
 const SMALLEST_PAGE: usize = 4096;
@@ -51,7 +51,7 @@ impl Folder {
             root_descriptor,
             affinity,
             path: Vec::new(),
-            content: vec![0; LONGEST],
+            content: vec![0; MAX_FILE_BYTES],
             attempts: 0,
         })
     }
@@ -73,7 +73,7 @@ impl Folder {
         self.path.push(0);
         let file = open_at(start.as_raw_fd(), &self.path, libc::O_NONBLOCK).ok()?;
         let mut length = 0;
-        while length < LONGEST {
+        while length < MAX_FILE_BYTES {
             let piece = read_piece(&file, &mut self.content[length..])?;
             length += piece;
             if piece == 0 || (piece < SMALLEST_PAGE && path.starts_with("sys/")) {

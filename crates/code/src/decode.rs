@@ -124,7 +124,7 @@ impl Reader {
 
 /// The first instruction of some bytes.
 fn x86_instruction(bytes: &[u8], address: u64) -> Option<X86Instruction> {
-    let bytes = &bytes[..bytes.len().min(x86::LONGEST)];
+    let bytes = &bytes[..bytes.len().min(x86::MAX_INSTRUCTION_BYTES)];
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let one = (decoder.can_decode()).then(|| decoder.decode())?;
     (!one.is_invalid()).then_some(one)

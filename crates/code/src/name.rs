@@ -1,12 +1,12 @@
 //! Names of functions as written by their authors.
 
 /// Longest demangled name, characters; longer ones are shown unchanged.
-const LONGEST: usize = 4096;
+const MAX_DEMANGLED: usize = 4096;
 
 /// A symbol of Rust or C++ as in the source, any other unchanged.
 #[must_use]
 pub fn demangle(symbol: &str) -> String {
-    if symbol.len() > LONGEST {
+    if symbol.len() > MAX_DEMANGLED {
         return symbol.to_owned();
     }
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {

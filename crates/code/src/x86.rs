@@ -11,7 +11,7 @@ use super::operation::{
 };
 
 /// Bytes of the longest instruction.
-pub(super) const LONGEST: usize = 15;
+pub(super) const MAX_INSTRUCTION_BYTES: usize = 15;
 
 pub(super) fn flow(one: &Instruction) -> Flow {
     let target = || {

@@ -393,7 +393,11 @@ fn attempt_numbers(folder: &Folder) -> Result<Vec<u32>, FolderError> {
     Ok(found)
 }
 
-fn read_attempts(folder: &Folder, attempts: &[u32], unusable: &mut Vec<String>) -> Vec<AttemptStart> {
+fn read_attempts(
+    folder: &Folder,
+    attempts: &[u32],
+    unusable: &mut Vec<String>,
+) -> Vec<AttemptStart> {
     let mut found = Vec::new();
     for attempt in attempts {
         match folder.read_json::<AttemptStart>(&format!("begun-{attempt}.json")) {

@@ -204,7 +204,7 @@ pub fn scaled(value: f64) -> String {
 #[must_use]
 pub fn percent(share: f64) -> String {
     match share.is_finite() {
-        true => format!("{} %", hundredths(share)),
+        true => format!("{} %", percent_digits(share)),
         false => NONE.to_owned(),
     }
 }
@@ -212,7 +212,7 @@ pub fn percent(share: f64) -> String {
 /// A share that somebody chose, without zeros at its end: `95 %`, `0.5 %`.
 #[must_use]
 pub fn round_percent(share: f64) -> String {
-    format!("{} %", without_zeros(&hundredths(share)))
+    format!("{} %", without_zeros(&percent_digits(share)))
 }
 
 /// A share with its sign, as `+1.3 %`, `−20.0 %`; no sign if it rounds to zero.
@@ -221,7 +221,7 @@ pub fn signed_percent(share: f64) -> String {
     if !share.is_finite() {
         return NONE.to_owned();
     }
-    let digits = hundredths(share.abs());
+    let digits = percent_digits(share.abs());
     let sign = match share {
         _ if matches!(digits.as_str(), "0" | "0.00") => '±',
         share if share < 0.0 => '−',
@@ -247,7 +247,7 @@ pub fn signed_range(low: f64, high: f64) -> String {
 /// Two shares, as `1.0–1.3 %`.
 #[must_use]
 pub fn percent_range(low: f64, high: f64) -> String {
-    let (low, high) = (hundredths(low), hundredths(high));
+    let (low, high) = (percent_digits(low), percent_digits(high));
     if low == high {
         format!("{low} %")
     } else {
@@ -255,7 +255,7 @@ pub fn percent_range(low: f64, high: f64) -> String {
     }
 }
 
-fn hundredths(share: f64) -> String {
+fn percent_digits(share: f64) -> String {
     let value = share * 100.0;
     if value == 0.0 {
         "0".to_owned()

@@ -11,7 +11,7 @@ use pinwise_topology::CpuSet;
 use pinwise_workload::rules;
 
 /// Ancestors checked until one is known.
-const DEEPEST: usize = 64;
+const MAX_ANCESTORS: usize = 64;
 /// Passes over a process's threads until one finds nothing new.
 const PASSES: usize = 8;
 
@@ -234,7 +234,7 @@ fn find_inheritors<'a, P: Processes>(
             continue;
         };
         let mut at = process;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_ANCESTORS {
             let Some(identity) = host.identity(at) else {
                 break;
             };

@@ -35,7 +35,7 @@ pub struct Branch {
 pub struct Branches(pub Vec<Branch>);
 
 /// No machine has deeper trees: NUMA nodes may nest, and Linux has at most 1,024.
-const DEEPEST: usize = 1030;
+const MAX_DEPTH: usize = 1030;
 /// No machine has more units than CPUs can be numbered.
 const MAX_UNITS: usize = 1_000_000;
 
@@ -64,7 +64,7 @@ impl Branches {
                 return Err(format!("'{path}' goes into a unit that is used in full"));
             }
             for (further, word) in inside.split('.').enumerate() {
-                if depth + further >= DEEPEST {
+                if depth + further >= MAX_DEPTH {
                     return Err(format!("'{path}' has more levels than a machine"));
                 }
                 open.push(branch(word)?);

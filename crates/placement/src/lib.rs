@@ -55,7 +55,7 @@ pub use locality::Locality;
 pub use memory::{MemoryPolicy, MemoryWish};
 pub use parse::{ParseError, known_names};
 pub use ranks::{Rank, RanksError, per_device};
-pub use realise::{MemoryBinding, Realised, merge_equivalent};
+pub use realise::{MemoryBinding, Merged, Realised, merge_equivalent};
 pub use used::UsedUnits;
 
 /// The number of units used at each level. Omitted levels are used as evenly and as widely as the

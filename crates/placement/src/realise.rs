@@ -94,28 +94,32 @@ impl Placement {
             Wish::OsDefault | Wish::Compact => Ok(orders.compact()),
             Wish::Spread => Ok(orders.spread()),
             Wish::Balanced => Ok(orders.balanced()),
-            Wish::OnePerCore => self.one_per(topology, Level::Core, &orders),
-            Wish::OnePerLlc => self.one_per(topology, Level::Llc, &orders),
-            Wish::OnePerNuma => self.one_per(topology, Level::Numa, &orders),
-            Wish::PCores => self.kind(topology, "P", &orders),
-            Wish::ECores => self.kind(topology, "E", &orders),
+            Wish::OnePerCore => self.first_of_each(topology, Level::Core, &orders),
+            Wish::OnePerLlc => self.first_of_each(topology, Level::Llc, &orders),
+            Wish::OnePerNuma => self.first_of_each(topology, Level::Numa, &orders),
+            Wish::PCores => self.cpus_of_kind(topology, "P", &orders),
+            Wish::ECores => self.cpus_of_kind(topology, "E", &orders),
             Wish::Isolated => self.find_isolated(topology),
             Wish::LargestLlc => self.largest_llc(topology, &orders),
             Wish::BestCore => self.best_cores(topology, &orders),
-            Wish::One(level, index) => self.one(topology, *level, *index, &orders),
+            Wish::One(level, index) => self.cpus_of_unit(topology, *level, *index, &orders),
             Wish::Cpus(set) | Wish::Mask(set) => self.check_listed(topology, set),
             Wish::Shape(shape) => match shape.cpus {
                 Some(cpus) => self.even_shape(topology, shape, cpus),
-                None => self.shape(topology, *shape, &orders),
+                None => self.narrow_to_shape(topology, *shape, &orders),
             },
             Wish::Tree(branches) => {
                 let found = Space::from_topology(topology).realise(branches);
-                self.order_found(found)
+                self.list_or_impossible(found)
             }
         }
     }
 
-    fn units(&self, topology: &Topology, level: Level) -> Result<Vec<CpuSet>, RealiseError> {
+    fn require_units(
+        &self,
+        topology: &Topology,
+        level: Level,
+    ) -> Result<Vec<CpuSet>, RealiseError> {
         let units = topology.allowed_units(level);
         if units.is_empty() {
             return Err(RealiseError::NotReported {
@@ -129,21 +133,21 @@ impl Placement {
         Ok(units)
     }
 
-    fn one_per(
+    fn first_of_each(
         &self,
         topology: &Topology,
         level: Level,
         orders: &Orders,
     ) -> Result<Vec<usize>, RealiseError> {
         let firsts: CpuSet = self
-            .units(topology, level)?
+            .require_units(topology, level)?
             .iter()
             .filter_map(CpuSet::first)
             .collect();
         Ok(orders.only(&firsts))
     }
 
-    fn kind(
+    fn cpus_of_kind(
         &self,
         topology: &Topology,
         name: &'static str,
@@ -165,7 +169,7 @@ impl Placement {
         topology: &Topology,
         orders: &Orders,
     ) -> Result<Vec<usize>, RealiseError> {
-        let llcs = self.units(topology, Level::Llc)?;
+        let llcs = self.require_units(topology, Level::Llc)?;
         let sizes: Vec<Option<u64>> = llcs.iter().map(|cpus| llc_bytes(topology, cpus)).collect();
         let largest = sizes.iter().max().copied().flatten();
         let (Some(largest), true) = (largest, sizes.iter().any(|size| *size != sizes[0])) else {
@@ -185,7 +189,7 @@ impl Placement {
                 noun: "cores that are faster than others",
             });
         }
-        let firsts = self.one_per(topology, Level::Core, orders)?;
+        let firsts = self.first_of_each(topology, Level::Core, orders)?;
         let mut ranked: Vec<usize> = Vec::with_capacity(firsts.len());
         for rank in &topology.ranks {
             ranked.extend(firsts.iter().filter(|&&cpu| rank.contains(cpu)));
@@ -196,14 +200,14 @@ impl Placement {
         Ok(ranked)
     }
 
-    fn one(
+    fn cpus_of_unit(
         &self,
         topology: &Topology,
         level: Level,
         index: usize,
         orders: &Orders,
     ) -> Result<Vec<usize>, RealiseError> {
-        let units = self.units(topology, level)?;
+        let units = self.require_units(topology, level)?;
         let unit = units.get(index).ok_or_else(|| RealiseError::NoSuchUnit {
             placement: self.to_string(),
             noun: level.noun(),
@@ -314,10 +318,13 @@ impl Placement {
         if cpus > available {
             return Err(self.too_many_cpus(cpus, available));
         }
-        self.order_found(Space::from_topology(topology).spread_evenly(shape, cpus))
+        self.list_or_impossible(Space::from_topology(topology).spread_evenly(shape, cpus))
     }
 
-    fn order_found(&self, found: Result<CpuSet, Lacking>) -> Result<Vec<usize>, RealiseError> {
+    fn list_or_impossible(
+        &self,
+        found: Result<CpuSet, Lacking>,
+    ) -> Result<Vec<usize>, RealiseError> {
         let lacking = |Lacking { wanted, from }| RealiseError::Impossible {
             placement: self.to_string(),
             wanted,
@@ -328,7 +335,7 @@ impl Placement {
 
     /// Narrows the machine level by level, outermost first: each step keeps the requested number of
     /// units, spread over what the steps before kept.
-    fn shape(
+    fn narrow_to_shape(
         &self,
         topology: &Topology,
         shape: Shape,
@@ -369,7 +376,7 @@ impl Placement {
         orders: &Orders,
     ) -> Result<Option<CpuSet>, RealiseError> {
         let units: Vec<CpuSet> = self
-            .units(topology, level)?
+            .require_units(topology, level)?
             .into_iter()
             .map(|unit| unit.intersection(within))
             .filter(|unit| !unit.is_empty())
@@ -394,7 +401,7 @@ impl Placement {
         within: &CpuSet,
     ) -> Result<CpuSet, RealiseError> {
         let mut kept = CpuSet::new();
-        for core in self.units(topology, Level::Core)? {
+        for core in self.require_units(topology, Level::Core)? {
             let core = core.intersection(within);
             if !core.is_empty() && core.len() < per_core {
                 return Err(RealiseError::Impossible {
@@ -439,13 +446,23 @@ impl Realised {
     }
 }
 
+/// A placement, and the others with the same CPUs and memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The first of them.
+    pub placement: Realised,
+    /// Names of the others.
+    pub also_named: Vec<String>,
+}
+
 /// Merges placements with the same CPUs and memory on this machine: the first of each group, with
 /// the names of the others.
 #[must_use]
-pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<(Realised, Vec<String>)> {
-    let mut merged: Vec<(Realised, Vec<String>)> = Vec::new();
+pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<Merged> {
+    let mut merged: Vec<Merged> = Vec::new();
     for arm in arms {
-        let same = merged.iter_mut().find(|(first, _)| {
+        let same = merged.iter_mut().find(|known| {
+            let first = &known.placement;
             let is_as_bound = match (first.placement.kind, arm.placement.kind) {
                 (Kind::Confined, Kind::Confined) => first.cpus == arm.cpus,
                 (Kind::Bound, Kind::Bound) => first.order == arm.order,
@@ -454,8 +471,11 @@ pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<(Realised, Vec<String>)> {
             is_as_bound && first.memory == arm.memory
         });
         match same {
-            Some((_, names)) => names.push(arm.placement.to_string()),
-            None => merged.push((arm, Vec::new())),
+            Some(known) => known.also_named.push(arm.placement.to_string()),
+            None => merged.push(Merged {
+                placement: arm,
+                also_named: Vec::new(),
+            }),
         }
     }
     merged

@@ -156,7 +156,7 @@ fn memory_comes_from_the_nodes_named_or_those_of_the_cpus() {
     });
     let merged = merge_equivalent(arms.to_vec());
     assert_eq!(merged.len(), 2);
-    assert_eq!(merged[0].1, ["cpu:0/mem=bind:0"]);
+    assert_eq!(merged[0].also_named, ["cpu:0/mem=bind:0"]);
 }
 
 /// Memory that is only behind nodes of its own, and cpusets that hold such nodes alone.
@@ -263,7 +263,7 @@ fn equivalent_arms_are_merged() {
     let merged = merge_equivalent(arms.to_vec());
     let names: Vec<(String, Vec<String>)> = merged
         .into_iter()
-        .map(|(arm, others)| (arm.placement.to_string(), others))
+        .map(|one| (one.placement.placement.to_string(), one.also_named))
         .collect();
     assert_eq!(
         names,

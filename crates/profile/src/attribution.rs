@@ -13,7 +13,7 @@ use super::pausing::logarithmic_mean;
 /// Standard errors of a 95 % interval.
 const NORMAL: f64 = 1.96;
 /// Runs or nodes needed for their own spread.
-const FEWEST_REPEATS: usize = 3;
+const MIN_REPEATS: usize = 3;
 /// Relative standard deviation between runs, assumed for fewer.
 const ASSUMED_SPREAD: f64 = 0.03;
 /// Smaller differences are ignored.

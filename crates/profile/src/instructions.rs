@@ -134,7 +134,7 @@ impl Instructions {
             .code_at(frame.pid, frame.address)
             .filter(|_| !frame.is_kernel)
             .and_then(|code| rebase(code, frame.address, *address))
-            .map(|code| lines(&code, *address, beginning(frame, *address), &known))
+            .map(|code| disassemble_around(&code, *address, beginning(frame, *address), &known))
             .unwrap_or_default()
             .into_iter()
             .map(|line| Line {
@@ -185,7 +185,12 @@ fn rebase(code: &Code, address: u64, file_address: u64) -> Option<Code> {
 }
 
 /// The instructions around an address.
-fn lines(code: &Code, address: u64, beginning: Option<u64>, known: &[u64]) -> Vec<Line> {
+fn disassemble_around(
+    code: &Code,
+    address: u64,
+    beginning: Option<u64>,
+    known: &[u64],
+) -> Vec<Line> {
     let end = code.end().min(address.saturating_add(AFTER_BYTES));
     let all = disassemble_aligned(code, address, beginning, end, known);
     let Some(middle) = all.iter().position(|found| found.address == address) else {

@@ -45,7 +45,7 @@ pub use function::{Function, Kind, REGION};
 pub use instructions::{Line, Spot};
 pub use pausing::Pausing;
 pub use summary::{Bounds, FunctionTime, Profile, StackFigures, ThreadTime};
-pub use tree::{Node, Tree};
+pub use tree::{Node, NodeWithoutTotal, Tree};
 pub use waits::{hint_before, waits_in_hint};
 
 use std::collections::BTreeMap;

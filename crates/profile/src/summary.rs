@@ -266,7 +266,7 @@ impl Count {
             let cpu_s = |time: &ThreadTime| time.cpu_s.unwrap_or_else(|| time.sampled.cpu_s());
             cpu_s(b).total_cmp(&cpu_s(a)).then(a.tid.cmp(&b.tid))
         });
-        let (tree, tree_left_out) = self.tree.keep_largest(bounds.nodes);
+        let (tree, tree_left_out) = self.tree.to_largest(bounds.nodes);
         let (spots, spots_left_out) = self.instructions.hottest(runs, bounds.spots);
         let rest = |cut: Vec<Amount>| (cut.len() as u64, cut.into_iter().sum());
         let cut = functions.split_off(functions.len().min(bounds.functions));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::{Amount, Function};
 
 /// Deeper calls count for the deepest function kept.
-const DEEPEST: usize = 400;
+const MAX_DEPTH: usize = 400;
 
 /// A function as called from the nodes above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,17 @@ pub struct Node {
     pub total: Amount,
 }
 
+/// What is stored of a [`Node`]; totals follow from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeWithoutTotal {
+    /// Which function.
+    pub function: Function,
+    /// Index of its caller; `None` at the root.
+    pub parent: Option<usize>,
+    /// Seen here itself.
+    pub own: Amount,
+}
+
 /// All stacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
@@ -35,9 +46,14 @@ pub struct Tree {
 impl Tree {
     /// Rebuilds a tree from its nodes; `None` if a caller does not precede its callee.
     #[must_use]
-    pub fn from_nodes(nodes: Vec<(Function, Option<usize>, Amount)>) -> Option<Self> {
+    pub fn from_nodes(nodes: Vec<NodeWithoutTotal>) -> Option<Self> {
         let mut tree = Self::default();
-        for (function, parent, own) in nodes {
+        for NodeWithoutTotal {
+            function,
+            parent,
+            own,
+        } in nodes
+        {
             if parent.is_some_and(|parent| parent >= tree.nodes.len()) {
                 return None;
             }
@@ -63,7 +79,7 @@ impl Tree {
     /// Adds a stack, outermost function first. One without functions counts as left out.
     pub fn add(&mut self, stack: impl IntoIterator<Item = Function>, amount: Amount) {
         let mut at = None;
-        for function in stack.into_iter().take(DEEPEST) {
+        for function in stack.into_iter().take(MAX_DEPTH) {
             at = Some(self.child(at, function));
         }
         let at = at.unwrap_or_else(|| self.child(None, Function::left_out()));
@@ -78,7 +94,7 @@ impl Tree {
     /// Keeps this many nodes with the largest totals; the others count as left out, below their
     /// callers. Also returns the amount left out.
     #[must_use]
-    pub fn keep_largest(&self, most: usize) -> (Self, Amount) {
+    pub fn to_largest(&self, most: usize) -> (Self, Amount) {
         let mut by_size: Vec<usize> = (0..self.nodes.len()).collect();
         // Callers have at least their callees' total and sort first: none is kept without its
         // caller.
@@ -196,7 +212,7 @@ mod tests {
         assert_eq!(tree.nodes().len(), 3);
         assert_eq!(tree.nodes()[0].total.samples, 8);
         assert_eq!(tree.nodes()[0].own.samples, 1);
-        let (bounded, left_out) = tree.keep_largest(2);
+        let (bounded, left_out) = tree.to_largest(2);
         assert_eq!(left_out.samples, 3);
         let names: Vec<&str> = bounded
             .nodes()
@@ -208,7 +224,11 @@ mod tests {
 
     #[test]
     fn a_tree_with_callees_before_callers_is_refused() {
-        let nodes = vec![(function(1), Some(0), Amount::default())];
+        let nodes = vec![NodeWithoutTotal {
+            function: function(1),
+            parent: Some(0),
+            own: Amount::default(),
+        }];
         assert!(Tree::from_nodes(nodes).is_none());
     }
 
@@ -222,7 +242,7 @@ mod tests {
             let truth: u64 = stacks.iter().map(|(_, samples)| samples).sum();
             let tree = tree(&stacks);
             prop_assert_eq!(tree.total().samples, truth);
-            let (bounded, left_out) = tree.keep_largest(most);
+            let (bounded, left_out) = tree.to_largest(most);
             prop_assert_eq!(bounded.total().samples, truth);
             prop_assert!(left_out.samples <= truth);
             let roots = |tree: &Tree| -> u64 {
@@ -239,7 +259,12 @@ mod tests {
         fn nodes_make_the_tree_again(stacks in stacks()) {
             let tree = tree(&stacks);
             let nodes = tree.nodes().iter();
-            let nodes = nodes.map(|n| (n.function.clone(), n.parent, n.own)).collect();
+            let stored = |node: &Node| NodeWithoutTotal {
+                function: node.function.clone(),
+                parent: node.parent,
+                own: node.own,
+            };
+            let nodes = nodes.map(stored).collect();
             prop_assert_eq!(Tree::from_nodes(nodes), Some(tree));
         }
     }

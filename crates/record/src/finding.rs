@@ -60,14 +60,14 @@ impl Finding {
 
     /// With another weight, from 0 to 10.
     #[must_use]
-    pub const fn weighing(mut self, weight: u8) -> Self {
+    pub const fn with_weight(mut self, weight: u8) -> Self {
         self.weight = weight;
         self
     }
 
     /// With one more figure.
     #[must_use]
-    pub fn with(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
+    pub fn with_evidence(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
         self.evidence.insert(key.to_owned(), value.into());
         self
     }

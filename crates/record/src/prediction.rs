@@ -81,7 +81,7 @@ pub fn label(placement: &str, used: &UsedUnits) -> String {
 
 impl PlacementPrediction {
     /// Counts what can be checked, and how far off it is.
-    pub fn check(&mut self) {
+    pub fn summarise_errors(&mut self) {
         let mut errors: Vec<f64> = Vec::new();
         self.covered = 0;
         for placement in &self.placements {
@@ -135,7 +135,7 @@ mod tests {
             covered: 7,
             median_error: Some(1.0),
         };
-        record.check();
+        record.summarise_errors();
         assert_eq!((record.checked, record.covered), (0, 0));
         assert_eq!(record.median_error, None);
         record.placements = vec![
@@ -144,7 +144,7 @@ mod tests {
             placement(None, None),
             placement(Some(0.95), Some(0.02)),
         ];
-        record.check();
+        record.summarise_errors();
         assert_eq!((record.checked, record.covered), (3, 2));
         assert_eq!(record.median_error, Some(0.02));
         let text = serde_json::to_string(&record).unwrap();

@@ -4,7 +4,9 @@ use super::{
     AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord, LineRecord,
     ProfileThread, SpotRecord,
 };
-use pinwise_profile::{Amount, Function, FunctionTime, Kind, Line, Spot, ThreadTime, Tree};
+use pinwise_profile::{
+    Amount, Function, FunctionTime, Kind, Line, NodeWithoutTotal, Spot, ThreadTime, Tree,
+};
 
 impl AmountRecord {
     /// An amount, divided by this many units of work.
@@ -159,8 +161,11 @@ impl CallsRecord {
     #[must_use]
     pub fn tree(&self) -> Option<Tree> {
         let nodes = self.nodes.iter().map(|call| {
-            let function = self.functions.get(call.function)?.function();
-            Some((function, call.parent, amount(call.samples, call.cpu_s)))
+            Some(NodeWithoutTotal {
+                function: self.functions.get(call.function)?.function(),
+                parent: call.parent,
+                own: amount(call.samples, call.cpu_s),
+            })
         });
         Tree::from_nodes(nodes.collect::<Option<_>>()?)
     }

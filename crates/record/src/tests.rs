@@ -148,8 +148,8 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                     pinwise_version: "0.1.0".to_owned(),
                     findings: vec![
                         Finding::new("drift", Severity::Warning, sentence, advice)
-                            .with("figure", figures[2])
-                            .with(&tag, seed),
+                            .with_evidence("figure", figures[2])
+                            .with_evidence(&tag, seed),
                     ],
                     ..Header::new(id, started, vec![tag])
                 },

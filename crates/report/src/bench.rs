@@ -171,7 +171,10 @@ fn grid(kernel: &BenchKernel, palette: Palette) -> String {
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
         let row = |threads: &usize| {
             let mut row = vec![threads.to_string()];
-            row.extend(part.iter().map(|family| at(kernel, *threads, family)));
+            row.extend(
+                part.iter()
+                    .map(|family| cell_text(kernel, *threads, family)),
+            );
             row
         };
         text.push_str(&table(&header, threads.iter().map(row).collect()));
@@ -180,7 +183,7 @@ fn grid(kernel: &BenchKernel, palette: Palette) -> String {
 }
 
 /// A cell of the grid; one that was merged with another says with which.
-fn at(kernel: &BenchKernel, threads: usize, family: &str) -> String {
+fn cell_text(kernel: &BenchKernel, threads: usize, family: &str) -> String {
     let mut of_row = kernel.cells.iter().filter(|cell| cell.threads == threads);
     if let Some(cell) = of_row.clone().find(|cell| cell.family == family) {
         return speed_up(cell);

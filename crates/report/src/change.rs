@@ -77,13 +77,13 @@ fn figures(figures: &[FigureChange]) -> String {
             value(figure.b),
             ratio(figure.ratio),
             interval,
-            word(figure.verdict).to_owned(),
+            verdict_word(figure.verdict).to_owned(),
         ]
     });
     table(&["", "A", "B", "B/A", "interval", "B is"], rows.collect())
 }
 
-const fn word(verdict: ChangeVerdict) -> &'static str {
+const fn verdict_word(verdict: ChangeVerdict) -> &'static str {
     match verdict {
         ChangeVerdict::Lower => "lower",
         ChangeVerdict::Higher => "higher",

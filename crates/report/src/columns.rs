@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 /// Values that can be referenced: the most recent ones.
 const RECENT: usize = 24;
 /// Shorter ones are written again, bytes.
-const SHORT: usize = 3;
+const MAX_REPEATED_BYTES: usize = 3;
 /// Deeper values stay as they are.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// A JSON text by columns.
 ///
@@ -70,7 +70,7 @@ impl Writer {
     ) -> Result<(), serde_json::Error> {
         let text = value.get();
         match text.as_bytes().first() {
-            Some(b'{') if depth < DEEPEST => {
+            Some(b'{') if depth < MAX_DEPTH => {
                 let Fields(fields) = serde_json::from_str(text)?;
                 let shape = self.shape(&fields)?;
                 self.push(place, &format!("#{shape}"));
@@ -79,7 +79,7 @@ impl Writer {
                     self.write(own, value, depth + 1)?;
                 }
             }
-            Some(b'[') if depth < DEEPEST => {
+            Some(b'[') if depth < MAX_DEPTH => {
                 let items: Vec<&RawValue> = serde_json::from_str(text)?;
                 self.push(place, &format!("*{}", items.len()));
                 for value in items {
@@ -107,7 +107,7 @@ impl Writer {
         // In JSON a line's end is space between values.
         let text = text.replace(['\n', '\r'], " ");
         let known = self.recent.iter().position(|recent| *recent == text);
-        match known.filter(|_| text.len() > SHORT) {
+        match known.filter(|_| text.len() > MAX_REPEATED_BYTES) {
             Some(back) => self.push(place, &format!("~{back}")),
             None => self.push(place, &text),
         }
@@ -175,7 +175,7 @@ mod tests {
         let deep = format!("{}\n1\n{}", "[".repeat(9_000), "]".repeat(9_000));
         let columns = by_columns(&deep).unwrap();
         let entries: Vec<&str> = columns.split("\n\n").skip(1).collect();
-        assert_eq!(entries.len(), DEEPEST + 1);
+        assert_eq!(entries.len(), MAX_DEPTH + 1);
         assert!(entries.iter().all(|entry| !entry.contains('\n')));
     }
 }

@@ -15,7 +15,7 @@ pub fn emission(emission: &Emission, palette: Palette) -> String {
         let shown = paragraph(&format!("# {label}"), "#   ", sentence);
         format!("{}\n", palette.faint(&shown))
     };
-    for sentence in &emission.cannot {
+    for sentence in &emission.unsupported {
         text.push_str(&comment("cannot: ", sentence));
     }
     for sentence in &emission.notes {

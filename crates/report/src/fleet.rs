@@ -41,7 +41,7 @@ pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
     );
     text.push_str(&groups(&record.groups, palette));
     text.push_str(&outliers(record, palette));
-    text.push_str(&common(record, palette));
+    text.push_str(&common_sentences(record, palette));
     text.push_str(&findings(&record.findings, palette));
     text.push_str(&method(record, palette));
     text
@@ -154,7 +154,7 @@ fn rate(p: f64) -> String {
     }
 }
 
-fn common(record: &FleetReport, palette: Palette) -> String {
+fn common_sentences(record: &FleetReport, palette: Palette) -> String {
     if record.common.is_empty() {
         return String::new();
     }

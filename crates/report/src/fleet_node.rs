@@ -102,7 +102,7 @@ pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
         out += "\nSteps\n";
         out += &table(
             &["step", "state", "took", "record or reason"],
-            steps(&record.steps),
+            step_rows(&record.steps),
         );
     }
     if !record.figures.is_empty() {
@@ -118,7 +118,7 @@ pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
     out
 }
 
-fn steps(steps: &[NodeStep]) -> Vec<Vec<String>> {
+fn step_rows(steps: &[NodeStep]) -> Vec<Vec<String>> {
     let row = |step: &NodeStep| {
         let state = match step.state {
             StepState::Done => "done",

@@ -66,7 +66,7 @@ pub fn explain(
     for emission in equivalents(realised, topology) {
         let line = emission.line();
         text.push_str(&format!("{:<10} {line}\n", emission.tool.name()));
-        for sentence in &emission.cannot {
+        for sentence in &emission.unsupported {
             let note = paragraph("           (", "            ", &format!("{sentence})"));
             text.push_str(&format!("{}\n", palette.faint(&note)));
         }

@@ -50,12 +50,12 @@ fn list_threads(of: &ThreadPlacements, palette: Palette) -> String {
     let mut text = format!("{}\n\n", palette.strong(&paragraph("", "  ", &heading)));
     text.push_str(" pkg numa  llc core  id                 placement, CPUs\n");
     for shape in &of.shapes {
-        text.push_str(&lines(shape));
+        text.push_str(&shape_lines(shape));
     }
     text
 }
 
-fn lines(shape: &ShapeRecord) -> String {
+fn shape_lines(shape: &ShapeRecord) -> String {
     let units = format!(
         "{:>4} {:>4} {:>4} {:>4}  {:<16}",
         shape.packages, shape.numa_nodes, shape.llcs, shape.cores, shape.id

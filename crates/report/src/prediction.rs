@@ -121,7 +121,7 @@ mod tests {
             covered: 0,
             median_error: None,
         };
-        record.check();
+        record.summarise_errors();
         record
     }
 

@@ -11,7 +11,7 @@ use super::Tid;
 use super::jitter::{Cause, Step, StepKind};
 
 /// A softirq, an interrupt and an NMI can nest; more only if ends are missing.
-const DEEPEST: usize = 8;
+const MAX_NESTING: usize = 8;
 
 /// A cause's time on a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl InterruptAccount {
         state.pass(time_ns);
         // Nothing nests in itself, nor in an interruption of another thread.
         let stale = |inside: &Inside| inside.cause == cause || inside.thread != thread;
-        let is_full = state.inside.len() >= DEEPEST;
+        let is_full = state.inside.len() >= MAX_NESTING;
         let ended = match state.inside.iter().position(stale) {
             Some(at) => at,
             None if is_full => 0,

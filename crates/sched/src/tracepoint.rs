@@ -9,7 +9,7 @@ use super::Left;
 use super::bytes::{ByteOrder, Bytes};
 
 /// Longest accepted description.
-const LONGEST: usize = 64 * 1024;
+const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
 /// More fields than any tracepoint has.
 const MAX_FIELDS: usize = 128;
 
@@ -90,7 +90,7 @@ impl Format {
     /// # Errors
     /// [`FormatError::NoName`] and [`FormatError::NoId`]; fields are checked later.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
-        let text = text.get(..LONGEST).unwrap_or(text);
+        let text = text.get(..MAX_DESCRIPTION_BYTES).unwrap_or(text);
         let lines = || text.lines().map(str::trim);
         let value = |key: &str| {
             lines()

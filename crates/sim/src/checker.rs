@@ -8,7 +8,7 @@ use pinwise_placement::Placement;
 use pinwise_topology::{CpuSet, Topology};
 
 /// Limits the bytes of a description: parsing takes a hundred times as much memory.
-pub(super) const LARGEST: usize = 1 << 20;
+pub(super) const MAX_DESCRIPTION_BYTES: usize = 1 << 20;
 
 /// Why a description was refused.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +127,7 @@ impl Checker<'_> {
 )]
 pub(super) fn read_text(path: &Path) -> Result<String, DescriptionError> {
     let mut text = String::new();
-    let most = LARGEST as u64 + 1;
+    let most = MAX_DESCRIPTION_BYTES as u64 + 1;
     let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
     match read {
         Ok(_) => Ok(text),

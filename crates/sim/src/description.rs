@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::behaviour::{self, Behaviour, Behaviours};
-use super::checker::{Checker, DescriptionError, LARGEST, read_text};
+use super::checker::{Checker, DescriptionError, MAX_DESCRIPTION_BYTES, read_text};
 use super::jitter::{Jitter, RawJitter};
 use super::mechanism::{Assumed, Given, Scheduler};
 use super::noise::{NoiseParts, RawNoise};
@@ -114,11 +114,14 @@ impl Description {
         text: &str,
         folder: Option<&Path>,
     ) -> Result<Self, DescriptionError> {
-        if text.len() > LARGEST {
+        if text.len() > MAX_DESCRIPTION_BYTES {
             return Err(DescriptionError::Toml {
                 path: shown.to_owned(),
                 line: 1,
-                reason: format!("larger than {} KiB: this is not a machine", LARGEST / 1024),
+                reason: format!(
+                    "larger than {} KiB: this is not a machine",
+                    MAX_DESCRIPTION_BYTES / 1024
+                ),
             });
         }
         let raw = toml::from_str(text).map_err(|error| DescriptionError::Toml {

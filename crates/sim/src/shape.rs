@@ -60,7 +60,7 @@ pub(super) struct Shape<'a> {
 }
 
 /// A synthetic topology without these CPUs.
-pub(super) fn without(text: &str, offline: &CpuSet) -> Result<Topology, SyntheticError> {
+pub(super) fn parse_without(text: &str, offline: &CpuSet) -> Result<Topology, SyntheticError> {
     let mut facts = Facts::from_synthetic(text)?;
     switch_off(&mut facts, offline);
     Ok(Topology::from_facts(facts).0)

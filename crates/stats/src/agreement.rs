@@ -45,7 +45,7 @@ pub(super) fn compare_scores(
     scores_at: impl Fn(f64) -> (Vec<f64>, Vec<f64>),
 ) -> Option<f64> {
     let (plain, other) = scores_at(centre);
-    let sd = size(&plain);
+    let sd = sd_under_random_signs(&plain);
     let sums_at = |shift: f64| {
         let (plain, other) = scores_at(shift);
         (sum(&plain), sum(&other))
@@ -70,8 +70,8 @@ pub(super) fn compare_scores(
     let parts: Vec<f64> = { other.iter().zip(&plain) }
         .map(|(other, plain)| other - ratio * plain)
         .collect();
-    let error = size(&parts);
-    (error > 1e-6 * size(&other)).then(|| sum(&other) / error)
+    let error = sd_under_random_signs(&parts);
+    (error > 1e-6 * sd_under_random_signs(&other)).then(|| sum(&other) / error)
 }
 
 fn sum(scores: &[f64]) -> f64 {
@@ -79,7 +79,7 @@ fn sum(scores: &[f64]) -> f64 {
 }
 
 /// Standard deviation of the sum under random signs.
-fn size(scores: &[f64]) -> f64 {
+fn sd_under_random_signs(scores: &[f64]) -> f64 {
     scores.iter().map(|s| s * s).sum::<f64>().sqrt()
 }
 
@@ -93,7 +93,8 @@ pub fn sharp_while_it_agrees(plain: Paired, sharp: Paired) -> Box<dyn Family> {
     let centre = plain.estimate();
     let (of_plain, of_sharp) = (plain.scores(centre), sharp.scores(centre));
     let shared: f64 = of_plain.iter().zip(&of_sharp).map(|(a, b)| a * b).sum();
-    let correlation = shared / (size(&of_plain) * size(&of_sharp));
+    let correlation =
+        shared / (sd_under_random_signs(&of_plain) * sd_under_random_signs(&of_sharp));
     Box::new(PlainRanks {
         ranks: plain,
         correlation: correlation.clamp(0.0, 1.0),

@@ -28,7 +28,7 @@ const ALPHA: f64 = 0.05;
 const STRETCHES: usize = 4;
 
 /// Fewest blocks of a stretch.
-const FEWEST_OF_STRETCH: usize = 2;
+const MIN_STRETCH: usize = 2;
 
 /// The setting under which two sessions are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,7 +60,7 @@ impl Question {
     #[must_use]
     pub fn fewest_blocks(&self) -> usize {
         let of_stretch = match self.judge {
-            Judge::Typical | Judge::Mean => FEWEST_OF_STRETCH,
+            Judge::Typical | Judge::Mean => MIN_STRETCH,
             // One run in this many lies above it.
             Judge::Percentile(percentile) => 100 / usize::from(100 - percentile.min(99)),
         };

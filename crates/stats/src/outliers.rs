@@ -18,14 +18,14 @@ use super::tails::{BINS, Counts, Elsewhere, SHAPE, Side, lent_to, members, sides
 
 /// Fewest members of a population that is judged: with fewer, even a value twenty scales away could
 /// not be distinguished from chance.
-pub const FEWEST: usize = 6;
+pub const MIN_MEMBERS: usize = 6;
 
 /// Values within this many scales are the bulk.
 const CUT: f64 = 3.0;
 /// Standard deviation of a standard normal cut there, of `1 − 2cφ(c)/(2Φ(c) − 1)`.
 const CUT_SD: f64 = 0.986_578;
 /// More members than this have no `Qn`, whose cost is quadratic here.
-const FEW: usize = 64;
+const MAX_FOR_QN: usize = 64;
 /// A figure's values within this many scales are evidence of its tails.
 const FAR: f64 = 4.0;
 /// A member that is far away in this many figures is not explained by tails.
@@ -73,8 +73,8 @@ pub struct Judged {
 /// A population judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Every figure; `None` for those that fewer than [`FEWEST`] members have, or that do not vary
-    /// at all.
+    /// Every figure; `None` for those that fewer than [`MIN_MEMBERS`] members have, or that do not
+    /// vary at all.
     pub figures: Vec<Option<Judged>>,
     /// Members that are apart, or far away in several figures.
     pub is_loud: Vec<bool>,
@@ -155,15 +155,15 @@ fn loud(distances: &[Option<(Bulk, Vec<f64>)>], apart: &[bool]) -> Vec<bool> {
         .collect()
 }
 
-/// The bulk of values by the rule above; `None` with fewer than [`FEWEST`]. NaN is left out.
+/// The bulk of values by the rule above; `None` with fewer than [`MIN_MEMBERS`]. NaN is left out.
 #[must_use]
 pub fn bulk(values: &[f64]) -> Option<Bulk> {
     let values: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-    if values.len() < FEWEST {
+    if values.len() < MIN_MEMBERS {
         return None;
     }
     let mut centre = quantile(&values, 0.5);
-    let mut scale = if values.len() <= FEW {
+    let mut scale = if values.len() <= MAX_FOR_QN {
         qn(&values)
     } else {
         super::describe::robust_sd(&values)

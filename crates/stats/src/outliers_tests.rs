@@ -33,7 +33,7 @@ fn the_bulk_does_not_follow_a_third_of_the_values() {
 #[test]
 fn equal_values_and_few_values_are_not_judged() {
     let equal = column(vec![3.0; 30]);
-    let few = column(normal(FEWEST - 1));
+    let few = column(normal(MIN_MEMBERS - 1));
     let none = column(vec![f64::NAN; 30]);
     let judged = judge(&[&equal, &few, &none], &[], Noise::Wild);
     assert!(judged.figures.iter().all(Option::is_none));

@@ -26,7 +26,7 @@ const HEAVY_TAILS: f64 = 2.6;
 /// Distances at which redescending scores stop rising, begin to fall, and reach 0.
 const KNOTS: (f64, f64, f64) = (0.5, 1.5, 6.0);
 /// With up to this many values all Walsh averages are computed.
-const FEW: usize = 200;
+const MAX_FOR_ALL_WALSH: usize = 200;
 /// Ranks over their number, on the scale of redescending scores.
 const RANK_SCALE: f64 = 1.3;
 
@@ -151,7 +151,7 @@ impl Paired {
 /// 1963); NaN if empty.
 #[must_use]
 pub fn hodges_lehmann(values: &[f64]) -> f64 {
-    if values.len() > FEW {
+    if values.len() > MAX_FOR_ALL_WALSH {
         return Paired::unweighted(values.to_vec()).estimate();
     }
     let mut averages: Vec<f64> = Vec::with_capacity(values.len() * (values.len() + 1) / 2);

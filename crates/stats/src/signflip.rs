@@ -21,13 +21,13 @@ const EXACT_COST_OF_RANKS: usize = 200_000;
 /// Other scores are rounded to a grid that makes their product about this.
 const EXACT_COST: f64 = 80_000.0;
 /// Up to this many of them.
-const FEW: usize = 45;
+const MAX_EXACT_SCORES: usize = 45;
 /// One score with more than this share of the variance dominates.
 const DOMINANT: f64 = 0.06;
 /// This many of the largest scores are then enumerated.
 const ENUMERATED: usize = 10;
 /// From this many scores on the sum is as good as normal but for its kurtosis.
-const MANY: usize = 200;
+const MIN_FOR_EDGEWORTH: usize = 200;
 
 /// Two-sided p-value of `Σ signed` under random signs: twice the smaller tail.
 ///
@@ -43,13 +43,13 @@ pub fn two_sided_p(signed: &[f64]) -> f64 {
         let sum: usize = grid.iter().map(|&g| size_of_score(g)).sum();
         sum * grid.len() <= EXACT_COST_OF_RANKS
     } else {
-        grid.len() <= FEW
+        grid.len() <= MAX_EXACT_SCORES
     };
     if is_exact {
         exact(&grid)
     } else if is_dominated(signed, largest) {
         enumerate_signs(signed)
-    } else if signed.len() < MANY {
+    } else if signed.len() < MIN_FOR_EDGEWORTH {
         saddlepoint(signed)
     } else {
         edgeworth(signed)

@@ -34,7 +34,7 @@ pub const MIN_BLOCKS: usize = 10;
 /// Distances below this are the resolution of the estimated shift.
 const MIN_DISTANCE: f64 = 1e-9;
 /// Widest `ln` of a ratio of spreads that is looked for: a factor of 400.
-const WIDEST: f64 = 6.0;
+const MAX_LN_RATIO: f64 = 6.0;
 /// Resolution of estimate and interval, in `ln(ratio)`.
 const TOLERANCE: f64 = 1e-6;
 
@@ -161,8 +161,8 @@ impl Distances {
             let scores = self.differences(theta).scores(0.0);
             scores.iter().sum()
         };
-        let last_above = change(-WIDEST, WIDEST, |theta| sum(theta) > 0.25);
-        let first_below = change(last_above, WIDEST, |theta| sum(theta) > -0.25);
+        let last_above = change(-MAX_LN_RATIO, MAX_LN_RATIO, |theta| sum(theta) > 0.25);
+        let first_below = change(last_above, MAX_LN_RATIO, |theta| sum(theta) > -0.25);
         0.5 * (last_above + first_below)
     }
 
@@ -173,8 +173,8 @@ impl Distances {
             false => far * f64::INFINITY,
         };
         Interval {
-            low: end(-WIDEST),
-            high: end(WIDEST),
+            low: end(-MAX_LN_RATIO),
+            high: end(MAX_LN_RATIO),
         }
     }
 }

@@ -42,7 +42,7 @@ pub fn of_contrast(levels: &[f64], differences: &[f64]) -> Vec<f64> {
     let depends = interaction::z(differences, &own).is_some_and(|z| z.abs() >= INDEPENDENT);
     match depends {
         true => {
-            let beside = beside(levels);
+            let beside = mean_neighbours(levels);
             with_noise_seen(from_levels(&beside), &beside, differences)
         }
         false => with_noise_seen(own, levels, differences),
@@ -95,7 +95,7 @@ fn near_noise(levels: &[f64], differences: &[f64]) -> Vec<f64> {
 }
 
 /// Mean level of the blocks before and after each; at the ends that of the only neighbour.
-fn beside(levels: &[f64]) -> Vec<f64> {
+fn mean_neighbours(levels: &[f64]) -> Vec<f64> {
     let count = levels.len();
     (0..count)
         .map(|block| {
@@ -165,7 +165,7 @@ mod tests {
             .collect();
         let levels: Vec<f64> = differences.iter().map(|d| 0.5 * d).collect();
         let weights = of_contrast(&levels, &differences);
-        let beside = beside(&levels);
+        let beside = mean_neighbours(&levels);
         let expected = with_noise_seen(from_levels(&beside), &beside, &differences);
         assert_eq!(weights, expected);
         // Both arms ran under a load that does not change the difference.

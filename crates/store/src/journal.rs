@@ -16,7 +16,7 @@ use pinwise_record::RunRecord;
 /// Extension of a journal's file name, after the store's name and the record's id.
 const ENDING: &str = "runs";
 /// Limit on the bytes read of a journal: a million runs have less.
-const LONGEST: u64 = 1 << 30;
+const MAX_JOURNAL_BYTES: u64 = 1 << 30;
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -181,7 +181,7 @@ pub(super) fn read(path: &Path) -> Vec<(usize, String)> {
     let mut bytes = Vec::new();
     if let Ok(file) = open_regular(OpenOptions::new().read(true), path) {
         // Data read before an error is still valid.
-        let _ = file.take(LONGEST).read_to_end(&mut bytes);
+        let _ = file.take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes);
     }
     parse(&bytes)
 }

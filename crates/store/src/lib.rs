@@ -173,7 +173,7 @@ pub struct Filter {
 
 /// A record's line of the history, with data for lists and plots.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct ListedRecord {
     /// The line.
     pub entry: Entry,
     /// Tags, subject, machine, headline figures.
@@ -184,7 +184,7 @@ pub struct Listed {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
     /// The records, newest first, within limit and offset.
-    pub lines: Vec<Listed>,
+    pub lines: Vec<ListedRecord>,
     /// Their number without limit and offset.
     pub total: usize,
     /// Hosts of all records of the store, sorted.

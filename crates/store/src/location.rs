@@ -10,7 +10,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, SslNegotiation, TargetSessionAttrs};
 
 use super::StoreError;
-use super::passfile::{self, Wanted};
+use super::passfile::{self, Login};
 use super::sslmode::Security;
 use pinwise_topology::fnv1a;
 
@@ -194,7 +194,7 @@ impl Server {
             Host::Unix(folder) if folder == Path::new(SOCKETS) => "localhost".into(),
             Host::Unix(folder) => folder.to_string_lossy(),
         };
-        let wanted = Wanted {
+        let wanted = Login {
             host: &host,
             port: self.config.get_ports().first().copied().unwrap_or(PORT),
             database: self.config.get_dbname().unwrap_or(user),

@@ -3,7 +3,7 @@
 
 /// The connection that needs a password.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Login<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
     pub(super) database: &'a str,
@@ -11,7 +11,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// The password of the first matching line.
-pub(super) fn password(text: &str, wanted: Wanted<'_>) -> Option<String> {
+pub(super) fn password(text: &str, wanted: Login<'_>) -> Option<String> {
     let port = wanted.port.to_string();
     let wanted = [wanted.host, &port, wanted.database, wanted.user];
     text.lines()
@@ -64,7 +64,7 @@ mod tests {
     fn check(text: &str, wanted: Option<&str>) {
         let found = password(
             text,
-            Wanted {
+            Login {
                 host: "db:1",
                 port: 5432,
                 database: "pin",
@@ -94,7 +94,7 @@ mod tests {
         #[test]
         fn any_file_is_read(text in "([*:a\\\\\\n#]|\\PC){0,40}") {
             check(&format!("x{text}").replace('\n', "\nx"), None);
-            let wanted = Wanted { host: "*", port: 1, database: "*", user: "*" };
+            let wanted = Login { host: "*", port: 1, database: "*", user: "*" };
             let _ = password(&text, wanted);
         }
 

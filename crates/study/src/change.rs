@@ -135,7 +135,7 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
         a: describe_side(a),
         b: describe_side(b),
         machine_changes: machine_changes(a, b),
-        sentence: overall(&figures),
+        sentence: overall_sentence(&figures),
         figures,
         caveats,
     })
@@ -222,7 +222,7 @@ fn machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
         .collect()
 }
 
-fn empty(name: &str, unit: &str) -> FigureChange {
+fn empty_figure(name: &str, unit: &str) -> FigureChange {
     FigureChange {
         name: name.to_owned(),
         over: None,
@@ -288,7 +288,7 @@ fn headline(
     widening: Option<f64>,
 ) -> FigureChange {
     let unit = a.or(b).map_or("", |figure| &figure.unit);
-    let mut figure = empty(name, unit);
+    let mut figure = empty_figure(name, unit);
     if let Some(a) = a {
         (figure.a, figure.a_low, figure.a_high) = (Some(a.value), a.low, a.high);
     }
@@ -370,7 +370,7 @@ fn describe_change(ratio: f64) -> String {
 }
 
 /// The overall sentence on contrasts, if there are any: a baseline's own figure has no verdict.
-fn overall(figures: &[FigureChange]) -> String {
+fn overall_sentence(figures: &[FigureChange]) -> String {
     let contrasts = || figures.iter().filter(|figure| figure.over.is_some());
     let listed: Vec<&FigureChange> = match contrasts().next() {
         Some(_) => contrasts().collect(),

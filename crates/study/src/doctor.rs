@@ -96,7 +96,7 @@ fn warning(
     sentence: impl Into<String>,
     advice: impl Into<String>,
 ) -> Finding {
-    Finding::new(check, Severity::Warning, sentence, advice).weighing(weight)
+    Finding::new(check, Severity::Warning, sentence, advice).with_weight(weight)
 }
 
 fn note(
@@ -105,7 +105,7 @@ fn note(
     sentence: impl Into<String>,
     advice: impl Into<String>,
 ) -> Finding {
-    Finding::new(check, Severity::Note, sentence, advice).weighing(weight)
+    Finding::new(check, Severity::Note, sentence, advice).with_weight(weight)
 }
 
 #[cfg(test)]

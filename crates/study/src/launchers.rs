@@ -41,7 +41,7 @@ pub(crate) fn commands(
             return None;
         }
         let emission = emit(&Target::new(tool), place, topology, &context);
-        if !emission.cannot.is_empty() {
+        if !emission.unsupported.is_empty() {
             return None;
         }
         let line = line(&emission.pieces, &program(tool)?)?;

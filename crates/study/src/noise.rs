@@ -105,9 +105,9 @@ fn noise(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
             ),
             "",
         )
-        .with("pair_robust_sd", robust)
-        .with("pair_sd", plain)
-        .with("blocks_for_1_percent", blocks),
+        .with_evidence("pair_robust_sd", robust)
+        .with_evidence("pair_sd", plain)
+        .with_evidence("blocks_for_1_percent", blocks),
     )
 }
 
@@ -151,9 +151,9 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
             ),
             "",
         )
-        .with("windows", windows.len())
-        .with("sequential_rate", share(sequential as f64))
-        .with("paired_rate", share(paired)),
+        .with_evidence("windows", windows.len())
+        .with_evidence("sequential_rate", share(sequential as f64))
+        .with_evidence("paired_rate", share(paired)),
     )
 }
 

@@ -10,7 +10,7 @@ use super::{Capture, CpuSet, Quota, Restriction, Warning};
 
 /// Limits for malicious captures, far above real systems: nested cgroups, bytes of a cgroup's path
 /// (the kernel's `PATH_MAX`), and mounts of cgroup file systems.
-const DEEPEST: usize = 64;
+const MAX_CGROUP_DEPTH: usize = 64;
 const LONGEST_PATH: usize = 4096;
 const MAX_MOUNTS: usize = 64;
 
@@ -173,7 +173,7 @@ fn quota_folders(capture: &Capture) -> Vec<String> {
         };
         let own = cgroup_path(capture, controller).unwrap_or_else(|| "/".to_owned());
         let mut path = own.as_str();
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_CGROUP_DEPTH {
             folders.push(join(&mount.point, path));
             if path == "/" || path.is_empty() {
                 break;

@@ -15,7 +15,7 @@ const ON_STEP: f64 = 0.09;
 const OCCURRING: usize = 4;
 /// Minimum number of figures at one multiple, absolute and as a share of all: siblings are 2 % of
 /// the pairs of 64 CPUs.
-const FEWEST: usize = 2;
+const MIN_FIGURES: usize = 2;
 const SHARE: f64 = 0.01;
 /// Mean distance of these to the multiple, in steps.
 const ON_TOOTH: f64 = 0.15;
@@ -52,10 +52,10 @@ pub(super) fn step_ns(figures: &[f64]) -> Option<f64> {
 
 /// Some hundred figures, spread evenly over the sorted ones: enough to see a comb.
 fn sample(figures: &[f64]) -> Vec<f64> {
-    const ENOUGH: usize = 512;
+    const MAX_SAMPLE: usize = 512;
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let stride = sorted.len().div_ceil(ENOUGH).max(1);
+    let stride = sorted.len().div_ceil(MAX_SAMPLE).max(1);
     sorted.into_iter().step_by(stride).collect()
 }
 
@@ -83,7 +83,7 @@ fn off_step(sample: &[f64], step: f64) -> Option<f64> {
 /// Two levels at 26 and 57 ns and a few stray pairs fit a step of 28.
 fn is_tooth(figures: &[f64], all: usize, distance: impl Fn(&f64) -> f64) -> bool {
     let off = figures.iter().map(distance).sum::<f64>() / count(figures.len());
-    figures.len() >= FEWEST && count(figures.len()) >= SHARE * count(all) && off <= ON_TOOTH
+    figures.len() >= MIN_FIGURES && count(figures.len()) >= SHARE * count(all) && off <= ON_TOOTH
 }
 
 /// The step by least squares over its multiples.

@@ -18,9 +18,9 @@ const SUPPORTED: f64 = 0.9;
 /// Two clusters are told from one if mates exceed the cores of the other cluster by this ratio.
 const APART: f64 = 1.05;
 /// A pair may be far from each other by chance.
-const SMALLEST: usize = 3;
+const MIN_CLUSTER: usize = 3;
 /// Gracemont to Skymont come in clusters of four.
-const LARGEST: usize = 4;
+const MAX_CLUSTER: usize = 4;
 /// Share of the cores without SMT siblings that must be in such groups: they are all of one design.
 const COVERED: f64 = 0.8;
 /// Chips have clusters of one size; other sizes, as in a guest with only some of the cores, must
@@ -32,12 +32,12 @@ const CUT_OFF: f64 = 0.8;
 
 /// Groups among `alone`, rows without SMT siblings; `others` have some.
 pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Found> {
-    if alone.len() < SMALLEST || others.is_empty() {
+    if alone.len() < MIN_CLUSTER || others.is_empty() {
         return None;
     }
     let excess = Excess::new(logs, alone, others);
     let equal = excess.best(
-        (SMALLEST..=LARGEST)
+        (MIN_CLUSTER..=MAX_CLUSTER)
             .filter(|&size| size < alone.len() && alone.len().is_multiple_of(size))
             .map(|size| excess.of_equal_size(size)),
     );
@@ -46,7 +46,7 @@ pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Fou
         (Some(equal), Some(any)) if any.0 > equal.0 + MUCH_BETTER => Some(any.1),
         (equal, any) => equal.or(any).map(|(_, groups)| groups),
     };
-    let one = (alone.len() <= LARGEST).then(|| vec![(0..alone.len()).collect::<Vec<usize>>()]);
+    let one = (alone.len() <= MAX_CLUSTER).then(|| vec![(0..alone.len()).collect::<Vec<usize>>()]);
     let clusters: Vec<Vec<usize>> = best
         .or(one)?
         .iter()
@@ -65,7 +65,7 @@ impl Excess {
     fn new(logs: &Logs, alone: &[usize], others: &[usize]) -> Self {
         let usual: Vec<f64> = alone
             .iter()
-            .map(|&row| median(&mut to(logs, row, others)))
+            .map(|&row| median(&mut values_between(logs, row, others)))
             .collect();
         let mut excess = Logs::new(alone.len());
         for i in 0..alone.len() {
@@ -106,7 +106,7 @@ impl Excess {
         (1..self.len())
             .map(|merges| {
                 let mut groups = tree.groups_after(merges);
-                groups.retain(|group| (SMALLEST..=LARGEST).contains(&group.len()));
+                groups.retain(|group| (MIN_CLUSTER..=MAX_CLUSTER).contains(&group.len()));
                 groups
             })
             .filter(|groups| {
@@ -153,7 +153,7 @@ impl Excess {
 
     /// Mean excess of an item over a group, without itself.
     fn belonging(&self, item: usize, group: &[usize]) -> f64 {
-        mean(&to(&self.logs, item, group))
+        mean(&values_between(&self.logs, item, group))
     }
 
     /// Swaps the two items that gain most; false if none gains.
@@ -182,7 +182,7 @@ impl Excess {
 
     fn gain(&self, a: usize, of_a: &[usize], b: usize, of_b: &[usize]) -> f64 {
         let sum = |item: usize, group: &[usize], but: usize| -> f64 {
-            to(&self.logs, item, group).iter().sum::<f64>()
+            values_between(&self.logs, item, group).iter().sum::<f64>()
                 - Some(self.logs.at(item, but))
                     .filter(|v| v.is_finite() && group.contains(&but))
                     .unwrap_or(0.0)
@@ -236,7 +236,7 @@ fn best_of(items: &[usize], merit: impl Fn(usize) -> f64) -> usize {
     best
 }
 
-fn to(logs: &Logs, row: usize, columns: &[usize]) -> Vec<f64> {
+fn values_between(logs: &Logs, row: usize, columns: &[usize]) -> Vec<f64> {
     columns
         .iter()
         .filter(|column| **column != row)
@@ -257,8 +257,8 @@ fn judge(logs: &Logs, alone: &[usize], others: &[usize], clusters: &[Vec<usize>]
             .filter(|row| !cluster.contains(row))
             .collect();
         for &row in cluster {
-            let mates = median(&mut to(logs, row, cluster));
-            let rest = median(&mut to(logs, row, &strangers));
+            let mates = median(&mut values_between(logs, row, cluster));
+            let rest = median(&mut values_between(logs, row, &strangers));
             margins.push(mates - rest);
             inside.push(mates);
             outside.push(rest);

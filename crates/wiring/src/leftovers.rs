@@ -12,7 +12,7 @@ use super::search::Found;
 /// many P-cores have four E-cores or more for each.
 const RULE: usize = 6;
 /// Largest share of leftover CPUs: one in eight.
-const FEW: usize = 8;
+const MIN_CPUS_PER_LEFTOVER: usize = 8;
 /// Siblings see the rest of the machine alike; leftovers may differ by this factor of the siblings'
 /// difference.
 const ALIKE: f64 = 2.0;
@@ -36,7 +36,7 @@ pub(super) fn pair_leftovers(
         || whole != level.shared().count()
         || whole < RULE
         || alone.len() < 2
-        || alone.len() * FEW > logs.len()
+        || alone.len() * MIN_CPUS_PER_LEFTOVER > logs.len()
     {
         return level;
     }

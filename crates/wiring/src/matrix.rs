@@ -366,11 +366,11 @@ fn latency(cell: &str, line: usize, column: usize) -> Result<Option<f64>, Matrix
 
 /// Enough of a cell to find it again.
 fn shorten(cell: &str) -> String {
-    const ENOUGH: usize = 24;
-    if cell.chars().count() <= ENOUGH {
+    const MAX_CHARACTERS: usize = 24;
+    if cell.chars().count() <= MAX_CHARACTERS {
         return cell.to_owned();
     }
-    let start: String = cell.chars().take(ENOUGH).collect();
+    let start: String = cell.chars().take(MAX_CHARACTERS).collect();
     format!("{start}…")
 }
 

@@ -79,15 +79,19 @@ pub(super) fn next(logs: &Logs, criteria: &Criteria, items: &[Vec<usize>]) -> Op
         cut.shared() > 1 || items.len() < 4 || !is_contracted
     });
     match level {
-        Some(level) if level.shared() > 1 => Some(of_cut(&level, items)),
+        Some(level) if level.shared() > 1 => Some(level_of_cut(&level, items)),
         level => home_level(&blocks, &tree, &weights, items)
-            .or_else(|| level.map(|level| of_cut(&level, items))),
+            .or_else(|| level.map(|level| level_of_cut(&level, items))),
     }
 }
 
-fn of_cut(cut: &Cut, items: &[Vec<usize>]) -> Found {
+fn level_of_cut(cut: &Cut, items: &[Vec<usize>]) -> Found {
     Found {
-        groups: cut.groups.iter().map(|group| rows(group, items)).collect(),
+        groups: cut
+            .groups
+            .iter()
+            .map(|group| join_items(group, items))
+            .collect(),
         inside_ns: cut.inside.exp(),
         outside_ns: cut.outside.exp(),
         worst: cut.worst,
@@ -106,7 +110,7 @@ fn home_level(
 ) -> Option<Found> {
     let home = home::find(blocks, tree, weights)?;
     Some(Found {
-        groups: vec![rows(&home.near, items), rows(&home.far, items)],
+        groups: vec![join_items(&home.near, items), join_items(&home.far, items)],
         inside_ns: home.inside.exp(),
         outside_ns: home.outside.exp(),
         worst: (home.outside - home.inside) * home.ordered,
@@ -117,7 +121,7 @@ fn home_level(
     })
 }
 
-fn rows(group: &[usize], items: &[Vec<usize>]) -> Vec<usize> {
+fn join_items(group: &[usize], items: &[Vec<usize>]) -> Vec<usize> {
     let mut rows: Vec<usize> = group.iter().flat_map(|&i| items[i].clone()).collect();
     rows.sort_unstable();
     rows

@@ -87,12 +87,12 @@ const UNLIKE: f64 = 0.45;
 /// Figures that hardly differ are flat, noise or not.
 const SPREAD: f64 = 0.1;
 /// With fewer rows, neighbours cannot be expected.
-const ENOUGH: usize = 8;
+const MIN_ROWS: usize = 8;
 
 /// Do figures without levels look like those of unpinned threads?
 pub(super) fn is_noise(logs: &Logs) -> bool {
     let mut known = logs.distinct_values();
-    if logs.len() < ENOUGH || known.is_empty() {
+    if logs.len() < MIN_ROWS || known.is_empty() {
         return false;
     }
     let spread = quantile(&mut known, 0.9) - quantile(&mut known, 0.1);

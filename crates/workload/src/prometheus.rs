@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Longest names and quotes in a selector, bytes.
-const LONGEST: usize = 4096;
+const MAX_SELECTOR_BYTES: usize = 4096;
 /// Separates two readings; for every other reader it is a comment.
 const BETWEEN: &str = "\n# pinwise: seconds until the next reading: ";
 
@@ -95,7 +95,7 @@ impl Query {
     /// `p99(…)`. `None`: it is not of that form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_SELECTOR_BYTES {
             return None;
         }
         let text = text.trim();

@@ -19,7 +19,7 @@ use toml::Spanned;
 use super::toml_error::{self, Position, TomlError};
 
 /// Largest file, bytes.
-const LARGEST: usize = 1024 * 1024;
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// Maximum number of steps of a fleet, repetitions included.
 pub const MAX_STEPS: usize = 1000;
 /// Longest name of a step, characters.
@@ -59,7 +59,7 @@ struct RawStep {
 /// # Errors
 /// [`TomlError`] if it is not a study file.
 pub fn parse(text: &str) -> Result<Vec<StudyStep>, TomlError> {
-    let raw: RawStudy = toml_error::read(text, LARGEST, "this is not a study")?;
+    let raw: RawStudy = toml_error::read(text, MAX_FILE_BYTES, "this is not a study")?;
     if raw.step.is_empty() {
         let reason = "no steps: write [[step]]";
         return Err(TomlError::new(Position::START, reason));

@@ -33,7 +33,7 @@ use super::toml_error::{self, Position, TomlError};
 use super::{Command, Metric, Pattern};
 
 /// Largest file, bytes.
-const LARGEST: usize = 1024 * 1024;
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// Most benchmarks of a suite.
 pub const MAX_BENCHMARKS: usize = 1000;
 /// Longest name of a benchmark, characters.
@@ -125,7 +125,7 @@ struct RawBenchmark {
 /// # Errors
 /// [`TomlError`] says what is wrong, and where.
 pub fn parse(text: &str) -> Result<Suite, TomlError> {
-    let raw: RawSuite = toml_error::read(text, LARGEST, "this is not a suite")?;
+    let raw: RawSuite = toml_error::read(text, MAX_FILE_BYTES, "this is not a suite")?;
     if raw.benchmark.is_empty() {
         let reason = "no benchmarks: write [[benchmark]]";
         return Err(TomlError::new(Position::START, reason));

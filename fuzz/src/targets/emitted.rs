@@ -38,7 +38,7 @@ fn check(set: CpuSet, text: &str, machine: &Topology) {
     for tool in Tool::ALL {
         let emission = emit(&Target::new(tool), &realised, machine, &context);
         assert!(!emission.pieces.is_empty());
-        for sentence in emission.cannot.iter().chain(&emission.notes) {
+        for sentence in emission.unsupported.iter().chain(&emission.notes) {
             check_shown(sentence);
         }
     }

@@ -9,7 +9,7 @@ use pinwise_topology::{Topology, interrupts};
 
 /// More files or deeper folders only make a run slower.
 const MAX_FILES: usize = 24;
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
@@ -41,7 +41,7 @@ pub(crate) fn run(text: &[u8]) {
 fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
-    let is_good = path.components().all(is_plain) && path.components().count() <= DEEPEST;
+    let is_good = path.components().all(is_plain) && path.components().count() <= MAX_DEPTH;
     is_good.then(|| folder.join(path))
 }
 

@@ -6,7 +6,7 @@ use pinwise_spin::identify::{Evidence, identify};
 use pinwise_spin::loops::{begins_at, is_hint_function, loops_at};
 
 /// Longer code is not searched for loops.
-const LONGEST: usize = 12_000;
+const MAX_CODE_BYTES: usize = 12_000;
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {
@@ -25,7 +25,7 @@ pub(crate) fn run(bytes: &[u8]) {
         } else {
             u64::MAX - 6_000
         },
-        bytes: bytes[..bytes.len().min(LONGEST)].to_vec(),
+        bytes: bytes[..bytes.len().min(MAX_CODE_BYTES)].to_vec(),
     };
     let address = code
         .start

@@ -10,7 +10,7 @@ use super::corpus::Known;
 use super::drawn;
 
 /// Larger machines are judged as they were recorded, for time's sake.
-const LARGEST: usize = 256;
+const MAX_CPUS: usize = 256;
 /// Draws of each kind of variation that has chance in it.
 const DRAWS: u64 = 2;
 
@@ -29,7 +29,7 @@ pub(super) fn all(machines: &[Known]) -> Vec<Varied> {
 
 fn cases(known: &Known) -> Vec<Known> {
     let mut cases = vec![known.clone()];
-    if known.latency.len() > LARGEST {
+    if known.latency.len() > MAX_CPUS {
         return cases;
     }
     // On a coarse clock noise would come before the steps, not after.

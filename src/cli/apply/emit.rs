@@ -133,7 +133,7 @@ fn as_json(emission: &Emission) -> serde_json::Value {
     json!({
         "tool": emission.tool.name(),
         "pieces": pieces,
-        "cannot": emission.cannot,
+        "cannot": emission.unsupported,
         "notes": emission.notes,
         "verify": emission.verify,
     })

@@ -67,7 +67,7 @@ pub(super) fn apply(
     }
     let mut applied = begin_record(&service, &place);
     let began = host.now();
-    let wanted = Wanted {
+    let wanted = TemporaryWish {
         wish: wish(args, &place),
         place: &place,
         interrupts,
@@ -144,7 +144,7 @@ fn is_only_interrupts(args: &ApplyArgs) -> bool {
 }
 
 /// What is to be for a while.
-struct Wanted<'a> {
+struct TemporaryWish<'a> {
     wish: Wish,
     place: &'a Realised,
     interrupts: InterruptCpus,
@@ -243,7 +243,7 @@ fn note_interrupts(applied: &mut Applied, unset: &[(Entry, UndoOutcome)], termin
 /// Places, reports where the threads run, and follows until it is over.
 fn keep(
     service: &mut Service,
-    wanted: &Wanted<'_>,
+    wanted: &TemporaryWish<'_>,
     host: &mut LinuxMachine,
     applied: &mut Applied,
     terminal: &Terminal,

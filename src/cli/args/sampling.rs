@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::files::Named;
+use crate::cli::files::NamedFile;
 use crate::cli::values::parse_tag;
 use pinwise_profile::Event;
 
@@ -37,9 +37,10 @@ pub struct SamplingArgs {
 
 impl SamplingArgs {
     /// Files that it reads.
-    pub(in crate::cli) fn inputs(&self) -> Vec<Named<'_>> {
+    pub(in crate::cli) fn inputs(&self) -> Vec<NamedFile<'_>> {
         let input = self.input.iter();
-        input.map(|path| ("--input", path.as_path())).collect()
+        let option = "--input";
+        input.map(|path| NamedFile { option, path }).collect()
     }
 }
 

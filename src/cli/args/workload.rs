@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::files::Named;
+use crate::cli::files::NamedFile;
 use crate::cli::values::{parse_count, parse_duration, parse_shell};
 use pinwise_format::count;
 use pinwise_workload::Sweep;
@@ -60,9 +60,10 @@ pub struct WorkloadArgs {
 
 impl WorkloadArgs {
     /// Files that it reads.
-    pub(in crate::cli) fn inputs(&self) -> Vec<Named<'_>> {
+    pub(in crate::cli) fn inputs(&self) -> Vec<NamedFile<'_>> {
         let input = self.input_file().into_iter();
-        input.map(|path| ("--input", path.as_path())).collect()
+        let option = "--input";
+        input.map(|path| NamedFile { option, path }).collect()
     }
 
     /// The file of `--input`, unless it is `none`.

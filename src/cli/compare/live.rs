@@ -15,6 +15,7 @@ use pinwise_format::count;
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
 use pinwise_machine::linux::own_setting;
 use pinwise_machine::{Binding, Host, MachineError};
+use pinwise_placement::Merged;
 use pinwise_record::Comparison;
 use pinwise_report::visible;
 use pinwise_study::compare::{ArmPlan, ComparePlan};
@@ -182,16 +183,21 @@ fn make_plan(
     let places = plan::live_places(args, topology, terminal)?;
     let arms: Vec<ArmPlan> = places
         .into_iter()
-        .map(|(place, same_as)| ArmPlan {
-            name: place.placement.to_string(),
-            workload: workload.clone(),
-            is_default: place.cpus == topology.allowed
-                && Binding::for_place(&place, None).is_none(),
-            binding: Binding::for_place(&place, None),
-            settings: Vec::new(),
-            place,
-            same_as,
-        })
+        .map(
+            |Merged {
+                 placement: place,
+                 also_named: same_as,
+             }| ArmPlan {
+                name: place.placement.to_string(),
+                workload: workload.clone(),
+                is_default: place.cpus == topology.allowed
+                    && Binding::for_place(&place, None).is_none(),
+                binding: Binding::for_place(&place, None),
+                settings: Vec::new(),
+                place,
+                same_as,
+            },
+        )
         .collect();
     let mut arms = plan::with_interrupts(arms, args, topology, terminal)?;
     let seed = plan::choose_seed(&args.experiment.effort);

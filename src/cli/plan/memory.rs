@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 
 use pinwise_machine::linux::check_memory_policy;
-use pinwise_placement::{MemoryWish, Placement, Realised};
+use pinwise_placement::{MemoryWish, Merged, Placement};
 use pinwise_topology::Topology;
 
 /// Every placement as it is and with each memory policy, which its name then has.
@@ -46,8 +46,11 @@ pub(super) fn combine_placements(
 }
 
 /// Refuses policies that this kernel does not take, before anything runs.
-pub(super) fn check(places: &[(Realised, Vec<String>)], is_simulated: bool) -> anyhow::Result<()> {
-    for (place, _) in places.iter().filter(|_| !is_simulated) {
+pub(super) fn check(places: &[Merged], is_simulated: bool) -> anyhow::Result<()> {
+    for Merged {
+        placement: place, ..
+    } in places.iter().filter(|_| !is_simulated)
+    {
         if let Some(memory) = &place.memory {
             check_memory_policy(memory).with_context(|| place.placement.to_string())?;
         }

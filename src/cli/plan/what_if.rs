@@ -120,7 +120,7 @@ pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Findin
             None => topology.allowed.difference(&each.place.cpus),
         };
         let key = if is_real { "offline" } else { "left out" };
-        finding = finding.with(&format!("{}, CPUs {key}", each.name), off.to_string());
+        finding = finding.with_evidence(&format!("{}, CPUs {key}", each.name), off.to_string());
     }
     Some(finding)
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 
 use crate::cli::args::{Global, ProfileDiffArgs};
 use crate::cli::ending::keep_and_show;
-use crate::cli::files::Named;
+use crate::cli::files::NamedFile;
 use crate::cli::opening::needed_store;
 use crate::cli::opening::open_store;
 use crate::cli::outputs::check_outputs;
@@ -25,12 +25,16 @@ pub(super) fn diff(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let json = args.export_json.iter();
-    let json: Vec<Named<'_>> = json.map(|p| ("--export-json", p.as_path())).collect();
+    let json = json.map(|path| NamedFile {
+        option: "--export-json",
+        path,
+    });
     let inputs = [
         ("BEFORE", Path::new(&args.before)),
         ("AFTER", Path::new(&args.after)),
-    ];
-    check_outputs(global, &json, &inputs)?;
+    ]
+    .map(|(option, path)| NamedFile { option, path });
+    check_outputs(global, &json.collect::<Vec<_>>(), &inputs)?;
     let before = load_profile(global, &args.before)?;
     let after = load_profile(global, &args.after)?;
     let store = open_store(global)?;

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use super::args::{Global, ProfileAction, ProfileArgs, ProfileView};
 use super::ending::{keep_and_show, unless_interrupted};
-use super::files::Named;
+use super::files::NamedFile;
 use super::machine::open_machine;
 use super::opening::open_store;
 use super::outputs::check_outputs;
@@ -92,7 +92,7 @@ fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()>
     export::page(record, args.files.report.as_deref())
 }
 
-fn outputs(args: &ProfileArgs) -> Vec<Named<'_>> {
+fn outputs(args: &ProfileArgs) -> Vec<NamedFile<'_>> {
     let named = [
         ("--report", &args.files.report),
         ("--folded", &args.files.folded),
@@ -100,7 +100,10 @@ fn outputs(args: &ProfileArgs) -> Vec<Named<'_>> {
     ];
     let named = named.into_iter();
     named
-        .filter_map(|(option, path)| Some((option, path.as_deref()?)))
+        .filter_map(|(option, path)| {
+            let path = path.as_deref()?;
+            Some(NamedFile { option, path })
+        })
         .collect()
 }
 

@@ -5,7 +5,7 @@ mod plan;
 mod threads;
 
 use super::args::{Global, SearchArgs, SearchResultArgs};
-use super::files::{write_file, write_json};
+use super::files::{NamedFile, write_file, write_json};
 use super::machine::open_machine;
 use super::opening::needed_store;
 use super::opening::{check_store, open_store};
@@ -26,7 +26,11 @@ pub(super) fn search(
     args: &SearchArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    check_outputs(global, &files(&args.results), &args.workload.inputs())?;
+    check_outputs(
+        global,
+        &output_files(&args.results),
+        &args.workload.inputs(),
+    )?;
     check_store(global)?;
     let past = match &args.resume {
         Some(id) => Some(read_search(global, id)?),
@@ -139,7 +143,7 @@ fn carry_out(
     }
 }
 
-fn files(args: &SearchResultArgs) -> Vec<(&'static str, &std::path::Path)> {
+fn output_files(args: &SearchResultArgs) -> Vec<NamedFile<'_>> {
     let files = [
         ("--export-json", &args.export_json),
         ("--export-csv", &args.export_csv),
@@ -147,7 +151,10 @@ fn files(args: &SearchResultArgs) -> Vec<(&'static str, &std::path::Path)> {
     ];
     let files = files.into_iter();
     files
-        .filter_map(|(option, path)| Some((option, path.as_deref()?)))
+        .filter_map(|(option, path)| {
+            let path = path.as_deref()?;
+            Some(NamedFile { option, path })
+        })
         .collect()
 }
 

@@ -6,6 +6,7 @@ use anyhow::bail;
 
 use crate::cli::args::{Global, SpinAttachArgs};
 use crate::cli::ending::{keep_and_show, unless_interrupted};
+use crate::cli::files::NamedFile;
 use crate::cli::machine::open_machine;
 use crate::cli::opening::open_store;
 use crate::cli::outputs::check_outputs;
@@ -26,7 +27,10 @@ pub(super) fn attach(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let json = args.sampling.export_json.iter();
-    let json = json.map(|path| ("--export-json", path.as_path()));
+    let json = json.map(|path| NamedFile {
+        option: "--export-json",
+        path,
+    });
     check_outputs(global, &json.collect::<Vec<_>>(), &args.sampling.inputs())?;
     let mut machine = open_machine(global, 0, false)?;
     let store = open_store(global)?;

@@ -36,7 +36,7 @@ const DEFAULT_CHIPS: [&str; 5] = [
     "meteor-lake-p",
 ];
 /// Bytes of the largest file that is read.
-const LARGEST: u64 = 4 << 30;
+const MAX_FILE_BYTES: u64 = 4 << 30;
 /// Files above this many bytes are refused if their length is this many times their
 /// allocated size: holes take no room on a disk, but all of it in memory.
 const SPARSE_FROM: u64 = 64 << 20;
@@ -165,8 +165,10 @@ fn read(path: &Path) -> anyhow::Result<Binary> {
         );
     }
     let mut bytes = Vec::new();
-    file.by_ref().take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
+    file.by_ref()
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         bail!("larger than 4 GiB");
     }
     Ok(elf::read(&bytes)?)

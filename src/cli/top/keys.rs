@@ -11,7 +11,7 @@ use pinwise_record::TopRecord;
 use pinwise_report::top::{Focus, Prompt, PromptKind, View};
 
 /// Characters that are typed at most.
-const LONGEST: usize = 200;
+const MAX_TYPED_CHARACTERS: usize = 200;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +150,9 @@ fn edit_filter(view: &mut View, code: KeyCode, is_control: bool) -> Action {
         }
         KeyCode::Char('u' | 'w') if is_control => prompt.text.clear(),
         KeyCode::Char(_) if is_control => return Action::Nothing,
-        KeyCode::Char(c) if prompt.text.chars().count() < LONGEST => prompt.text.push(c),
+        KeyCode::Char(c) if prompt.text.chars().count() < MAX_TYPED_CHARACTERS => {
+            prompt.text.push(c)
+        }
         _ => return Action::Nothing,
     }
     match prompt.kind {

@@ -149,7 +149,7 @@ proptest! {
             press_all(&mut view, "x");
         }
         if is_typing {
-            prop_assert!(view.prompt.unwrap().text.chars().count() <= LONGEST);
+            prop_assert!(view.prompt.unwrap().text.chars().count() <= MAX_TYPED_CHARACTERS);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use crate::cli::files::Named;
+use crate::cli::files::NamedFile;
 use pinwise_machine::Listener;
 use pinwise_record::TraceRecord;
 use pinwise_report::{TraceCsv, TracePerfetto};
@@ -61,9 +61,12 @@ impl Sinks {
         })
     }
 
-    pub(super) fn paths(&self) -> impl Iterator<Item = Named<'_>> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = NamedFile<'_>> {
         let sinks = self.sinks.iter();
-        sinks.map(|sink| ("--export", Path::new(&sink.path)))
+        sinks.map(|sink| NamedFile {
+            option: "--export",
+            path: Path::new(&sink.path),
+        })
     }
 
     pub(super) fn take(&mut self, events: &[Event]) {

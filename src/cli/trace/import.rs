@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use crate::cli::args::{Global, TraceImportArgs};
+use crate::cli::files::NamedFile;
 use crate::cli::opening::open_store;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, topology};
@@ -21,7 +22,10 @@ pub(super) fn import(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let named = || args.file.display().to_string();
-    let inputs = [("the import", args.file.as_path())];
+    let inputs = [NamedFile {
+        option: "the import",
+        path: &args.file,
+    }];
     let mut sinks = super::sinks(global, &args.files, &inputs)?;
     let import = open(&args.file).and_then(|file| Ok(Import::open(file)?));
     let import = import.with_context(named)?;

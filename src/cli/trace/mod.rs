@@ -10,7 +10,7 @@ use anyhow::bail;
 
 use super::args::{Global, TraceAction, TraceArgs, TraceFiles};
 use super::ending::{keep_and_show, unless_interrupted};
-use super::files::Named;
+use super::files::NamedFile;
 use super::machine::open_machine;
 use super::opening::open_store;
 use super::outputs::check_outputs;
@@ -46,7 +46,10 @@ pub(super) fn trace(
         bail!("say what to trace: -- COMMAND, --pid PID, or --all");
     }
     let tier: Option<Tier> = parsed_tier(args.tier.as_deref())?;
-    let inputs = args.input.iter().map(|path| ("--input", path.as_path()));
+    let inputs = args.input.iter().map(|path| NamedFile {
+        option: "--input",
+        path,
+    });
     let mut sinks = sinks(global, &args.files, &inputs.collect::<Vec<_>>())?;
     let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
     let store = open_store(global)?;
@@ -62,11 +65,14 @@ pub(super) fn trace(
 }
 
 /// The receivers of events, once all requested files can be written.
-fn sinks(global: &Global, files: &TraceFiles, inputs: &[Named<'_>]) -> anyhow::Result<Sinks> {
+fn sinks(global: &Global, files: &TraceFiles, inputs: &[NamedFile<'_>]) -> anyhow::Result<Sinks> {
     let sinks = Sinks::parse(&files.exports)?;
     let json = files.export_json.iter();
-    let json = json.map(|path| ("--export-json", path.as_path()));
-    let outputs: Vec<Named<'_>> = sinks.paths().chain(json).collect();
+    let json = json.map(|path| NamedFile {
+        option: "--export-json",
+        path,
+    });
+    let outputs: Vec<NamedFile<'_>> = sinks.paths().chain(json).collect();
     check_outputs(global, &outputs, inputs)?;
     Ok(sinks)
 }

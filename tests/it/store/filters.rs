@@ -1,7 +1,7 @@
 //! What filters find, against a plain look at every line.
 
 use pinwise_record::{Comparison, Entry, Kind, Record, StoredRecord};
-use pinwise_store::{Filter, Listed, Store};
+use pinwise_store::{Filter, ListedRecord, Store};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +48,8 @@ fn filled(place: &Place) -> Store {
 }
 
 /// The same by looking at each line.
-fn plainly(all: &[Listed], filter: &Filter) -> Vec<Listed> {
-    let fits = |line: &&Listed| {
+fn plainly(all: &[ListedRecord], filter: &Filter) -> Vec<ListedRecord> {
+    let fits = |line: &&ListedRecord| {
         let entry = &line.entry;
         let kind = entry.schema.split_once('/').map_or("", |(name, _)| name);
         let text = format!(
@@ -142,7 +142,7 @@ proptest! {
                 let wanted = plainly(&all, &filter);
                 let found = store.find(&filter).unwrap();
                 prop_assert_eq!(found.total, wanted.len());
-                let page: Vec<Listed> = wanted.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
+                let page: Vec<ListedRecord> = wanted.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
                 prop_assert_eq!(&found.lines, &page);
                 let mut passed = Vec::new();
                 store.each_body(&filter, |entry, _| passed.push(entry)).unwrap();

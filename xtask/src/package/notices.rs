@@ -17,12 +17,12 @@ use crate::programs::{cargo, output, root};
 /// Packages of others that one of ours holds.
 #[derive(Debug)]
 pub(super) struct Notices {
-    parties: Vec<Party>,
+    packages: Vec<Package>,
 }
 
 /// A package of others.
 #[derive(Debug)]
-struct Party {
+struct Package {
     name: String,
     version: String,
     /// An SPDX expression.
@@ -42,7 +42,7 @@ const FILES: [&str; 6] = [
 ];
 
 /// What is in a binary and in no list of packages.
-const ALSO: &str = "\
+const UNLISTED: &str = "\
 Also in the binaries: the standard library of Rust (MIT OR Apache-2.0; see
 COPYRIGHT-rust-library.html.gz beside this file); in static ones musl, © 2005-2025 Rich Felker and others (MIT). SQLite, which libsqlite3-sys holds, is
 in the public domain.
@@ -60,9 +60,9 @@ impl Notices {
             triple,
         ]))?;
         let metadata: Value = serde_json::from_str(&text).context("cargo metadata")?;
-        let mut parties = find_linked(&metadata, package)?;
-        parties.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-        Ok(Self { parties })
+        let mut packages = find_linked(&metadata, package)?;
+        packages.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        Ok(Self { packages })
     }
 
     /// With the packages that are bundled into the page.
@@ -75,10 +75,10 @@ impl Notices {
         for (key, package) in packages {
             let name = key.strip_prefix("node_modules/");
             if let Some(name) = name.filter(|_| package["dev"] != true) {
-                self.parties.push(Party {
+                self.packages.push(Package {
                     name: format!("{name} (in the page)"),
-                    version: word(&package["version"]),
-                    terms: word(&package["license"]),
+                    version: string_of(&package["version"]),
+                    terms: string_of(&package["license"]),
                     authors: String::new(),
                     folder: folder.join(key),
                 });
@@ -89,13 +89,13 @@ impl Notices {
 
     /// The list, then every text once, below the packages that it is of.
     pub(super) fn text(&self, holder: &str, triple: &str) -> Result<String> {
-        let mut text = format!("Third-party software in {holder} for {triple}\n\n{ALSO}\n");
+        let mut text = format!("Third-party software in {holder} for {triple}\n\n{UNLISTED}\n");
         let mut texts: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
-        for party in &self.parties {
-            let title = format!("{} {}", party.name, party.version);
+        for package in &self.packages {
+            let title = format!("{} {}", package.name, package.version);
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "  {title}: {}", party.terms);
-            for wording in party.wordings()? {
+            let _ = writeln!(text, "  {title}: {}", package.terms);
+            for wording in package.licence_texts()? {
                 let key = wording.split_whitespace().collect::<Vec<_>>().join(" ");
                 let (_, of) = texts.entry(key).or_insert((wording, BTreeSet::new()));
                 of.insert(title.clone());
@@ -119,11 +119,11 @@ impl Notices {
 
 /// Follows what is linked: neither build tools nor macros, of which the binary has only the output,
 /// nor what only tests use.
-fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Party>> {
+fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Package>> {
     let by_id = |list: &Value| -> BTreeMap<String, Value> {
         let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
         list.iter()
-            .map(|one| (word(&one["id"]), one.clone()))
+            .map(|one| (string_of(&one["id"]), one.clone()))
             .collect()
     };
     let packages = by_id(&metadata["packages"]);
@@ -134,7 +134,7 @@ fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Party>> {
         .with_context(|| format!("the workspace has no package {package}"))?;
     let mut waiting = vec![first.0.clone()];
     let mut seen = BTreeSet::new();
-    let mut parties = Vec::new();
+    let mut linked = Vec::new();
     while let Some(id) = waiting.pop() {
         let one = packages
             .get(&id)
@@ -143,7 +143,7 @@ fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Party>> {
             continue;
         }
         if !one["source"].is_null() {
-            parties.push(Party::of_crate(one)?);
+            linked.push(Package::of_crate(one)?);
         }
         let uses = nodes.get(&id).map(|node| &node["deps"]);
         for used in uses.and_then(Value::as_array).into_iter().flatten() {
@@ -153,11 +153,11 @@ fn find_linked(metadata: &Value, package: &str) -> Result<Vec<Party>> {
                 .flatten()
                 .any(|kind| kind["kind"].is_null())
             {
-                waiting.push(word(&used["pkg"]));
+                waiting.push(string_of(&used["pkg"]));
             }
         }
     }
-    Ok(parties)
+    Ok(linked)
 }
 
 fn is_macro(package: &Value) -> bool {
@@ -169,25 +169,25 @@ fn is_macro(package: &Value) -> bool {
     kinds.any(|kinds| kinds.iter().any(|kind| kind == "proc-macro"))
 }
 
-impl Party {
+impl Package {
     fn of_crate(package: &Value) -> Result<Self> {
-        let manifest = word(&package["manifest_path"]);
+        let manifest = string_of(&package["manifest_path"]);
         let folder = Path::new(&manifest)
             .parent()
             .context("a manifest in no folder")?;
         let authors = package["authors"].as_array();
-        let authors: Vec<String> = authors.into_iter().flatten().map(word).collect();
+        let authors: Vec<String> = authors.into_iter().flatten().map(string_of).collect();
         Ok(Self {
-            name: word(&package["name"]),
-            version: word(&package["version"]),
-            terms: word(&package["license"]),
+            name: string_of(&package["name"]),
+            version: string_of(&package["version"]),
+            terms: string_of(&package["license"]),
             authors: authors.join(", "),
             folder: folder.to_owned(),
         })
     }
 
     /// What has to be repeated.
-    fn wordings(&self) -> Result<Vec<String>> {
+    fn licence_texts(&self) -> Result<Vec<String>> {
         let mut paths = Vec::new();
         for folder in [self.folder.clone(), self.folder.join("licenses")] {
             if folder.is_dir() {
@@ -264,7 +264,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn word(value: &Value) -> String {
+fn string_of(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -272,8 +272,8 @@ fn word(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn party(terms: &str, folder: &Path) -> Party {
-        Party {
+    fn package(terms: &str, folder: &Path) -> Package {
+        Package {
             name: "gears".to_owned(),
             version: "1.0.0".to_owned(),
             terms: terms.to_owned(),
@@ -293,16 +293,23 @@ mod tests {
         ] {
             std::fs::write(folder.path().join(file), text).expect("a file");
         }
-        let wordings = |terms: &str| party(terms, folder.path()).wordings().expect("terms");
-        assert_eq!(wordings("MIT OR Apache-2.0"), ["mit", "notice"]);
-        assert_eq!(wordings("MIT AND Apache-2.0"), ["apache", "mit", "notice"]);
+        let licence_texts = |terms: &str| {
+            package(terms, folder.path())
+                .licence_texts()
+                .expect("terms")
+        };
+        assert_eq!(licence_texts("MIT OR Apache-2.0"), ["mit", "notice"]);
+        assert_eq!(
+            licence_texts("MIT AND Apache-2.0"),
+            ["apache", "mit", "notice"]
+        );
     }
 
     #[test]
     fn terms_without_a_file_are_known_or_an_error() {
         let folder = tempfile::tempdir().expect("a folder");
-        let wordings = |terms: &str| party(terms, folder.path()).wordings();
-        let mit = wordings("Apache-2.0 OR MIT").expect("MIT is known");
+        let licence_texts = |terms: &str| package(terms, folder.path()).licence_texts();
+        let mit = licence_texts("Apache-2.0 OR MIT").expect("MIT is known");
         assert!(
             mit[0].starts_with("Copyright Ada <ada@example.org>"),
             "{mit:?}"
@@ -311,9 +318,13 @@ mod tests {
             mit[0].contains("\n\nPermission is hereby granted"),
             "{mit:?}"
         );
-        assert!(wordings("0BSD").expect("0BSD wants nothing").is_empty());
-        assert!(wordings("MPL-2.0").is_err());
-        assert!(wordings("MIT AND MPL-2.0").is_err());
+        assert!(
+            licence_texts("0BSD")
+                .expect("0BSD wants nothing")
+                .is_empty()
+        );
+        assert!(licence_texts("MPL-2.0").is_err());
+        assert!(licence_texts("MIT AND MPL-2.0").is_err());
     }
 
     #[test]
@@ -338,9 +349,9 @@ mod tests {
             ]},
         });
         let mut names: Vec<String> = find_linked(&metadata, "ours")
-            .expect("parties")
+            .expect("packages")
             .into_iter()
-            .map(|party| party.name)
+            .map(|package| package.name)
             .collect();
         names.sort();
         assert_eq!(names, ["deep", "linked"]);

@@ -19,7 +19,7 @@ use super::Bytes;
 use crate::Arch;
 
 /// Limits the bytes read of a part of a file: its call-frame tables, and names of sections.
-const LARGEST: u64 = 64 << 20;
+const MAX_PART_BYTES: u64 = 64 << 20;
 const LONGEST_NAMES: u64 = 1 << 16;
 /// Limits the program and section headers.
 const MAX_HEADERS: usize = 4096;
@@ -384,7 +384,7 @@ impl Headers {
         let bytes = read_bounded(
             read,
             offset.checked_add(within)?,
-            (length - within).min(LARGEST),
+            (length - within).min(MAX_PART_BYTES),
         )?;
         Some(self.into_call_frames(bytes, eh_frame, address, index))
     }
@@ -442,7 +442,7 @@ fn read_headers<T: pod::Pod>(read: Read<'_>, offset: u64, count: usize) -> Optio
 
 /// Reads `length` bytes at `offset`, up to a limit.
 fn read_bounded(read: Read<'_>, offset: u64, length: u64) -> Option<Vec<u8>> {
-    if length > LARGEST {
+    if length > MAX_PART_BYTES {
         return None;
     }
     read(offset, usize::try_from(length).ok()?)

@@ -92,7 +92,7 @@ impl Clock {
         match self.source {
             Source::System => ticks,
             Source::Counter => {
-                let (now_ns, now) = both();
+                let (now_ns, now) = read_both_clocks();
                 now_ns.saturating_sub(self.ns(now.wrapping_sub(ticks)) as u64)
             }
         }
@@ -113,17 +113,17 @@ impl Clock {
 /// Nanoseconds per tick of this CPU's counter, over this long a time.
 #[must_use]
 pub fn tick_ns(duration_ns: u64) -> f64 {
-    let (from_ns, from_ticks) = both();
-    let mut to = both();
+    let (from_ns, from_ticks) = read_both_clocks();
+    let mut to = read_both_clocks();
     while to.0 - from_ns < duration_ns {
-        to = both();
+        to = read_both_clocks();
     }
     (to.0 - from_ns) as f64 / (to.1.wrapping_sub(from_ticks)) as f64
 }
 
 /// The system's clock and the counter at one moment. The tightest of a few readings is taken, so
 /// that an interrupt between the two does not matter.
-fn both() -> (u64, u64) {
+fn read_both_clocks() -> (u64, u64) {
     let read = || {
         let before = counter();
         let ns = system_ns();

@@ -14,9 +14,9 @@ use pinwise_topology::devices::{self, CLASS_DIRS, DEVICE_FILES, NVIDIA_DIR, PCI_
 use pinwise_topology::{Capture, Mount, Topology, wanted_cgroup_files};
 
 /// How many folders may enclose a captured system.
-const DEEPEST_ROOT: usize = 4;
+const MAX_ROOT_DEPTH: usize = 4;
 /// Longest file read.
-const LONGEST: u64 = 64 * 1024;
+const MAX_FILE_BYTES: u64 = 64 * 1024;
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
@@ -146,7 +146,7 @@ pub fn capture_folder(folder: &Path) -> Result<Capture, CaptureReadError> {
 /// The folder itself, its `fsroot` (as in hwloc's archives), or the same of its only subfolder.
 fn find_root(folder: &Path) -> Option<PathBuf> {
     let mut folder = folder.to_owned();
-    for _ in 0..DEEPEST_ROOT {
+    for _ in 0..MAX_ROOT_DEPTH {
         let candidates = [folder.clone(), folder.join("fsroot")];
         if let Some(root) = candidates.into_iter().find(|c| c.join(CPU_DIR).is_dir()) {
             return Some(root);
@@ -347,9 +347,9 @@ fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Content of a regular file, up to [`LONGEST`] bytes; opened so that a pipe cannot block.
+/// Content of a regular file, up to [`MAX_FILE_BYTES`] bytes; opened so that a pipe cannot block.
 pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
-    read_at_most(path, LONGEST)
+    read_at_most(path, MAX_FILE_BYTES)
 }
 
 /// The same as text, trimmed.

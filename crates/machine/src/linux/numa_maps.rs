@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 /// Limits the text read of one process.
-const LONGEST: u64 = 256 << 20;
+const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// A range of addresses with its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) fn open(process: i32, name: &str) -> Option<File> {
 
 /// The ranges of a process that have pages; they end early if it exits.
 pub(super) fn ranges(process: i32) -> Option<impl Iterator<Item = Range>> {
-    let file = open(process, "numa_maps")?.take(LONGEST);
+    let file = open(process, "numa_maps")?.take(MAX_TEXT_BYTES);
     Some(parse(BufReader::new(file)))
 }
 

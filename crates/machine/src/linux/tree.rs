@@ -13,7 +13,7 @@ use super::process_stat::{self, ProcessStat};
 use super::{daemon, sys};
 
 /// Deepest level of children whose threads are counted.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 /// The share of a tree's CPU time from which the rest is extrapolated.
 const SEEN: f64 = 0.5;
 /// Time allowed for ending a tree.
@@ -92,7 +92,7 @@ pub(super) fn descendants(pid: libc::pid_t) -> Vec<libc::pid_t> {
 /// All threads of a process and its descendants.
 fn threads_below(pid: libc::pid_t, depth: usize, threads: &mut Vec<libc::pid_t>) {
     let own = threads_of(pid);
-    if depth < DEEPEST {
+    if depth < MAX_DEPTH {
         for child in children_of_threads(pid, &own) {
             threads_below(child, depth + 1, threads);
         }

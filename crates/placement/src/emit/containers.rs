@@ -1,17 +1,17 @@
 //! Containers, pods and virtual machines.
 
-use super::{Asked, Emission, Piece, Tool, node_list};
+use super::{Emission, Piece, Request, Tool, node_list};
 use crate::MemoryPolicy;
 use crate::limit::{CpuLimit, systemd_time};
 use pinwise_format::count;
 use pinwise_topology::{CpuSet, Level};
 
-pub(super) fn docker(asked: &Asked<'_>) -> Emission {
-    container(asked, "docker")
+pub(super) fn docker(request: &Request<'_>) -> Emission {
+    container(request, "docker")
 }
 
-pub(super) fn podman(asked: &Asked<'_>) -> Emission {
-    let mut emission = container(asked, "podman");
+pub(super) fn podman(request: &Request<'_>) -> Emission {
+    let mut emission = container(request, "podman");
     emission.notes.push(
         "Rootless it needs the cpuset controller delegated to the user (Delegate=cpuset of \
          user@.service)."
@@ -20,68 +20,77 @@ pub(super) fn podman(asked: &Asked<'_>) -> Emission {
     emission
 }
 
-fn container(asked: &Asked<'_>, tool: &str) -> Emission {
+fn container(request: &Request<'_>, tool: &str) -> Emission {
     let mut options = Vec::new();
-    if asked.names_cpus() {
-        options.push(format!("--cpuset-cpus={}", asked.list()));
+    if request.names_cpus() {
+        options.push(format!("--cpuset-cpus={}", request.list()));
     }
-    options.extend(asked.context.limit.iter().flat_map(|limit| limit.docker()));
-    options.extend(asked.bound_nodes().map(|n| format!("--cpuset-mems={n}")));
+    options.extend(
+        request
+            .context
+            .limit
+            .iter()
+            .flat_map(|limit| limit.docker()),
+    );
+    options.extend(request.bound_nodes().map(|n| format!("--cpuset-mems={n}")));
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let mut words = vec![tool, "run"];
-    if !asked.context.command.is_empty() {
+    if !request.context.command.is_empty() {
         // A program that ends, and may read input.
         words.extend(["--rm", "-i"]);
     }
     words.extend(&options);
     words.push("IMAGE");
-    let run = if asked.context.command.is_empty() {
+    let run = if request.context.command.is_empty() {
         words.join(" ")
     } else {
-        asked.line(&words)
+        request.line(&words)
     };
     let shared = options.join(" ");
-    let mut emission = asked.one_mask(
+    let mut emission = request.one_mask(
         vec![
             Piece::Command(run),
             Piece::Command(format!("{tool} update {shared} CONTAINER")),
         ],
-        format!("{tool} exec CONTAINER {}", asked.allowed()),
+        format!("{tool} exec CONTAINER {}", request.verify_own_mask()),
     );
     emission
         .notes
         .push("The second line is for a running container.".to_owned());
-    asked.with_nodes_only(emission)
+    request.with_nodes_only(emission)
 }
 
-pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
-    if let (Some(limit), false) = (&asked.context.limit, asked.names_cpus()) {
-        return limited_pod(asked, limit);
+pub(super) fn kubernetes(request: &Request<'_>) -> Emission {
+    if let (Some(limit), false) = (&request.context.limit, request.names_cpus()) {
+        return limited_pod(request, limit);
     }
     let pieces = vec![
         Piece::File {
             path: "pod.yaml, of the container".to_owned(),
-            text: pod(asked),
+            text: pod(request),
         },
         Piece::File {
             path: "/var/lib/kubelet/config.yaml, of the node".to_owned(),
-            text: kubelet(asked),
+            text: kubelet(request),
         },
     ];
-    let mut emission = asked.one_mask(pieces, format!("kubectl exec POD -- {}", asked.allowed()));
-    emission.cannot.push(format!(
+    let mut emission = request.one_mask(
+        pieces,
+        format!("kubectl exec POD -- {}", request.verify_own_mask()),
+    );
+    emission.unsupported.push(format!(
         "A pod cannot name CPUs: it asks for {}, and the kubelet chooses them by its policy.",
-        count(asked.realised.cpus.len(), "CPU")
+        count(request.realised.cpus.len(), "CPU")
     ));
-    if let Some(nodes) = nodes_elsewhere(asked) {
-        emission.cannot.push(format!(
+    if let Some(nodes) = nodes_elsewhere(request) {
+        emission.unsupported.push(format!(
             "The kubelet takes memory from the nodes of the pod's CPUs; node {nodes} has none of \
              them: /mem=bind is left out."
         ));
     }
-    let locality = asked.realised.placement.locality.as_ref();
+    let locality = request.realised.placement.locality.as_ref();
     if let Some(far) = locality.filter(|locality| !locality.is_near) {
-        emission.cannot.push(format!(
+        emission.unsupported.push(format!(
             "The kubelet cannot keep a pod far from a device: these settings choose CPUs without \
              regard to {}.",
             far.device
@@ -93,25 +102,25 @@ pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
          kubeReserved), memoryManagerPolicy: Static needs reservedMemory.",
     ];
     emission.notes.extend(needs.map(str::to_owned));
-    if kubelet_options(asked).contains(&ACROSS_CORES) {
+    if kubelet_options(request).contains(&ACROSS_CORES) {
         emission.notes.push(format!(
             "{ACROSS_CORES} needs the feature gate CPUManagerPolicyAlphaOptions."
         ));
     }
-    asked.with_nodes_only(emission)
+    request.with_nodes_only(emission)
 }
 
 /// A pod in the shared pool of CPUs with a limit on its time.
-fn limited_pod(asked: &Asked<'_>, limit: &CpuLimit) -> Emission {
+fn limited_pod(request: &Request<'_>, limit: &CpuLimit) -> Emission {
     let cpu = limit.kubernetes();
     let mut pieces = vec![Piece::File {
         path: "pod.yaml, of the container".to_owned(),
         text: format!(
             "{}resources:\n  limits:\n    cpu: {cpu}\n",
-            pod_command(asked)
+            pod_command(request)
         ),
     }];
-    let verify = format!("kubectl exec POD -- {}", asked.allowed());
+    let verify = format!("kubectl exec POD -- {}", request.verify_own_mask());
     let period = limit.other_period().map(systemd_time);
     if let Some(period) = &period {
         pieces.push(Piece::File {
@@ -119,7 +128,7 @@ fn limited_pod(asked: &Asked<'_>, limit: &CpuLimit) -> Emission {
             text: format!("cpuCFSQuotaPeriod: {period}\n"),
         });
     }
-    let mut emission = asked.emission(pieces, verify);
+    let mut emission = request.emission(pieces, verify);
     emission.notes.push(format!(
         "Without requests, {cpu} is requested as well. Under the static policy, a Guaranteed pod with whole CPUs gets CPUs of its own instead of the shared pool: keep its request below its limit."
     ));
@@ -132,44 +141,44 @@ fn limited_pod(asked: &Asked<'_>, limit: &CpuLimit) -> Emission {
 }
 
 /// The program, if it is known.
-fn pod_command(asked: &Asked<'_>) -> String {
-    if asked.context.command.is_empty() {
+fn pod_command(request: &Request<'_>) -> String {
+    if request.context.command.is_empty() {
         return String::new();
     }
     // JSON's strings and lists are valid YAML.
-    let command = asked.command();
+    let command = request.command();
     let words = command.iter().map(|word| Tool::Kubernetes.given(word));
     format!("command: {}\n", serde_json::Value::from_iter(words))
 }
 
 /// Whole CPUs, requests equal to limits: only such pods get exclusive CPUs.
-fn pod(asked: &Asked<'_>) -> String {
-    let cpus = asked.realised.cpus.len();
-    let command = pod_command(asked);
+fn pod(request: &Request<'_>) -> String {
+    let cpus = request.realised.cpus.len();
+    let command = pod_command(request);
     let amounts = format!("    cpu: \"{cpus}\"\n    memory: MEMORY\n");
     format!("{command}resources:\n  requests:\n{amounts}  limits:\n{amounts}")
 }
 
 /// Options of the static policy.
-fn kubelet_options(asked: &Asked<'_>) -> Vec<&'static str> {
-    let used = &asked.realised.used;
+fn kubelet_options(request: &Request<'_>) -> Vec<&'static str> {
+    let used = &request.realised.used;
     let mut options = Vec::new();
     if used.numa_nodes > 1 {
         options.push("distribute-cpus-across-numa");
-    } else if used.llcs == 1 && asked.topology.llcs.len() > 1 {
+    } else if used.llcs == 1 && request.topology.llcs.len() > 1 {
         options.push("prefer-align-cpus-by-uncorecache");
     }
-    if uses_whole_cores(asked) {
+    if uses_whole_cores(request) {
         options.push("full-pcpus-only");
-    } else if asks_for_cores_apart(asked) && options.is_empty() {
+    } else if asks_for_cores_apart(request) && options.is_empty() {
         options.push(ACROSS_CORES);
     }
     options
 }
 
-fn kubelet(asked: &Asked<'_>) -> String {
-    let used = &asked.realised.used;
-    let options = kubelet_options(asked);
+fn kubelet(request: &Request<'_>) -> String {
+    let used = &request.realised.used;
+    let options = kubelet_options(request);
     let mut text = "cpuManagerPolicy: static\n".to_owned();
     if !options.is_empty() {
         text.push_str("cpuManagerPolicyOptions:\n");
@@ -177,21 +186,21 @@ fn kubelet(asked: &Asked<'_>) -> String {
     for option in options {
         text.push_str(&format!("  {option}: \"true\"\n"));
     }
-    if used.numa_nodes == 1 && asked.topology.numa_nodes.len() > 1 {
+    if used.numa_nodes == 1 && request.topology.numa_nodes.len() > 1 {
         text.push_str("topologyManagerPolicy: single-numa-node\n");
     }
-    if asked.bound_nodes().is_some() && nodes_elsewhere(asked).is_none() {
+    if request.bound_nodes().is_some() && nodes_elsewhere(request).is_none() {
         text.push_str("memoryManagerPolicy: Static\n");
     }
     text
 }
 
 /// Nodes that memory is bound to but that have no CPU of the placement.
-fn nodes_elsewhere(asked: &Asked<'_>) -> Option<String> {
-    let memory = asked.realised.memory.as_ref()?;
+fn nodes_elsewhere(request: &Request<'_>) -> Option<String> {
+    let memory = request.realised.memory.as_ref()?;
     let has_cpus = |node: &usize| {
-        let mut all = asked.topology.numa_nodes.iter();
-        all.any(|one| one.node == *node && one.cpus.intersects(&asked.realised.cpus))
+        let mut all = request.topology.numa_nodes.iter();
+        all.any(|one| one.node == *node && one.cpus.intersects(&request.realised.cpus))
     };
     let nodes = memory.nodes.iter().copied();
     let elsewhere: Vec<usize> = nodes.filter(|node| !has_cpus(node)).collect();
@@ -202,35 +211,35 @@ fn nodes_elsewhere(asked: &Asked<'_>) -> Option<String> {
 const ACROSS_CORES: &str = "distribute-cpus-across-cores";
 
 /// Does it use one CPU of each core that has several?
-fn asks_for_cores_apart(asked: &Asked<'_>) -> bool {
-    let used = &asked.realised.used;
-    used.cores == used.cpus && asked.topology.has_smt()
+fn asks_for_cores_apart(request: &Request<'_>) -> bool {
+    let used = &request.realised.used;
+    used.cores == used.cpus && request.topology.has_smt()
 }
 
 /// Does the placement use all CPUs of each of its SMT cores?
-fn uses_whole_cores(asked: &Asked<'_>) -> bool {
-    let cpus = &asked.realised.cpus;
-    let mut cores = asked.topology.units(Level::Core);
+fn uses_whole_cores(request: &Request<'_>) -> bool {
+    let cpus = &request.realised.cpus;
+    let mut cores = request.topology.units(Level::Core);
     cores.retain(|core| core.intersects(cpus));
     let has_siblings = cores.iter().any(|core| core.len() > 1);
     has_siblings && cores.iter().all(|core| core.is_subset(cpus))
 }
 
-pub(super) fn libvirt(asked: &Asked<'_>) -> Emission {
-    let vcpus = asked.threads();
-    let list = asked.list();
+pub(super) fn libvirt(request: &Request<'_>) -> Emission {
+    let vcpus = request.threads();
+    let list = request.list();
     let mut text = format!("<vcpu placement='static' cpuset='{list}'>{vcpus}</vcpu>\n");
     text.push_str("<cputune>\n");
-    let order = &asked.realised.order;
+    let order = &request.realised.order;
     for vcpu in 0..vcpus {
         let set = match order.get(vcpu % order.len().max(1)) {
-            Some(cpu) if asked.is_bound() => CpuSet::single(*cpu).to_string(),
+            Some(cpu) if request.is_bound() => CpuSet::single(*cpu).to_string(),
             _ => list.clone(),
         };
         text.push_str(&format!("  <vcpupin vcpu='{vcpu}' cpuset='{set}'/>\n"));
     }
     text.push_str("</cputune>\n");
-    let policy = asked.policy();
+    let policy = request.policy();
     let mode = policy.as_ref().and_then(|(policy, _)| match policy {
         MemoryPolicy::Interleave => Some("interleave"),
         MemoryPolicy::Bind => Some("strict"),
@@ -247,9 +256,9 @@ pub(super) fn libvirt(asked: &Asked<'_>) -> Emission {
         Some(_) => "virsh vcpupin DOMAIN; virsh numatune DOMAIN",
         None => "virsh vcpupin DOMAIN",
     };
-    let mut emission = asked.emission(vec![Piece::File { path, text }], verify.to_owned());
+    let mut emission = request.emission(vec![Piece::File { path, text }], verify.to_owned());
     if let (None, Some((policy, _))) = (mode, policy) {
-        emission.cannot.push(format!(
+        emission.unsupported.push(format!(
             "Memory of a domain is given by node; /mem={} is left out.",
             policy.name()
         ));

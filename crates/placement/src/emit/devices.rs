@@ -3,33 +3,33 @@
 //! Sources: numactl(8) of numactl 2.0, hwloc(7) of hwloc 2, srun(1) of Slurm 22, and "Control
 //! Topology Management Policies on a node" of Kubernetes.
 
-use super::{Asked, Tool};
+use super::{Request, Tool};
 use crate::Wish;
 use pinwise_format::shell;
 use pinwise_topology::{Device, DeviceKind};
 
 /// For a placement near a device: how the tool finds the place by itself.
-pub(super) fn note(tool: Tool, asked: &Asked<'_>) -> Option<String> {
-    let placement = &asked.realised.placement;
+pub(super) fn note(tool: Tool, request: &Request<'_>) -> Option<String> {
+    let placement = &request.realised.placement;
     let locality = placement.locality.as_ref().filter(|one| one.is_near)?;
-    let device = asked.topology.device(&locality.device)?;
+    let device = request.topology.device(&locality.device)?;
     // Tools mean all CPUs near a device.
     let is_whole = placement.wish == Wish::Compact && placement.count.is_none();
     let name = &locality.device;
     match tool {
         Tool::Numactl if is_whole => {
             let node = numactl_node(device)?;
-            let memory = asked.bound_nodes().map(|_| format!("--membind={node} "));
+            let memory = request.bound_nodes().map(|_| format!("--membind={node} "));
             Some(format!(
                 "numactl --cpunodebind={node} {}{} finds the node of {name} on any machine.",
                 memory.unwrap_or_default(),
-                asked.line(&[])
+                request.line(&[])
             ))
         }
         Tool::HwlocBind if is_whole => Some(format!(
             "hwloc-bind {} -- {} finds the CPUs near {name} on any machine.",
             shell::word(&hwloc_location(device)),
-            asked.line(&[])
+            request.line(&[])
         )),
         Tool::Slurm if device.kind == DeviceKind::Gpu => Some(
             "With one task per GPU, --gpus-per-task=1 --gpu-bind=closest has Slurm choose the GPU \
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn far_from_a_device_is_beyond_the_kubelet() {
-        let cannot = |placement| emitted(placement, Tool::Kubernetes).cannot.join(" ");
+        let cannot = |placement| emitted(placement, Tool::Kubernetes).unsupported.join(" ");
         let words = "cannot keep a pod far from a device";
         assert!(cannot("far:gpu0").contains(words));
         assert!(!cannot("near:gpu0").contains(words));

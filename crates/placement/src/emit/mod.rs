@@ -41,7 +41,7 @@ pub struct Emission {
     /// What to write, in order.
     pub pieces: Vec<Piece>,
     /// What the tool cannot express of the placement, as sentences.
-    pub cannot: Vec<String>,
+    pub unsupported: Vec<String>,
     /// Notes worth knowing, as sentences.
     pub notes: Vec<String>,
     /// A shell line that shows whether it took effect.
@@ -120,54 +120,54 @@ pub fn emit(
     topology: &Topology,
     context: &Context,
 ) -> Emission {
-    let asked = Asked {
+    let request = Request {
         tool: target.tool,
         realised,
         topology,
         context,
     };
     let mut emission = match target.tool {
-        Tool::Taskset => system::taskset(&asked),
-        Tool::Numactl => system::numactl(&asked),
-        Tool::HwlocBind => system::hwloc_bind(&asked),
-        Tool::Systemd => system::systemd(&asked, target.unit.as_deref()),
-        Tool::SystemdRun => system::systemd_run(&asked),
-        Tool::CgroupV1 => system::cgroup_v1(&asked),
-        Tool::CgroupV2 => system::cgroup_v2(&asked),
-        Tool::Docker => containers::docker(&asked),
-        Tool::Podman => containers::podman(&asked),
-        Tool::Kubernetes => containers::kubernetes(&asked),
-        Tool::Libvirt => containers::libvirt(&asked),
-        Tool::Slurm => parallel::slurm(&asked),
-        Tool::OpenMpi => parallel::openmpi(&asked),
-        Tool::Omp => parallel::omp(&asked),
-        Tool::Kmp => parallel::kmp(&asked),
-        Tool::Gomp => parallel::gomp(&asked),
-        Tool::Jvm => runtimes::jvm(&asked),
-        Tool::Go => runtimes::go(&asked),
-        Tool::Tokio => runtimes::tokio(&asked),
-        Tool::Rayon => runtimes::rayon(&asked),
-        Tool::LlamaCpp => runtimes::llama_cpp(&asked),
+        Tool::Taskset => system::taskset(&request),
+        Tool::Numactl => system::numactl(&request),
+        Tool::HwlocBind => system::hwloc_bind(&request),
+        Tool::Systemd => system::systemd(&request, target.unit.as_deref()),
+        Tool::SystemdRun => system::systemd_run(&request),
+        Tool::CgroupV1 => system::cgroup_v1(&request),
+        Tool::CgroupV2 => system::cgroup_v2(&request),
+        Tool::Docker => containers::docker(&request),
+        Tool::Podman => containers::podman(&request),
+        Tool::Kubernetes => containers::kubernetes(&request),
+        Tool::Libvirt => containers::libvirt(&request),
+        Tool::Slurm => parallel::slurm(&request),
+        Tool::OpenMpi => parallel::openmpi(&request),
+        Tool::Omp => parallel::omp(&request),
+        Tool::Kmp => parallel::kmp(&request),
+        Tool::Gomp => parallel::gomp(&request),
+        Tool::Jvm => runtimes::jvm(&request),
+        Tool::Go => runtimes::go(&request),
+        Tool::Tokio => runtimes::tokio(&request),
+        Tool::Rayon => runtimes::rayon(&request),
+        Tool::LlamaCpp => runtimes::llama_cpp(&request),
     };
     if let Some(limit) = context.limit.filter(|_| !target.tool.uses_cgroup()) {
-        emission.cannot.push(format!(
+        emission.unsupported.push(format!(
             "It cannot limit CPU time; systemd-run -p {} does.",
             limit.systemd()
         ));
     }
-    emission.notes.extend(devices::note(target.tool, &asked));
+    emission.notes.extend(devices::note(target.tool, &request));
     emission
 }
 
 /// The request to an emitter.
-struct Asked<'a> {
+struct Request<'a> {
     tool: Tool,
     realised: &'a Realised,
     topology: &'a Topology,
     context: &'a Context,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     fn list(&self) -> String {
         self.realised.cpus.to_string()
     }
@@ -250,7 +250,7 @@ impl Asked<'_> {
     fn one_mask(&self, pieces: Vec<Piece>, verify: String) -> Emission {
         let mut emission = self.emission(pieces, verify);
         if self.is_bound() {
-            emission.cannot.push(
+            emission.unsupported.push(
                 "It gives all threads one mask and binds none of them; pinwise run binds each to one CPU."
                     .to_owned(),
             );
@@ -262,7 +262,7 @@ impl Asked<'_> {
         Emission {
             tool: self.tool,
             pieces,
-            cannot: Vec::new(),
+            unsupported: Vec::new(),
             notes: Vec::new(),
             verify,
         }
@@ -271,7 +271,7 @@ impl Asked<'_> {
     /// For tools without memory policies.
     fn without_memory(&self, mut emission: Emission) -> Emission {
         if let Some((policy, _)) = self.policy() {
-            emission.cannot.push(format!(
+            emission.unsupported.push(format!(
                 "It does not place memory: /mem={} is left out; numactl sets it.",
                 policy.name()
             ));
@@ -284,7 +284,7 @@ impl Asked<'_> {
         if let Some((policy, _)) = self.policy()
             && policy != MemoryPolicy::Bind
         {
-            emission.cannot.push(format!(
+            emission.unsupported.push(format!(
                 "It can limit memory to nodes but has no policies: /mem={} is left out; start the program with numactl inside.",
                 policy.name()
             ));
@@ -294,7 +294,7 @@ impl Asked<'_> {
 
     /// A command that shows the mask of its own process, and the nodes of its cgroup if the
     /// placement limits them; or its limit, in a container.
-    fn allowed(&self) -> &'static str {
+    fn verify_own_mask(&self) -> &'static str {
         match self.bound_nodes() {
             None if !self.names_cpus() => "cat /sys/fs/cgroup/cpu.max",
             Some(_) => "grep -E '(Cpu|Mem)s_allowed_list' /proc/self/status",
@@ -303,7 +303,7 @@ impl Asked<'_> {
     }
 
     /// A command that shows mask and memory policy of a process that [`Self::placed_line`] started.
-    fn placed_of_pid(&self) -> String {
+    fn verify_placed_pid(&self) -> String {
         match self.realised.memory {
             Some(_) => format!("{ALLOWED_OF_PID}; head -n 1 /proc/PID/numa_maps"),
             None => ALLOWED_OF_PID.to_owned(),

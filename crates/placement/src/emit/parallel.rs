@@ -1,25 +1,30 @@
 //! Launchers and runtimes of parallel programs: Slurm, Open MPI, OpenMP.
 
-use super::{ALLOWED, ALLOWED_OF_PID, Asked, Emission, Piece};
+use super::{ALLOWED, ALLOWED_OF_PID, Emission, Piece, Request};
 use crate::MemoryPolicy;
 use pinwise_topology::{CpuSet, Level};
 
-pub(super) fn slurm(asked: &Asked<'_>) -> Emission {
-    let cpus = asked.realised.cpus.len();
-    let (amount, binding) = if asked.is_bound() {
-        let order: Vec<String> = asked.realised.order.iter().map(usize::to_string).collect();
+pub(super) fn slurm(request: &Request<'_>) -> Emission {
+    let cpus = request.realised.cpus.len();
+    let (amount, binding) = if request.is_bound() {
+        let order: Vec<String> = request
+            .realised
+            .order
+            .iter()
+            .map(usize::to_string)
+            .collect();
         let list = order.join(",");
         (format!("--ntasks={cpus}"), format!("map_cpu:{list}"))
     } else {
         let amount = format!("--ntasks=1 --cpus-per-task={cpus}");
-        (amount, format!("mask_cpu:{}", asked.mask()))
+        (amount, format!("mask_cpu:{}", request.mask()))
     };
     let mut options = format!("{amount} --cpu-bind={binding}");
-    let memory = memory_binding(asked);
+    let memory = memory_binding(request);
     if let Some(memory) = &memory {
         options.push_str(&format!(" --mem-bind={memory}"));
     }
-    let program = asked.line(&[]);
+    let program = request.line(&[]);
     let pieces = vec![
         Piece::Command(format!("srun {options} {program}")),
         Piece::File {
@@ -34,31 +39,31 @@ pub(super) fn slurm(asked: &Asked<'_>) -> Emission {
         None => ALLOWED.to_owned(),
     };
     let verify = format!("srun {options} {shows}");
-    let mut emission = asked.emission(pieces, verify);
-    if asked.is_bound() {
-        emission.cannot.push(
+    let mut emission = request.emission(pieces, verify);
+    if request.is_bound() {
+        emission.unsupported.push(
             "Slurm binds tasks, not threads: this starts one process for each CPU.".to_owned(),
         );
     }
-    if asked.has_policy(MemoryPolicy::Interleave) || asked.has_policy(MemoryPolicy::Weighted) {
-        emission.cannot.push(
+    if request.has_policy(MemoryPolicy::Interleave) || request.has_policy(MemoryPolicy::Weighted) {
+        emission.unsupported.push(
             "--mem-bind cannot interleave; start the program with numactl inside.".to_owned(),
         );
     }
-    if asked.prefers_several() {
+    if request.prefers_several() {
         let first = "--mem-bind=prefer takes only the first of the nodes.";
-        emission.cannot.push(first.to_owned());
+        emission.unsupported.push(first.to_owned());
     }
     emission
         .notes
         .push("The job needs these CPUs in its allocation (--exclusive).".to_owned());
-    emission.notes.extend(by_hint(asked));
+    emission.notes.extend(by_hint(request));
     emission
 }
 
 /// `--mem-bind` for nodes.
-fn memory_binding(asked: &Asked<'_>) -> Option<String> {
-    let memory = asked.realised.memory.as_ref()?;
+fn memory_binding(request: &Request<'_>) -> Option<String> {
+    let memory = request.realised.memory.as_ref()?;
     let nodes: CpuSet = memory.nodes.iter().copied().collect();
     match memory.policy {
         MemoryPolicy::Local => Some("local".to_owned()),
@@ -69,9 +74,9 @@ fn memory_binding(asked: &Asked<'_>) -> Option<String> {
 }
 
 /// The closest equivalent without CPU numbers, for other nodes.
-fn by_hint(asked: &Asked<'_>) -> Option<String> {
-    let used = &asked.realised.used;
-    if !asked.topology.has_smt() {
+fn by_hint(request: &Request<'_>) -> Option<String> {
+    let used = &request.realised.used;
+    if !request.topology.has_smt() {
         return None;
     }
     let hint = if used.cores == used.cpus {
@@ -85,14 +90,14 @@ fn by_hint(asked: &Asked<'_>) -> Option<String> {
     ))
 }
 
-pub(super) fn openmpi(asked: &Asked<'_>) -> Emission {
-    if !asked.is_bound() {
-        let mut emission = asked.emission(
+pub(super) fn openmpi(request: &Request<'_>) -> Emission {
+    if !request.is_bound() {
+        let mut emission = request.emission(
             vec![Piece::Command(format!(
                 "mpirun --np 1 --bind-to none {}",
-                asked.placed_line()
+                request.placed_line()
             ))],
-            asked.placed_of_pid(),
+            request.verify_placed_pid(),
         );
         emission.notes.push(
             "mpirun maps whole cores or caches; any other mask is set by the program in between, \
@@ -101,7 +106,7 @@ pub(super) fn openmpi(asked: &Asked<'_>) -> Emission {
         );
         return emission;
     }
-    let order = &asked.realised.order;
+    let order = &request.realised.order;
     let ranks = order.iter().enumerate();
     let text: String = ranks
         .map(|(rank, cpu)| format!("rank {rank}=localhost slot={cpu}\n"))
@@ -109,9 +114,9 @@ pub(super) fn openmpi(asked: &Asked<'_>) -> Emission {
     let np = order.len();
     let four = format!(
         "mpirun --np {np} --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile ranks {}",
-        asked.line(&[])
+        request.line(&[])
     );
-    let emission = asked.emission(
+    let emission = request.emission(
         vec![
             Piece::File {
                 path: "ranks".to_owned(),
@@ -121,59 +126,59 @@ pub(super) fn openmpi(asked: &Asked<'_>) -> Emission {
         ],
         ALLOWED_OF_PID.to_owned(),
     );
-    let mut emission = asked.without_memory(emission);
+    let mut emission = request.without_memory(emission);
     emission
-        .cannot
+        .unsupported
         .push("mpirun binds processes, not threads: this starts one for each CPU.".to_owned());
     emission.notes.push(format!(
         "Open MPI 5 (PRRTE) counts CPUs as hwloc does: --map-by pe-list={}:ordered --bind-to \
          hwthread.",
-        logical(asked)
+        logical(request)
     ));
     emission
 }
 
 /// hwloc's numbers of the placement's CPUs: positions in the machine's tree.
-fn logical(asked: &Asked<'_>) -> String {
+fn logical(request: &Request<'_>) -> String {
     let mut tree_order = Vec::new();
-    asked.topology.tree().walk(&mut |node, _| {
+    request.topology.tree().walk(&mut |node, _| {
         if node.children.is_empty() {
             tree_order.extend(node.cpus.iter());
         }
     });
     let place = |cpu: &usize| tree_order.iter().position(|known| known == cpu);
-    let numbers = asked.realised.order.iter().filter_map(place);
+    let numbers = request.realised.order.iter().filter_map(place);
     let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
     numbers.join(",")
 }
 
-pub(super) fn omp(asked: &Asked<'_>) -> Emission {
-    let places = if asked.is_bound() {
-        omp_places(&asked.realised.order)
+pub(super) fn omp(request: &Request<'_>) -> Emission {
+    let places = if request.is_bound() {
+        omp_places(&request.realised.order)
     } else {
-        one_place(&asked.realised.cpus)
+        one_place(&request.realised.cpus)
     };
     let pieces = vec![
         variable("OMP_PLACES", places),
         variable("OMP_PROC_BIND", "close".to_owned()),
-        variable("OMP_NUM_THREADS", asked.threads().to_string()),
-        Piece::Command(asked.line(&[])),
+        variable("OMP_NUM_THREADS", request.threads().to_string()),
+        Piece::Command(request.line(&[])),
     ];
     let verify = format!(
         "OMP_DISPLAY_ENV=true OMP_DISPLAY_AFFINITY=true {}",
-        asked.line(&[])
+        request.line(&[])
     );
-    let mut emission = asked.emission(pieces, verify);
-    emission.cannot.extend(within_mask(asked));
-    openmp_only(asked.without_memory(emission))
+    let mut emission = request.emission(pieces, verify);
+    emission.unsupported.extend(within_mask(request));
+    openmp_only(request.without_memory(emission))
 }
 
 /// libgomp and LLVM's runtime use no CPU outside of the mask that they find.
-fn within_mask(asked: &Asked<'_>) -> Option<String> {
-    asked.leaves_mask().then(|| {
+fn within_mask(request: &Request<'_>) -> Option<String> {
+    request.leaves_mask().then(|| {
         format!(
             "It stays within the affinity mask of its parent; start it with taskset -c {}.",
-            asked.list()
+            request.list()
         )
     })
 }
@@ -240,10 +245,15 @@ fn runs(order: &[usize]) -> Vec<(usize, usize, usize)> {
 /// Fewer places in even steps are clearer individually.
 const SHORTEST_RUN: usize = 4;
 
-pub(super) fn kmp(asked: &Asked<'_>) -> Emission {
-    let order: Vec<String> = asked.realised.order.iter().map(usize::to_string).collect();
+pub(super) fn kmp(request: &Request<'_>) -> Emission {
+    let order: Vec<String> = request
+        .realised
+        .order
+        .iter()
+        .map(usize::to_string)
+        .collect();
     let list = order.join(",");
-    let places = if asked.is_bound() {
+    let places = if request.is_bound() {
         list
     } else {
         format!("{{{list}}}")
@@ -251,23 +261,23 @@ pub(super) fn kmp(asked: &Asked<'_>) -> Emission {
     let affinity = format!("granularity=fine,proclist=[{places}],explicit");
     let pieces = vec![
         variable("KMP_AFFINITY", affinity),
-        variable("OMP_NUM_THREADS", asked.threads().to_string()),
-        Piece::Command(asked.line(&[])),
+        variable("OMP_NUM_THREADS", request.threads().to_string()),
+        Piece::Command(request.line(&[])),
     ];
-    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", asked.line(&[]));
-    let mut emission = asked.without_memory(asked.emission(pieces, verify));
-    emission.cannot.extend(within_mask(asked));
-    emission.notes.extend(hw_subset(asked));
+    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.line(&[]));
+    let mut emission = request.without_memory(request.emission(pieces, verify));
+    emission.unsupported.extend(within_mask(request));
+    emission.notes.extend(hw_subset(request));
     openmp_only(emission)
 }
 
 /// The placement as the first this many units of each level, if it has that form.
-fn hw_subset(asked: &Asked<'_>) -> Option<String> {
-    let used = &asked.realised.used;
+fn hw_subset(request: &Request<'_>) -> Option<String> {
+    let used = &request.realised.used;
     let per_package = used.cores.checked_div(used.packages)?;
     let per_core = used.cpus.checked_div(used.cores)?;
-    let cores = asked.topology.units(Level::Core);
-    let packages = asked.topology.units(Level::Package);
+    let cores = request.topology.units(Level::Core);
+    let packages = request.topology.units(Level::Package);
     let mut first = CpuSet::new();
     for package in packages.iter().take(used.packages) {
         let inside = cores.iter().filter(|core| core.is_subset(package));
@@ -276,14 +286,14 @@ fn hw_subset(asked: &Asked<'_>) -> Option<String> {
             .flat_map(|core| core.iter().take(per_core));
         first = first.union(&cpus.collect());
     }
-    (first == asked.realised.cpus).then(|| {
+    (first == request.realised.cpus).then(|| {
         let subset = format!("{}s,{per_package}c,{per_core}t", used.packages);
         format!("KMP_HW_SUBSET={subset} names the same CPUs without numbers.")
     })
 }
 
-pub(super) fn gomp(asked: &Asked<'_>) -> Emission {
-    let order = &asked.realised.order;
+pub(super) fn gomp(request: &Request<'_>) -> Emission {
+    let order = &request.realised.order;
     let list = runs(order).into_iter().map(|run| match run {
         (first, 1, _) => first.to_string(),
         (first, count, 1) => format!("{first}-{}", first + count - 1),
@@ -291,13 +301,13 @@ pub(super) fn gomp(asked: &Asked<'_>) -> Emission {
     });
     let pieces = vec![
         variable("GOMP_CPU_AFFINITY", list.collect::<Vec<_>>().join(" ")),
-        variable("OMP_NUM_THREADS", asked.threads().to_string()),
-        Piece::Command(asked.line(&[])),
+        variable("OMP_NUM_THREADS", request.threads().to_string()),
+        Piece::Command(request.line(&[])),
     ];
-    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", asked.line(&[]));
-    let mut emission = asked.without_memory(asked.emission(pieces, verify));
-    if !asked.is_bound() {
-        emission.cannot.push(
+    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", request.line(&[]));
+    let mut emission = request.without_memory(request.emission(pieces, verify));
+    if !request.is_bound() {
+        emission.unsupported.push(
             "It binds each thread to one CPU; threads cannot share a mask (OMP_PLACES can)."
                 .to_owned(),
         );

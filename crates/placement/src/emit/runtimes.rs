@@ -3,12 +3,12 @@
 //! None of the former names CPUs: the mask comes from the process, and the number of threads must
 //! be set to fit it.
 
-use super::{ALLOWED_OF_PID, Asked, Emission, Piece};
+use super::{ALLOWED_OF_PID, Emission, Piece, Request};
 use pinwise_format::shell;
 
-pub(super) fn jvm(asked: &Asked<'_>) -> Emission {
-    let count = format!("-XX:ActiveProcessorCount={}", asked.threads());
-    let mut emission = runtime(asked, "JAVA_TOOL_OPTIONS", count);
+pub(super) fn jvm(request: &Request<'_>) -> Emission {
+    let count = format!("-XX:ActiveProcessorCount={}", request.threads());
+    let mut emission = runtime(request, "JAVA_TOOL_OPTIONS", count);
     emission.notes.push(
         "Threads of the collector and the compiler run on these CPUs, too; with memory on several \
          nodes consider -XX:+UseNUMA."
@@ -17,16 +17,20 @@ pub(super) fn jvm(asked: &Asked<'_>) -> Emission {
     emission
 }
 
-pub(super) fn go(asked: &Asked<'_>) -> Emission {
-    let mut emission = runtime(asked, "GOMAXPROCS", asked.threads().to_string());
+pub(super) fn go(request: &Request<'_>) -> Emission {
+    let mut emission = runtime(request, "GOMAXPROCS", request.threads().to_string());
     emission.notes.push(
         "GOMAXPROCS counts threads that run Go code; those in system calls come on top.".to_owned(),
     );
     emission
 }
 
-pub(super) fn tokio(asked: &Asked<'_>) -> Emission {
-    let mut emission = runtime(asked, "TOKIO_WORKER_THREADS", asked.threads().to_string());
+pub(super) fn tokio(request: &Request<'_>) -> Emission {
+    let mut emission = runtime(
+        request,
+        "TOKIO_WORKER_THREADS",
+        request.threads().to_string(),
+    );
     emission.notes.push(
         "The variable applies unless the program sets worker_threads itself; threads for blocking calls come on top."
             .to_owned(),
@@ -34,20 +38,20 @@ pub(super) fn tokio(asked: &Asked<'_>) -> Emission {
     emission
 }
 
-pub(super) fn rayon(asked: &Asked<'_>) -> Emission {
-    let mut emission = runtime(asked, "RAYON_NUM_THREADS", asked.threads().to_string());
+pub(super) fn rayon(request: &Request<'_>) -> Emission {
+    let mut emission = runtime(request, "RAYON_NUM_THREADS", request.threads().to_string());
     emission.notes.push(
         "The variable applies to the global pool, and to pools without num_threads.".to_owned(),
     );
     emission
 }
 
-fn runtime(asked: &Asked<'_>, name: &'static str, value: String) -> Emission {
+fn runtime(request: &Request<'_>, name: &'static str, value: String) -> Emission {
     let pieces = vec![
         Piece::Variable { name, value },
-        Piece::Command(asked.placed_line()),
+        Piece::Command(request.placed_line()),
     ];
-    let mut emission = asked.one_mask(pieces, asked.placed_of_pid());
+    let mut emission = request.one_mask(pieces, request.verify_placed_pid());
     emission
         .notes
         .push("The runtime does not choose CPUs: the process's affinity mask does.".to_owned());
@@ -57,10 +61,10 @@ fn runtime(asked: &Asked<'_>, name: &'static str, value: String) -> Emission {
 /// llama.cpp's `GGML_MAX_N_THREADS`: no mask reaches beyond.
 const LLAMA_CPUS: usize = 512;
 
-pub(super) fn llama_cpp(asked: &Asked<'_>) -> Emission {
-    let threads = asked.threads().to_string();
-    let mask = asked.mask();
-    let strict = if asked.is_bound() { "1" } else { "0" };
+pub(super) fn llama_cpp(request: &Request<'_>) -> Emission {
+    let threads = request.threads().to_string();
+    let mask = request.mask();
+    let strict = if request.is_bound() { "1" } else { "0" };
     let options = [
         "--threads",
         &threads,
@@ -69,20 +73,20 @@ pub(super) fn llama_cpp(asked: &Asked<'_>) -> Emission {
         "--cpu-strict",
         strict,
     ];
-    let mut words = asked.command();
+    let mut words = request.command();
     words.extend(options.map(str::to_owned));
     let pieces = vec![Piece::Command(shell::line(words))];
-    let mut emission = asked.without_memory(asked.emission(pieces, ALLOWED_OF_PID.to_owned()));
-    let ascending = asked.realised.order.is_sorted();
-    if asked.is_bound() && !ascending {
-        emission.cannot.push(
+    let mut emission = request.without_memory(request.emission(pieces, ALLOWED_OF_PID.to_owned()));
+    let ascending = request.realised.order.is_sorted();
+    if request.is_bound() && !ascending {
+        emission.unsupported.push(
             "--cpu-strict binds in ascending order of CPUs, not in this placement's order."
                 .to_owned(),
         );
     }
-    if asked.realised.cpus.last() >= Some(LLAMA_CPUS) {
+    if request.realised.cpus.last() >= Some(LLAMA_CPUS) {
         emission
-            .cannot
+            .unsupported
             .push(format!("Masks end at CPU {}.", LLAMA_CPUS - 1));
     }
     emission.notes.push(

@@ -1,29 +1,29 @@
 //! Standard tools of a Linux system: taskset, numactl, hwloc, systemd, cgroups.
 
-use super::{ALLOWED, Asked, Emission, Piece, Tool, node_list};
+use super::{ALLOWED, Emission, Piece, Request, Tool, node_list};
 use crate::MemoryPolicy;
 use crate::limit::systemd_time;
 use pinwise_format::shell;
 
-pub(super) fn taskset(asked: &Asked<'_>) -> Emission {
-    let list = asked.list();
-    let emission = asked.one_mask(
-        vec![Piece::Command(asked.line(&["taskset", "-c", &list]))],
+pub(super) fn taskset(request: &Request<'_>) -> Emission {
+    let list = request.list();
+    let emission = request.one_mask(
+        vec![Piece::Command(request.line(&["taskset", "-c", &list]))],
         format!("taskset -c {list} {ALLOWED}"),
     );
-    asked.without_memory(emission)
+    request.without_memory(emission)
 }
 
-pub(super) fn numactl(asked: &Asked<'_>) -> Emission {
-    let options = numactl_options(asked);
-    let mut emission = asked.one_mask(
+pub(super) fn numactl(request: &Request<'_>) -> Emission {
+    let options = numactl_options(request);
+    let mut emission = request.one_mask(
         vec![Piece::Command(format!(
             "numactl {options} {}",
-            asked.line(&[])
+            request.line(&[])
         ))],
         format!("numactl {options} numactl --show"),
     );
-    if asked.has_policy(MemoryPolicy::Weighted) {
+    if request.has_policy(MemoryPolicy::Weighted) {
         emission
             .notes
             .push("--weighted-interleave needs numactl 2.0.19 and Linux 6.9, or later.".to_owned());
@@ -32,11 +32,11 @@ pub(super) fn numactl(asked: &Asked<'_>) -> Emission {
 }
 
 /// The options of numactl for a mask with its memory policy.
-pub(super) fn numactl_options(asked: &Asked<'_>) -> String {
+pub(super) fn numactl_options(request: &Request<'_>) -> String {
     // By itself numactl takes only CPUs of the mask that it was started with.
-    let all = if asked.leaves_mask() { "--all " } else { "" };
-    let cpus = format!("{all}-C {}", asked.realised.cpus);
-    let Some(memory) = &asked.realised.memory else {
+    let all = if request.leaves_mask() { "--all " } else { "" };
+    let cpus = format!("{all}-C {}", request.realised.cpus);
+    let Some(memory) = &request.realised.memory else {
         return cpus;
     };
     let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
@@ -53,10 +53,10 @@ pub(super) fn numactl_options(asked: &Asked<'_>) -> String {
     }
 }
 
-pub(super) fn hwloc_bind(asked: &Asked<'_>) -> Emission {
-    let mask = asked.mask();
+pub(super) fn hwloc_bind(request: &Request<'_>) -> Emission {
+    let mask = request.mask();
     let mut words = vec!["hwloc-bind".to_owned(), "--cpubind".to_owned(), mask];
-    let memory = asked.realised.memory.as_ref();
+    let memory = request.realised.memory.as_ref();
     let policy = memory.and_then(|memory| match memory.policy {
         MemoryPolicy::Local | MemoryPolicy::Weighted => None,
         MemoryPolicy::Bind => Some("bind --strict"),
@@ -77,18 +77,18 @@ pub(super) fn hwloc_bind(asked: &Asked<'_>) -> Emission {
         None => "hwloc-bind --get --taskset",
     };
     let verify = format!("{} {shows}", shell::line(&words));
-    let mut emission = asked.one_mask(vec![Piece::Command(asked.line(&options))], verify);
-    if asked.has_policy(MemoryPolicy::Local) {
-        emission.cannot.push(
+    let mut emission = request.one_mask(vec![Piece::Command(request.line(&options))], verify);
+    if request.has_policy(MemoryPolicy::Local) {
+        emission.unsupported.push(
             "It does not support strictly local memory; numactl --localalloc does.".to_owned(),
         );
     }
-    emission.cannot.extend(asked.without_weights());
+    emission.unsupported.extend(request.without_weights());
     emission
 }
 
-pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
-    let own = asked.context.command.first();
+pub(super) fn systemd(request: &Request<'_>, unit: Option<&str>) -> Emission {
+    let own = request.context.command.first();
     let unit = match (unit, own) {
         (Some(unit), _) => unit.to_owned(),
         (None, Some(program)) => format!("{}.service", escape(base_name(program))),
@@ -106,7 +106,7 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
     // Scopes and slices start no process: they only have a cgroup.
     let starts_processes = !matches!(ending, "scope" | "slice");
     let mut text = format!("[{section}]\n");
-    for (name, value) in properties(asked, starts_processes) {
+    for (name, value) in properties(request, starts_processes) {
         text.push_str(&format!("{name}={value}\n"));
     }
     let quoted = shell::word(&unit);
@@ -118,21 +118,25 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
         Piece::Command("systemctl daemon-reload".to_owned()),
         Piece::Command(format!("systemctl restart {quoted}")),
     ];
-    let shown = match asked.names_cpus() {
+    let shown = match request.names_cpus() {
         true => "EffectiveCPUs,EffectiveMemoryNodes,CPUAffinity,NUMAPolicy,NUMAMask",
         false => "CPUQuotaPerSecUSec,CPUQuotaPeriodUSec",
     };
     let verify = format!("systemctl show -p {shown} {quoted}");
-    let mut emission = asked.one_mask(pieces, verify);
-    if !starts_processes && asked.policy().is_some_and(|(p, _)| p != MemoryPolicy::Bind) {
-        emission.cannot.push(format!(
+    let mut emission = request.one_mask(pieces, verify);
+    if !starts_processes
+        && request
+            .policy()
+            .is_some_and(|(p, _)| p != MemoryPolicy::Bind)
+    {
+        emission.unsupported.push(format!(
             "A {ending} has a cgroup and no memory policy: set it on the services inside."
         ));
     }
     if starts_processes {
-        emission.cannot.extend(numa_policy_lacks(asked));
+        emission.unsupported.extend(numa_policy_lacks(request));
     }
-    if asked.names_cpus() {
+    if request.names_cpus() {
         emission.notes.push(
         "AllowedCPUs= needs the unified cgroup hierarchy (v2); CPUAffinity= works without it, but the program can undo it."
             .to_owned(),
@@ -142,22 +146,22 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
 }
 
 /// A unit's settings, as names and values.
-fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, String)> {
+fn properties(request: &Request<'_>, starts_processes: bool) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
-    if asked.names_cpus() {
-        lines.push(("AllowedCPUs", asked.list()));
+    if request.names_cpus() {
+        lines.push(("AllowedCPUs", request.list()));
     }
-    if let Some(limit) = &asked.context.limit {
+    if let Some(limit) = &request.context.limit {
         lines.push(("CPUQuota", limit.percent()));
         let period = limit.other_period().map(systemd_time);
         lines.extend(period.map(|period| ("CPUQuotaPeriodSec", period)));
     }
-    lines.extend(asked.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));
+    lines.extend(request.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));
     if starts_processes {
-        if asked.names_cpus() {
-            lines.push(("CPUAffinity", asked.list()));
+        if request.names_cpus() {
+            lines.push(("CPUAffinity", request.list()));
         }
-        if let Some(memory) = &asked.realised.memory
+        if let Some(memory) = &request.realised.memory
             && memory.policy != MemoryPolicy::Weighted
         {
             lines.push(("NUMAPolicy", memory.policy.name().to_owned()));
@@ -175,31 +179,31 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
 }
 
 /// What `NUMAPolicy=` cannot express.
-fn numa_policy_lacks(asked: &Asked<'_>) -> Option<String> {
+fn numa_policy_lacks(request: &Request<'_>) -> Option<String> {
     let first =
         "NUMAPolicy=preferred takes one node, here the first; numactl --preferred-many takes all.";
-    match asked.prefers_several() {
+    match request.prefers_several() {
         true => Some(first.to_owned()),
-        false => asked.without_weights(),
+        false => request.without_weights(),
     }
 }
 
-pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
+pub(super) fn systemd_run(request: &Request<'_>) -> Emission {
     let mut words: Vec<String> = ["systemd-run", "--wait", "--pipe", "--collect", "--same-dir"]
         .map(str::to_owned)
         .to_vec();
-    for (name, value) in properties(asked, true) {
+    for (name, value) in properties(request, true) {
         words.extend(["-p".to_owned(), format!("{name}={value}")]);
     }
     words.push("--".to_owned());
     let options = shell::line(&words);
-    let command = asked.command();
+    let command = request.command();
     words.extend(command.iter().map(|word| Tool::SystemdRun.given(word)));
-    let mut emission = asked.one_mask(
+    let mut emission = request.one_mask(
         vec![Piece::Command(shell::line(words))],
-        format!("{options} {}", shown_inside(asked)),
+        format!("{options} {}", shown_inside(request)),
     );
-    emission.cannot.extend(numa_policy_lacks(asked));
+    emission.unsupported.extend(numa_policy_lacks(request));
     emission
         .notes
         .push("The program gets systemd's environment, not the shell's.".to_owned());
@@ -207,10 +211,10 @@ pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
 }
 
 /// A command that shows mask and memory policy inside a service.
-fn shown_inside(asked: &Asked<'_>) -> String {
-    match asked.policy() {
+fn shown_inside(request: &Request<'_>) -> String {
+    match request.policy() {
         // systemd takes $$ for a dollar sign.
-        None if !asked.names_cpus() => {
+        None if !request.names_cpus() => {
             "sh -c 'cat /sys/fs/cgroup$$(sed -n s/^0:://p /proc/self/cgroup)/cpu.max'".to_owned()
         }
         Some((policy, _)) if policy != MemoryPolicy::Weighted => {
@@ -220,78 +224,78 @@ fn shown_inside(asked: &Asked<'_>) -> String {
     }
 }
 
-pub(super) fn cgroup_v1(asked: &Asked<'_>) -> Emission {
-    if let (Some(limit), false) = (&asked.context.limit, asked.names_cpus()) {
+pub(super) fn cgroup_v1(request: &Request<'_>) -> Emission {
+    if let (Some(limit), false) = (&request.context.limit, request.names_cpus()) {
         let folder = "/sys/fs/cgroup/cpu/pinwise";
         let (quota, period) = (limit.quota_us(), limit.period_us());
         let pieces = vec![
             Piece::Command(format!("mkdir -p {folder}")),
             Piece::Command(format!("echo {period} > {folder}/cpu.cfs_period_us")),
             Piece::Command(format!("echo {quota} > {folder}/cpu.cfs_quota_us")),
-            Piece::Command(inside(asked, &format!("{folder}/cgroup.procs"))),
+            Piece::Command(inside(request, &format!("{folder}/cgroup.procs"))),
         ];
         let verify = format!("cat {folder}/cpu.cfs_quota_us {folder}/cpu.cfs_period_us");
-        return asked.emission(pieces, verify);
+        return request.emission(pieces, verify);
     }
     let folder = "/sys/fs/cgroup/cpuset/pinwise";
     // A v1 cpuset accepts no process before it has both.
-    let nodes = match asked.bound_nodes() {
+    let nodes = match request.bound_nodes() {
         Some(nodes) => format!("echo {nodes} > {folder}/cpuset.mems"),
         None => format!("cat /sys/fs/cgroup/cpuset/cpuset.mems > {folder}/cpuset.mems"),
     };
     let pieces = vec![
         Piece::Command(format!("mkdir -p {folder}")),
-        Piece::Command(format!("echo {} > {folder}/cpuset.cpus", asked.list())),
+        Piece::Command(format!("echo {} > {folder}/cpuset.cpus", request.list())),
         Piece::Command(nodes),
-        Piece::Command(inside(asked, &format!("{folder}/tasks"))),
+        Piece::Command(inside(request, &format!("{folder}/tasks"))),
     ];
     let mut verify = format!("cat {folder}/cpuset.effective_cpus");
-    if asked.bound_nodes().is_some() {
+    if request.bound_nodes().is_some() {
         verify.push_str(&format!(" {folder}/cpuset.effective_mems"));
     }
-    let emission = asked.one_mask(pieces, verify);
-    asked.with_nodes_only(emission)
+    let emission = request.one_mask(pieces, verify);
+    request.with_nodes_only(emission)
 }
 
-pub(super) fn cgroup_v2(asked: &Asked<'_>) -> Emission {
+pub(super) fn cgroup_v2(request: &Request<'_>) -> Emission {
     let folder = "/sys/fs/cgroup/pinwise";
-    if let (Some(limit), false) = (&asked.context.limit, asked.names_cpus()) {
+    if let (Some(limit), false) = (&request.context.limit, request.names_cpus()) {
         let (quota, period) = (limit.quota_us(), limit.period_us());
         let pieces = vec![
             Piece::Command("echo +cpu > /sys/fs/cgroup/cgroup.subtree_control".to_owned()),
             Piece::Command(format!("mkdir -p {folder}")),
             Piece::Command(format!("echo {quota} {period} > {folder}/cpu.max")),
-            Piece::Command(inside(asked, &format!("{folder}/cgroup.procs"))),
+            Piece::Command(inside(request, &format!("{folder}/cgroup.procs"))),
         ];
-        return asked.emission(pieces, format!("cat {folder}/cpu.max"));
+        return request.emission(pieces, format!("cat {folder}/cpu.max"));
     }
     let mut pieces = vec![
         Piece::Command("echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control".to_owned()),
         Piece::Command(format!("mkdir -p {folder}")),
-        Piece::Command(format!("echo {} > {folder}/cpuset.cpus", asked.list())),
+        Piece::Command(format!("echo {} > {folder}/cpuset.cpus", request.list())),
     ];
     let mut verify = format!("cat {folder}/cpuset.cpus.effective");
-    if let Some(nodes) = asked.bound_nodes() {
+    if let Some(nodes) = request.bound_nodes() {
         pieces.push(Piece::Command(format!(
             "echo {nodes} > {folder}/cpuset.mems"
         )));
         verify.push_str(&format!(" {folder}/cpuset.mems.effective"));
     }
     pieces.push(Piece::Command(inside(
-        asked,
+        request,
         &format!("{folder}/cgroup.procs"),
     )));
-    let mut emission = asked.one_mask(pieces, verify);
+    let mut emission = request.one_mask(pieces, verify);
     emission.notes.push(format!(
         "For a running program: echo PID > {folder}/cgroup.procs; its threads then lose the masks that they had set."
     ));
-    asked.with_nodes_only(emission)
+    request.with_nodes_only(emission)
 }
 
 /// Starts the program inside a cgroup: a shell joins it and executes the program.
-fn inside(asked: &Asked<'_>, file: &str) -> String {
+fn inside(request: &Request<'_>, file: &str) -> String {
     let enter = format!("echo $$ > {file} && exec \"$@\"");
-    asked.line(&["sh", "-c", &enter, "sh"])
+    request.line(&["sh", "-c", &enter, "sh"])
 }
 
 /// The last part of a path.

@@ -49,7 +49,7 @@ fn shown(topology: &Topology, place: &str, command: &[&str]) -> String {
         let emission = emit(&target, &realised, topology, &context(command));
         assert_eq!(emission.tool, tool);
         text.push_str(&format!("\n== {}\n{}", tool.name(), emission.text()));
-        for sentence in &emission.cannot {
+        for sentence in &emission.unsupported {
             text.push_str(&format!("cannot: {sentence}\n"));
         }
         for sentence in &emission.notes {
@@ -89,8 +89,8 @@ fn tools_that_stay_within_the_mask_are_told_to_leave_it() {
     assert_eq!(line("cpu:2-3"), "numactl -C 2-3 ./prog");
     assert_eq!(line("cpu:3-4"), "numactl --all -C 3-4 ./prog");
     for tool in [Tool::Omp, Tool::Kmp] {
-        assert!(emission("cpu:2-3", tool).cannot.is_empty());
-        let cannot = emission("cpu:3-4", tool).cannot.join(" ");
+        assert!(emission("cpu:2-3", tool).unsupported.is_empty());
+        let cannot = emission("cpu:3-4", tool).unsupported.join(" ");
         assert!(cannot.contains("start it with taskset -c 3-4"), "{cannot}");
     }
 }
@@ -109,7 +109,7 @@ fn policies_of_memory_are_kept_or_reported() {
         let emission = emission(place, tool);
         let text = emission.text();
         assert!(text.contains(words), "{place}: {text}");
-        let cannot = emission.cannot.join(" ");
+        let cannot = emission.unsupported.join(" ");
         match lack {
             Some(lack) => assert!(cannot.contains(lack), "{place}: {cannot}"),
             None => assert_eq!(cannot, "", "{place}"),
@@ -224,7 +224,10 @@ fn a_limit_on_cpu_time_is_kept_or_reported() {
     assert!(pod.contains("cpuCFSQuotaPeriod: 20ms"), "{pod}");
     for tool in Tool::ALL {
         let emission = of(tool, 2.0, 100);
-        let says_so = emission.cannot.iter().any(|c| c.contains("CPUQuota=200%"));
+        let says_so = emission
+            .unsupported
+            .iter()
+            .any(|c| c.contains("CPUQuota=200%"));
         assert_eq!(says_so, !tool.uses_cgroup(), "{}", tool.name());
     }
 }
@@ -396,7 +399,7 @@ fn check(realised: &Realised, topology: &Topology) {
             );
         }
         if is_bound && !BINDING.contains(&tool) && !matches!(tool, Tool::LlamaCpp | Tool::OpenMpi) {
-            assert!(!emission.cannot.is_empty(), "{tool:?} keeps quiet");
+            assert!(!emission.unsupported.is_empty(), "{tool:?} keeps quiet");
         }
     }
 }

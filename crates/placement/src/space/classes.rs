@@ -28,7 +28,7 @@ pub(super) struct Class {
 }
 
 /// This many children of one class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) class: usize,
     pub(super) units: usize,
@@ -64,7 +64,7 @@ impl Classes {
             known: BTreeMap::new(),
             list: Vec::new(),
         };
-        let root = intern.unit(&topology.allowed_tree());
+        let root = intern.intern_unit(&topology.allowed_tree());
         let mut classes = Self {
             list: intern.list,
             root,
@@ -147,7 +147,7 @@ fn kind_names(topology: &Topology) -> Vec<String> {
 }
 
 /// What distinguishes classes: levels, kind of the CPU, children by class.
-type Signature = (Vec<Level>, Option<usize>, Vec<(usize, usize)>);
+type Signature = (Vec<Level>, Option<usize>, Vec<Group>);
 
 struct Intern<'a> {
     topology: &'a Topology,
@@ -156,7 +156,7 @@ struct Intern<'a> {
 }
 
 impl Intern<'_> {
-    fn unit(&mut self, node: &Node) -> Unit {
+    fn intern_unit(&mut self, node: &Node) -> Unit {
         let mut levels = Vec::new();
         let mut node = node;
         loop {
@@ -168,7 +168,7 @@ impl Intern<'_> {
                 _ => break,
             }
         }
-        let children: Vec<Unit> = node.children.iter().map(|n| self.unit(n)).collect();
+        let children: Vec<Unit> = node.children.iter().map(|n| self.intern_unit(n)).collect();
         let leaf = levels.last() == Some(&Level::Cpu);
         let cpu = node.cpus.first().filter(|_| leaf);
         let boot_core = levels.contains(&Level::Core) && node.cpus.contains(0);
@@ -176,25 +176,33 @@ impl Intern<'_> {
             .and_then(|id| self.topology.cpu(id))
             .and_then(|cpu| cpu.kind);
         Unit {
-            class: self.class(levels, kind, &children),
+            class: self.intern_class(levels, kind, &children),
             cpu,
             boot_core,
             children,
         }
     }
 
-    fn class(&mut self, levels: Vec<Level>, kind: Option<usize>, children: &[Unit]) -> usize {
+    fn intern_class(
+        &mut self,
+        levels: Vec<Level>,
+        kind: Option<usize>,
+        children: &[Unit],
+    ) -> usize {
         let mut counted: BTreeMap<usize, usize> = BTreeMap::new();
         for child in children {
             *counted.entry(child.class).or_default() += 1;
         }
-        let counted: Vec<(usize, usize)> = counted.into_iter().collect();
-        let signature = (levels.clone(), kind, counted.clone());
+        let groups: Vec<Group> = counted
+            .into_iter()
+            .map(|(class, units)| Group { class, units })
+            .collect();
+        let signature = (levels.clone(), kind, groups.clone());
         if let Some(&known) = self.known.get(&signature) {
             return known;
         }
         let number = self.list.len();
-        let class = self.describe(number, levels, kind, &counted);
+        let class = self.describe(number, levels, kind, groups);
         self.list.push(class);
         self.known.insert(signature, number);
         number
@@ -205,9 +213,13 @@ impl Intern<'_> {
         number: usize,
         levels: Vec<Level>,
         kind: Option<usize>,
-        counted: &[(usize, usize)],
+        groups: Vec<Group>,
     ) -> Class {
-        let below = || counted.iter().map(|&(class, n)| (&self.list[class], n));
+        let below = || {
+            groups
+                .iter()
+                .map(|group| (&self.list[group.class], group.units))
+        };
         let mut inner: Vec<String> = below().map(|(c, n)| format!("{n}{}", c.text)).collect();
         inner.sort();
         let kind_name = kind.and_then(|kind| self.topology.kinds.get(kind));
@@ -227,11 +239,8 @@ impl Intern<'_> {
         kinds.extend(kind);
         Class {
             levels,
-            groups: counted
-                .iter()
-                .map(|&(class, units)| Group { class, units })
-                .collect(),
             cpus: leaf + below().map(|(c, n)| c.cpus * n).sum::<usize>(),
+            groups,
             kinds,
             within,
             text,

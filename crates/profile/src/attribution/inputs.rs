@@ -4,8 +4,8 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{
-    ASSUMED_SPREAD, Basis, CONTROL_SHARE, FEWEST_REPEATS, Facts, Figure, MIN_CONTROL, NORMAL,
-    Repeat, Repeats, mean,
+    ASSUMED_SPREAD, Basis, CONTROL_SHARE, Facts, Figure, MIN_CONTROL, MIN_REPEATS, NORMAL, Repeat,
+    Repeats, mean,
 };
 
 /// A figure of a repeat.
@@ -93,7 +93,7 @@ pub(super) fn is_known(figure: &Figure) -> bool {
 /// `None` for too few.
 pub(super) fn spread(side: &Repeats, of: &dyn Fn(&Repeat) -> f64) -> Option<f64> {
     let many = side.repeats.len();
-    if many < FEWEST_REPEATS {
+    if many < MIN_REPEATS {
         return None;
     }
     let values: Vec<f64> = side.repeats.iter().map(of).collect();

@@ -47,7 +47,7 @@ impl SearchRecord {
         }
         self.verdict.commands = of_best;
         self.verdict.headline = self.headline();
-        self.verdict.beside = self.beside();
+        self.verdict.beside = self.further_sentences();
     }
 
     /// From the candidate with the least of a feature to the one with the most; `None` if they are
@@ -81,7 +81,7 @@ impl SearchRecord {
     }
 
     /// What the verdict's sentence does not say.
-    fn beside(&self) -> Vec<String> {
+    fn further_sentences(&self) -> Vec<String> {
         let confirmation = self.confirmation.as_ref();
         let mut listed: Vec<String> = confirmation
             .map(|found| match self.best {

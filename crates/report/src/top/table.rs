@@ -195,7 +195,7 @@ impl Table {
             Column::Wait => listed(thread.wait_percent, percent),
             Column::Migrations => listed(thread.migrations_per_s, rate),
             Column::Switches => listed(thread.switches_per_s, rate),
-            Column::On => on(thread),
+            Column::On => state_and_cpu(thread),
             Column::Used => self.strip(thread, width),
             Column::Allowed => thread.allowed.clone().unwrap_or_else(|| "?".into()),
             Column::Policy => thread.policy.clone().unwrap_or_else(|| "?".into()),
@@ -230,7 +230,7 @@ fn is_asleep(thread: &TopThread) -> bool {
     thread.cpu_percent.is_none_or(|share| share < 0.05)
 }
 
-fn on(thread: &TopThread) -> String {
+fn state_and_cpu(thread: &TopThread) -> String {
     let letter = match thread.state {
         Some(ThreadState::Running) => 'R',
         Some(ThreadState::Runnable) => 'r',

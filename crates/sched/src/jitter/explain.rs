@@ -18,9 +18,9 @@ const MAX_STEPS: usize = 1 << 16;
 /// 17 µs were seen on a virtual one whose hypervisor emulates interrupt delivery.
 const USUAL_ENTRIES: u64 = 2;
 /// Fewer gaps do not show what is usual.
-const FEWEST_ENTRIES: u64 = 8;
+const MIN_ENTRIES: u64 = 8;
 /// Limits the nesting: softirq, interrupt and NMI, and more if ends are missing.
-const DEEPEST: usize = 16;
+const MAX_NESTING: usize = 16;
 
 /// What is known of a CPU besides its gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Explainer {
     #[must_use]
     pub fn entry_ns(&self) -> Option<u64> {
         let usual = self.entries.quantile(0.5);
-        usual.filter(|_| self.entries.total() >= FEWEST_ENTRIES)
+        usual.filter(|_| self.entries.total() >= MIN_ENTRIES)
     }
 
     /// Takes a report. Those of a CPU are nearly in order: an interrupt during the writing of one
@@ -185,7 +185,7 @@ impl Sweep {
             }
             StepKind::Enter(cause) => {
                 self.pass(until_ns);
-                if self.inside.len() == DEEPEST {
+                if self.inside.len() == MAX_NESTING {
                     self.inside.remove(0);
                 }
                 self.inside.push(cause.clone());

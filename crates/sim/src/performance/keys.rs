@@ -91,8 +91,8 @@ pub(super) struct Figures {
 }
 
 /// Limits of figures, so that products of several stay finite.
-const SMALLEST: f64 = 1e-6;
-const LARGEST: f64 = 1e6;
+const MIN_FIGURE: f64 = 1e-6;
+const MAX_FIGURE: f64 = 1e6;
 const SHARPEST: i32 = 16;
 
 impl Keys {
@@ -116,19 +116,19 @@ impl Keys {
         ];
         for (key, value) in positive {
             if let Some(value) = value {
-                check_range(checker, key, value, SMALLEST, LARGEST)?;
+                check_range(checker, key, value, MIN_FIGURE, MAX_FIGURE)?;
             }
         }
         for (key, value, low, high) in [
             ("smt_partition", self.smt_partition, 0.0, 10.0),
             ("turbo_drop", self.turbo_drop, 0.0, 0.9),
             ("switch_loss", self.switch_loss, 0.0, 10.0),
-            ("near_memory_ns", self.near_memory_ns, 0.0, LARGEST),
+            ("near_memory_ns", self.near_memory_ns, 0.0, MAX_FIGURE),
             (
                 "remote_memory_ns",
                 self.remote_memory_ns.unwrap_or(0.0),
                 0.0,
-                LARGEST,
+                MAX_FIGURE,
             ),
             (
                 "loaded_factor",

@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::truth::Truth;
 use crate::checker::{Checker, DescriptionError};
-use crate::shape::without;
+use crate::shape::parse_without;
 use pinwise_topology::{CpuSet, Topology};
 
 /// Limits of a simulated machine's figures, whatever the unit: products and quotients of several
 /// must stay finite.
-const SMALLEST: f64 = 1e-9;
-const LARGEST: f64 = 1e9;
+const MIN_FIGURE: f64 = 1e-9;
+const MAX_FIGURE: f64 = 1e9;
 
 /// Limits the states, and the CPUs in all of them together: each is a topology.
 const MAX_STATES: usize = 16;
@@ -244,7 +244,7 @@ impl Figures {
             "home_penalty_ns",
             self.home_penalty_ns,
             0.0,
-            LARGEST,
+            MAX_FIGURE,
         )?;
         check_range(checker, "gradient", self.gradient, 0.0, 10.0)
     }
@@ -289,7 +289,7 @@ impl Figures {
             "remote_memory_ns",
             self.remote_memory_ns,
             0.0,
-            LARGEST,
+            MAX_FIGURE,
         )?;
         check_range(checker, "loaded_factor", self.loaded_factor, 1.0, 1000.0)
     }
@@ -358,7 +358,7 @@ fn truth(
     let present: CpuSet = reported.cpus.iter().map(|cpu| cpu.id).collect();
     let offline = present.difference(&reported.online);
     let topology =
-        without(text, &offline).map_err(|error| bad(checker, key, &error.to_string()))?;
+        parse_without(text, &offline).map_err(|error| bad(checker, key, &error.to_string()))?;
     if topology.cpus.iter().map(|cpu| cpu.id).eq(present.iter()) {
         return Ok(topology);
     }
@@ -391,10 +391,10 @@ fn parse_stacked(
 }
 
 fn figure(checker: &Checker<'_>, key: &str, value: f64) -> Result<(), DescriptionError> {
-    if (SMALLEST..=LARGEST).contains(&value) {
+    if (MIN_FIGURE..=MAX_FIGURE).contains(&value) {
         return Ok(());
     }
-    let reason = format!("{value} must be from {SMALLEST:e} to {LARGEST:e}");
+    let reason = format!("{value} must be from {MIN_FIGURE:e} to {MAX_FIGURE:e}");
     Err(bad(checker, key, &reason))
 }
 

@@ -13,7 +13,7 @@ const REACH: u64 = 4096;
 /// Limits the instructions that are followed.
 const MAX_INSTRUCTIONS: usize = 2000;
 /// Instructions of the largest loop that could still be a wait.
-pub(super) const LARGEST: usize = 300;
+pub(super) const MAX_LOOP_INSTRUCTIONS: usize = 300;
 /// Limits the edges tried as the one that closes a loop.
 const MAX_EDGES: usize = 400;
 
@@ -184,9 +184,12 @@ impl Graph {
     /// success may lead back to the same place, but is not executed while the loop waits.
     pub(super) fn between_ends(&self, around: usize) -> Vec<Members> {
         let mut found: Vec<Members> = Vec::new();
-        for header in around.saturating_sub(LARGEST)..=around {
+        for header in around.saturating_sub(MAX_LOOP_INSTRUCTIONS)..=around {
             for &from in &self.before[header] {
-                if from < around || from - header > LARGEST || found.len() >= MAX_EDGES {
+                if from < around
+                    || from - header > MAX_LOOP_INSTRUCTIONS
+                    || found.len() >= MAX_EDGES
+                {
                     continue;
                 }
                 let is_between = |index: usize| (header..=from).contains(&index);
@@ -242,7 +245,7 @@ impl Graph {
                 members.push(index);
                 next.extend(&self.before[index]);
             }
-            if members.len() > LARGEST {
+            if members.len() > MAX_LOOP_INSTRUCTIONS {
                 return None;
             }
         }

@@ -71,7 +71,7 @@ pub struct SpinLoop {
 }
 
 /// Limits the reported loops around an address.
-const DEEPEST: usize = 6;
+const MAX_LOOPS: usize = 6;
 /// Instructions of the longest function that only hints.
 const LONGEST_HINT_FUNCTION: usize = 12;
 
@@ -138,7 +138,7 @@ fn nest(all: &[Members], around: usize) -> Vec<&Members> {
     for members in all {
         let is_around = members.binary_search(&around).is_ok();
         let holds_last = nest.last().is_none_or(|last| is_within(last, members));
-        if is_around && holds_last && nest.len() < DEEPEST {
+        if is_around && holds_last && nest.len() < MAX_LOOPS {
             nest.push(members);
         }
     }
@@ -219,7 +219,7 @@ impl Described<'_> {
         calls.dedup();
         let computed = operations.iter().filter(|one| one.flow == Flow::Call(None));
         let computed_calls = count(computed.count());
-        let is_large = operations.len() > graph::LARGEST;
+        let is_large = operations.len() > graph::MAX_LOOP_INSTRUCTIONS;
         let calls_others = computed_calls > 0 || !calls.is_empty();
         let kind = if is_large {
             LoopKind::Work

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
-fn line(arms: usize) -> Arms {
+fn arms_on_a_line(arms: usize) -> Arms {
     Arms {
         features: (0..arms)
             .map(|arm| vec![arm as f64 / (arms - 1) as f64])
@@ -31,7 +31,7 @@ fn noise(state: &mut u64) -> f64 {
 
 #[test]
 fn arms_between_those_that_ran_are_predicted() {
-    let mut model = Surrogate::new(line(9));
+    let mut model = Surrogate::new(arms_on_a_line(9));
     let readings: Vec<Reading> = [0, 2, 4, 6, 8, 0, 8]
         .iter()
         .enumerate()
@@ -50,7 +50,7 @@ fn arms_between_those_that_ran_are_predicted() {
 
 #[test]
 fn if_features_predict_nothing_unmeasured_arms_are_uncertain() {
-    let mut model = Surrogate::new(line(20));
+    let mut model = Surrogate::new(arms_on_a_line(20));
     let mut state = 7;
     let readings: Vec<Reading> = (0..12)
         .map(|arm| reading(arm, arm, 0.3 * noise(&mut state)))
@@ -69,7 +69,7 @@ fn if_features_predict_nothing_unmeasured_arms_are_uncertain() {
 
 #[test]
 fn a_program_that_placement_does_nothing_to_is_recognised() {
-    let mut model = Surrogate::new(line(30));
+    let mut model = Surrogate::new(arms_on_a_line(30));
     let mut state = 11;
     let arm_of = |run: usize| {
         if run.is_multiple_of(4) {
@@ -96,7 +96,7 @@ fn a_program_that_placement_does_nothing_to_is_recognised() {
 
 #[test]
 fn a_loss_is_what_the_best_of_all_would_have_saved() {
-    let mut model = Surrogate::new(line(3));
+    let mut model = Surrogate::new(arms_on_a_line(3));
     let readings: Vec<Reading> = (0..30)
         .flat_map(|block| {
             [
@@ -124,7 +124,7 @@ fn a_loss_is_what_the_best_of_all_would_have_saved() {
 
 #[test]
 fn what_a_block_shares_does_not_count_as_a_difference() {
-    let mut model = Surrogate::new(line(2));
+    let mut model = Surrogate::new(arms_on_a_line(2));
     // Blocks differ by half, arms within a block by a tenth.
     let readings: Vec<Reading> = (0..10)
         .flat_map(|block| {
@@ -159,17 +159,17 @@ fn the_posterior_of_two_runs_is_the_one_worked_out_by_hand() {
 
 #[test]
 fn a_design_takes_the_ends_before_the_middle() {
-    let chosen = informative(&line(9), &[4], 3, &|_| true);
+    let chosen = informative(&arms_on_a_line(9), &[4], 3, &|_| true);
     assert_eq!(chosen[0], 4);
     assert!(chosen.contains(&0) && chosen.contains(&8), "{chosen:?}");
-    let without = informative(&line(9), &[4], 20, &|arm| arm != 0);
+    let without = informative(&arms_on_a_line(9), &[4], 20, &|arm| arm != 0);
     assert_eq!(without.len(), 8);
     assert!(!without.contains(&0));
 }
 
 #[test]
 fn added_arms_are_predicted_like_the_others() {
-    let mut model = Surrogate::new(line(3));
+    let mut model = Surrogate::new(arms_on_a_line(3));
     let added = model.add(vec![0.25], 0.0);
     let belief = model.learn(&[
         reading(0, 0, 0.0),
@@ -186,14 +186,14 @@ fn added_arms_are_predicted_like_the_others() {
 }
 
 #[test]
-fn no_point_that_counts_is_given_up() {
+fn weigh_stops_only_below_the_minimum() {
     let mut state = 11;
     let readings: Vec<Reading> = (0..30)
         .map(|run| reading(run * 7 % 9, run / 4, 0.2 * noise(&mut state)))
         .collect();
     let arms = Arms {
         loose: vec![2],
-        ..line(9)
+        ..arms_on_a_line(9)
     };
     let prior = Prior::from_arms(&arms);
     let model = Surrogate::new(arms);
@@ -211,7 +211,7 @@ proptest! {
     fn whatever_is_read_the_belief_is_finite(
         readings in prop::collection::vec((0usize..7, 0usize..4, prop::num::f64::ANY), 0..20),
     ) {
-        let mut model = Surrogate::new(line(6));
+        let mut model = Surrogate::new(arms_on_a_line(6));
         let readings: Vec<Reading> = readings
             .into_iter()
             .map(|(arm, block, y)| reading(arm, block, y.clamp(-1e6, 1e6)))

@@ -16,7 +16,7 @@ use tokio_postgres::tls::{ChannelBinding, TlsStream};
 /// Limit on a row: the largest record, and its other columns.
 pub(super) const LARGEST_ROW: usize = 128 << 20;
 /// Limit on other messages, and on everything that is kept of a connection.
-const LARGEST: usize = 1 << 20;
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// Bytes of a message's type and length (PostgreSQL, "Message Formats").
 const HEAD: usize = 5;
@@ -94,7 +94,7 @@ impl Messages {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let most = match tag {
             b'D' => LARGEST_ROW,
-            _ => LARGEST,
+            _ => MAX_MESSAGE_BYTES,
         };
         if length > most {
             let bytes = length;
@@ -106,7 +106,7 @@ impl Messages {
         // Before it is ready the library keeps notices, later settings.
         if !self.is_ready || tag == b'S' {
             self.kept += length;
-            if self.kept > LARGEST {
+            if self.kept > MAX_MESSAGE_BYTES {
                 return Err(io::Error::other(Ended::Endless));
             }
         }
@@ -217,8 +217,8 @@ mod tests {
         let after = |tag, length| [ready.clone(), head(tag, length)].concat();
         check(&after(b'D', LARGEST_ROW), None);
         check(&after(b'D', LARGEST_ROW + 1), Some("at most"));
-        check(&after(b'E', LARGEST), None);
-        check(&after(b'E', LARGEST + 1), Some("at most"));
+        check(&after(b'E', MAX_MESSAGE_BYTES), None);
+        check(&after(b'E', MAX_MESSAGE_BYTES + 1), Some("at most"));
         check(&after(b'N', u32::MAX as usize), Some("4294967295 bytes"));
         check(&after(b'D', 3), Some("without length"));
         check(&message(b'R', b""), None);

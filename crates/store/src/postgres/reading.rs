@@ -6,7 +6,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::Postgres;
 use super::link::{Link, Trouble, text, value};
 use crate::condition::{Condition, Dialect};
-use crate::{Entry, Filter, Found, Listed, StoreError, Stored, journal, matching, spool};
+use crate::{Entry, Filter, Found, ListedRecord, StoreError, Stored, journal, matching, spool};
 use pinwise_record::Summary;
 
 /// Columns of [`entry`].
@@ -182,7 +182,7 @@ fn find_lines(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
     let listed = |row: &Row| {
         let summary: Option<String> = value(row, 7)?;
         let summary = summary.and_then(|json| serde_json::from_str::<Summary>(&json).ok());
-        Ok(Listed {
+        Ok(ListedRecord {
             entry: entry(row)?,
             summary: summary.unwrap_or_default(),
         })

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::condition::{Condition, Dialect};
-use crate::{Entry, Filter, Found, Listed, matching, words};
+use crate::{Entry, Filter, Found, ListedRecord, matching, words};
 use pinwise_record::Summary;
 
 /// Columns of [`entry`].
@@ -116,7 +116,7 @@ fn page(
     connection: &Connection,
     condition: &Condition,
     filter: &Filter,
-) -> rusqlite::Result<Vec<Listed>> {
+) -> rusqlite::Result<Vec<ListedRecord>> {
     let sql = format!(
         "SELECT {COLUMNS}, outline.body
          FROM line LEFT JOIN outline ON outline.number = line.number {}
@@ -124,9 +124,9 @@ fn page(
         condition.sql,
         condition.page()
     );
-    let listed = |row: &Row<'_>| -> rusqlite::Result<Listed> {
+    let listed = |row: &Row<'_>| -> rusqlite::Result<ListedRecord> {
         let summary: Option<String> = row.get(7)?;
-        Ok(Listed {
+        Ok(ListedRecord {
             entry: entry(row)?,
             summary: summary.as_deref().map(read_summary).unwrap_or_default(),
         })

@@ -30,8 +30,8 @@ fn worth(record: &Comparison) -> Option<Finding> {
             format!("Gain from {build}: {}", contrast.sentence),
             "",
         )
-        .with("ratio", contrast.ratio)
-        .with("verdict", contrast.verdict.as_str()),
+        .with_evidence("ratio", contrast.ratio)
+        .with_evidence("verdict", contrast.verdict.as_str()),
     )
 }
 

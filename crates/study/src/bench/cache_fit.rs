@@ -108,7 +108,7 @@ pub fn finding(kernel: &str, working_set_bytes: u64, fit: &str) -> Option<Findin
             format!("{kernel} {fit}."),
             "",
         )
-        .with("working_set_bytes", working_set_bytes)
+        .with_evidence("working_set_bytes", working_set_bytes)
     })
 }
 

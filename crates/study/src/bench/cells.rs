@@ -8,7 +8,7 @@ use super::smt::Smt;
 use crate::bench::cache_fit::CacheSize;
 use pinwise_format::round_bytes;
 use pinwise_kernels::work::{Group, Isa, KERNELS, Kernel};
-use pinwise_placement::{Placement, RealiseError, Realised, Wish, merge_equivalent};
+use pinwise_placement::{Merged, Placement, RealiseError, Realised, Wish, merge_equivalent};
 use pinwise_record::{Question, SmtState};
 use pinwise_topology::{CpuSet, Topology};
 
@@ -29,7 +29,7 @@ pub enum Suite {
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct BenchRequest {
     /// Kernels by name; empty if a suite is asked for.
     pub kernels: Vec<&'static Kernel>,
     /// The suite.
@@ -122,7 +122,7 @@ impl Trial {
 /// # Errors
 /// [`RealiseError`] if a placement is not possible on this machine.
 pub fn trials(
-    wanted: &Wanted,
+    wanted: &BenchRequest,
     facts: MachineFacts<'_>,
 ) -> Result<(Vec<Trial>, Vec<String>), RealiseError> {
     let mut trials = Vec::new();
@@ -143,7 +143,7 @@ pub fn trials(
     Ok((trials, notes))
 }
 
-fn suites(wanted: &Wanted) -> Vec<Option<Suite>> {
+fn suites(wanted: &BenchRequest) -> Vec<Option<Suite>> {
     match wanted.suite {
         Some(Suite::All) => [Suite::Smt, Suite::Scaling, Suite::Memory, Suite::Caches]
             .map(Some)
@@ -157,7 +157,7 @@ const SMT_MEMORY: [&str; 2] = ["triad", "chase"];
 /// The kernel that measures latency.
 const CHASE: &str = "chase";
 
-fn kernels(wanted: &Wanted, suite: Option<Suite>) -> Vec<&'static Kernel> {
+fn kernels(wanted: &BenchRequest, suite: Option<Suite>) -> Vec<&'static Kernel> {
     let is_computing = |kernel: &Kernel| matches!(kernel.group, Group::Integer | Group::Float);
     let belongs = |kernel: &Kernel| match suite {
         None => wanted.kernels.iter().any(|k| k.name == kernel.name),
@@ -173,7 +173,7 @@ fn kernels(wanted: &Wanted, suite: Option<Suite>) -> Vec<&'static Kernel> {
 fn of_kernel(
     kernel: &'static Kernel,
     suite: Option<Suite>,
-    wanted: &Wanted,
+    wanted: &BenchRequest,
     facts: MachineFacts<'_>,
 ) -> Result<Vec<Trial>, RealiseError> {
     let isa = wanted.isas.first().copied().unwrap_or(Isa::Native);
@@ -312,7 +312,7 @@ fn one_and_all(facts: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseEr
 
 /// Every instruction set at every number of threads and placement; one thread under the scheduler
 /// if nothing else was asked for.
-fn builds(wanted: &Wanted, facts: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
+fn builds(wanted: &BenchRequest, facts: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
     let places = if wanted.places.is_empty() {
         vec![Placement::os_default()]
     } else {
@@ -335,7 +335,7 @@ fn builds(wanted: &Wanted, facts: MachineFacts<'_>) -> Result<Vec<Cell>, Realise
 /// Threads × placements.
 fn grid(
     kernel: &Kernel,
-    wanted: &Wanted,
+    wanted: &BenchRequest,
     facts: MachineFacts<'_>,
     isa: Isa,
 ) -> Result<Vec<Cell>, RealiseError> {
@@ -404,14 +404,19 @@ fn row(
     }
     let cells = merge_equivalent(realised)
         .into_iter()
-        .map(|(place, same_as)| Cell {
-            threads,
-            family: family(&place.placement),
-            place,
-            same_as,
-            isa,
-            size: None,
-        })
+        .map(
+            |Merged {
+                 placement: place,
+                 also_named: same_as,
+             }| Cell {
+                threads,
+                family: family(&place.placement),
+                place,
+                same_as,
+                isa,
+                size: None,
+            },
+        )
         .collect();
     Ok(cells)
 }
@@ -473,7 +478,7 @@ fn within(kernel: &Kernel, bytes: u64) -> Option<u64> {
 /// One thread at half of each cache, and at four times the last one.
 fn sizes(
     kernel: &Kernel,
-    wanted: &Wanted,
+    wanted: &BenchRequest,
     facts: MachineFacts<'_>,
     isa: Isa,
 ) -> Result<Vec<Cell>, RealiseError> {

@@ -4,7 +4,7 @@ use super::super::smt::smt;
 use super::*;
 use pinwise_kernels::work::find;
 
-fn plan(machine: &str, wanted: &Wanted) -> Vec<Trial> {
+fn plan(machine: &str, wanted: &BenchRequest) -> Vec<Trial> {
     let topology = Topology::from_synthetic(machine).unwrap();
     let smt = smt(&topology, None);
     let (caches, _) = super::super::cache_fit::caches(&topology, None);
@@ -16,17 +16,17 @@ fn plan(machine: &str, wanted: &Wanted) -> Vec<Trial> {
     trials(wanted, facts).unwrap().0
 }
 
-fn fibonacci() -> Wanted {
-    Wanted {
+fn fibonacci() -> BenchRequest {
+    BenchRequest {
         kernels: vec![find("fibonacci").unwrap()],
-        ..Wanted::default()
+        ..BenchRequest::default()
     }
 }
 
-fn suite(suite: Suite) -> Wanted {
-    Wanted {
+fn suite(suite: Suite) -> BenchRequest {
+    BenchRequest {
         suite: Some(suite),
-        ..Wanted::default()
+        ..BenchRequest::default()
     }
 }
 
@@ -82,7 +82,7 @@ fn placements_that_come_to_the_same_are_one_cell() {
 
 #[test]
 fn what_is_asked_for_is_kept() {
-    let wanted = Wanted {
+    let wanted = BenchRequest {
         places: vec!["cpu:0".parse().unwrap(), "spread".parse().unwrap()],
         threads: vec![1, 3],
         ..fibonacci()
@@ -98,14 +98,14 @@ fn what_is_asked_for_is_kept() {
 
 #[test]
 fn several_builds_need_versions() {
-    let wanted = Wanted {
+    let wanted = BenchRequest {
         isas: vec![Isa::V1, Isa::Native],
         ..fibonacci()
     };
     assert!(plan("core:2 pu:1", &wanted).is_empty());
     for trial in plan(
         "core:2 pu:1",
-        &Wanted {
+        &BenchRequest {
             isas: vec![Isa::V1, Isa::Native],
             ..suite(Suite::Scaling)
         },

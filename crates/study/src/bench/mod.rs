@@ -1,9 +1,9 @@
 //! Built-in workloads over threads, placements, instruction sets and sizes.
 //!
 //! ```text
-//! Wanted ──cells──► Trials ──command──► compare::ComparePlan ──► Comparison
-//!                                                            │ figures
-//!                                          conclusions ◄── Bench
+//! BenchRequest ──cells──► Trials ──command──► compare::ComparePlan ──► Comparison
+//!                                                                  │ figures
+//!                                                conclusions ◄── Bench
 //! ```
 //!
 //! Every question to a kernel is one randomised comparison, so that whatever
@@ -21,7 +21,7 @@ pub mod smt;
 
 use std::time::Duration;
 
-pub use cells::{Cell, MachineFacts, Suite, Trial, Wanted, trials};
+pub use cells::{BenchRequest, Cell, MachineFacts, Suite, Trial, trials};
 
 use crate::compare::{self, ArmPlan, Tuning};
 use crate::host::host_record;

@@ -3,7 +3,7 @@
 use pinwise_format::shell;
 use std::collections::HashMap;
 
-use super::{ChangeError, describe_change, empty, judge_figure, sentence};
+use super::{ChangeError, describe_change, empty_figure, judge_figure, sentence};
 use crate::compare::{all_runs, figure_of, foreign_cpus};
 use pinwise_format::count;
 use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
@@ -117,7 +117,7 @@ impl Asked {
     /// An arm against the baseline, in B over A.
     fn contrast(&self, sides: [&Comparison; 2], name: &str) -> FigureChange {
         let baseline = &sides[0].baseline;
-        let mut figure = empty(name, "");
+        let mut figure = empty_figure(name, "");
         figure.over = Some(baseline.clone());
         let [a, b] = sides.map(|side| session(side, name));
         // Ratios are of the figure; if higher is better, costs are its inverse.
@@ -162,7 +162,7 @@ impl Asked {
 
 /// The baseline's own figures, which have nothing to be compared with.
 fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
-    let mut figure = empty(&a.baseline, &a.metric.unit);
+    let mut figure = empty_figure(&a.baseline, &a.metric.unit);
     let of = |record: &Comparison| find(record, &record.baseline).and_then(|arm| arm.estimate);
     if let Some(estimate) = of(a) {
         (figure.a, figure.a_low, figure.a_high) =

@@ -31,8 +31,8 @@ pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Fi
             sentence.replace(" ,", ",").replace("  ", " "),
             "Give the command more work per run, or measure it with a finer clock.",
         )
-        .with("step", resolution.step)
-        .with("step_ratio", resolution.relative.exp())
+        .with_evidence("step", resolution.step)
+        .with_evidence("step_ratio", resolution.relative.exp())
     })
 }
 
@@ -103,8 +103,8 @@ impl LabelledContrast<'_> {
     ) -> Finding {
         let sentence = format!("{}: {what}.", self.against());
         Finding::new(code, severity(withholds), sentence, advice)
-            .with("first_ratio", split.first)
-            .with("second_ratio", split.second)
+            .with_evidence("first_ratio", split.first)
+            .with_evidence("second_ratio", split.second)
     }
 
     fn depends_on_order(&self) -> Option<Finding> {
@@ -153,7 +153,7 @@ impl LabelledContrast<'_> {
             "Compare under the load that matters to you, or on a quiet machine.",
         );
         Some(match medium {
-            Some(medium) => finding.with("medium_ratio", medium.ratio),
+            Some(medium) => finding.with_evidence("medium_ratio", medium.ratio),
             None => finding,
         })
     }
@@ -207,7 +207,7 @@ impl LabelledContrast<'_> {
                 ),
                 "If total time matters more to you than the typical run, use --judge mean.",
             )
-            .with("mean_ratio", mean.ratio)
+            .with_evidence("mean_ratio", mean.ratio)
         })
     }
 

@@ -42,7 +42,7 @@ pub(super) fn findings(record: &Comparison, plan: &ComparePlan) -> Vec<Finding> 
         let sentence = format!("Beside {name}: {} (typical run).", each.join(", "));
         arms.iter().fold(
             Finding::new("beside", Severity::Note, sentence, ""),
-            |finding, (arm, ratio)| finding.with(&format!("{arm}, ratio"), *ratio),
+            |finding, (arm, ratio)| finding.with_evidence(&format!("{arm}, ratio"), *ratio),
         )
     });
     findings.collect()

@@ -178,8 +178,8 @@ fn too_few_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) ->
                 plan.more_effort(record.stopped.as_ref())
             ),
         )
-        .with("blocks", record.blocks)
-        .with("least_blocks", least)
+        .with_evidence("blocks", record.blocks)
+        .with_evidence("least_blocks", least)
     })
 }
 
@@ -223,7 +223,7 @@ fn thread_counts(record: &Comparison) -> Option<Finding> {
         )
     };
     let by_name: BTreeMap<&str, u32> = counts.iter().map(|(a, c)| (a.name.as_str(), *c)).collect();
-    Some(finding.with("threads", json!(by_name)))
+    Some(finding.with_evidence("threads", json!(by_name)))
 }
 
 /// How much of a bound arm's CPU time ran on the requested CPUs.
@@ -243,9 +243,9 @@ fn coverage(arm: &Arm) -> Option<Finding> {
     );
     Some(
         finding
-            .with("share_where_asked", all.share())
-            .with("threads", all.threads)
-            .with("moved_threads", all.moved_threads),
+            .with_evidence("share_where_asked", all.share())
+            .with_evidence("threads", all.threads)
+            .with_evidence("moved_threads", all.moved_threads),
     )
 }
 
@@ -306,7 +306,7 @@ pub(crate) fn find_load(busy: f64, cpus: usize, effect: &str, advice: &str) -> O
             format!("Other processes used {busy:.1} of {cpus} CPUs meanwhile and {effect}."),
             advice,
         )
-        .with("foreign_cpus_median", busy)
+        .with_evidence("foreign_cpus_median", busy)
     })
 }
 
@@ -325,7 +325,7 @@ fn steal(record: &Comparison) -> Option<Finding> {
             ),
             "Expect wider intervals; a dedicated host would be quieter.",
         )
-        .with("steal_share", share)
+        .with_evidence("steal_share", share)
     })
 }
 
@@ -349,7 +349,7 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
             ),
             "",
         )
-        .with("ratio_last_third_to_first", drift.exp())
+        .with_evidence("ratio_last_third_to_first", drift.exp())
     })
 }
 
@@ -404,7 +404,7 @@ fn position(results: &Results) -> Option<Finding> {
             format!("The last run of a block costs {:+.1} % relative to the first; the random order cancels it.", 100.0 * effect.exp_m1()),
             "",
         )
-        .with("ratio_last_to_first", effect.exp())
+        .with_evidence("ratio_last_to_first", effect.exp())
     })
 }
 
@@ -436,7 +436,7 @@ fn outliers(record: &Comparison) -> Option<Finding> {
             ),
             "",
         )
-        .with("runs", count)
+        .with_evidence("runs", count)
     })
 }
 
@@ -461,7 +461,7 @@ fn short_runs(record: &Comparison) -> Option<Finding> {
             ),
             "Give the command more work per run.",
         )
-        .with("median_wall_s", typical)
+        .with_evidence("median_wall_s", typical)
     })
 }
 

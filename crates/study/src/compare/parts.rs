@@ -137,13 +137,13 @@ pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Opt
         // Threads that share fewer CPUs take the same CPU time and more wall time.
         let sentence = format!("{found}. Of wall time on other CPUs that says little.");
         let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, "");
-        return Some(finding.with("ratio", part.ratio));
+        return Some(finding.with_evidence("ratio", part.ratio));
     }
     let sentence = format!("{found}. Wall time is undecided only because of waiting.");
     let advice = "If other processes make it wait, judge CPU time (--metric cpu); if waiting is part of the program, only wall time counts.";
     // It is what to do next.
     let finding = Finding::new("cpu_time_decides", Severity::Warning, sentence, advice);
-    Some(finding.with("ratio", part.ratio).weighing(6))
+    Some(finding.with_evidence("ratio", part.ratio).with_weight(6))
 }
 
 /// CPU time does not show waiting, or less parallelism.
@@ -166,7 +166,7 @@ pub(super) fn of_waiting(contrast: &ContrastRecord, record: &Comparison) -> Opti
     let advice =
         "Waiting or parallelism differs; wall-clock time is compared without --metric cpu.";
     let finding = Finding::new("wall_time_differs", Severity::Note, sentence, advice);
-    Some(finding.with("ratio", rest.ratio).weighing(6))
+    Some(finding.with_evidence("ratio", rest.ratio).with_weight(6))
 }
 
 fn logarithmic(low: Option<f64>, high: Option<f64>) -> Option<Interval> {

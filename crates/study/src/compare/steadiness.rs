@@ -113,7 +113,7 @@ pub(super) fn finding(record: &Comparison) -> Option<Finding> {
         ),
         "If consistency matters, compare the spread too.",
     );
-    Some(finding.with("spread_ratio", first.spread_ratio))
+    Some(finding.with_evidence("spread_ratio", first.spread_ratio))
 }
 
 fn part(contrast: &ContrastRecord) -> String {

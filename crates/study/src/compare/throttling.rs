@@ -22,7 +22,7 @@ pub(super) fn dropped_blocks(results: &Results) -> Option<Finding> {
             format!("{blocks} dropped: a CPU quota throttled {runs}, but few other runs."),
             "Other processes in the cgroup used up its quota: stop them, or raise cpu.max.",
         )
-        .with("blocks", results.throttled_blocks),
+        .with_evidence("blocks", results.throttled_blocks),
     )
 }
 
@@ -46,7 +46,7 @@ pub(super) fn outer_limit(record: &Comparison, topology: &Topology) -> Option<Fi
         each.join(", ")
     );
     let finding = Finding::new("cpu_limit", Severity::Warning, sentence, fitting(limit));
-    Some(finding.with("limit_cpus", limit))
+    Some(finding.with_evidence("limit_cpus", limit))
 }
 
 /// How often and for how long an arm's own limit held its threads back.
@@ -74,10 +74,10 @@ pub(super) fn own_limit(arm: &Arm, record: &Comparison) -> Option<Finding> {
     let finding = Finding::new("arm_throttled", Severity::Note, sentence, advice);
     Some(
         finding
-            .with("arm", arm.name.clone())
-            .with("limit_cpus", limit)
-            .with("throttled_runs", stopped)
-            .with("throttled_s", held_s),
+            .with_evidence("arm", arm.name.clone())
+            .with_evidence("limit_cpus", limit)
+            .with_evidence("throttled_runs", stopped)
+            .with_evidence("throttled_s", held_s),
     )
 }
 

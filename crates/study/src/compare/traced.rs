@@ -171,7 +171,7 @@ fn unavailable(arm: &str, error: &MachineError) -> Finding {
             String::new(),
         ),
     };
-    Finding::new("trace_unavailable", Severity::Warning, sentence, advice).weighing(4)
+    Finding::new("trace_unavailable", Severity::Warning, sentence, advice).with_weight(4)
 }
 
 #[cfg(test)]

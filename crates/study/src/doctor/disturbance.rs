@@ -43,8 +43,8 @@ pub(super) fn load(examined: &Examined) -> CheckOutcome {
             ),
             "Stop or move them (see pinwise top); comparisons stay valid meanwhile, but intervals are wider.",
         )
-        .with("busy_cpus", json!(busy.into_iter().map(|(c, s)| (c.to_string(), s)).collect::<std::collections::BTreeMap<_, _>>()))
-        .with("load_average_1min", json!(examined.facts.load_average)),
+        .with_evidence("busy_cpus", json!(busy.into_iter().map(|(c, s)| (c.to_string(), s)).collect::<std::collections::BTreeMap<_, _>>()))
+        .with_evidence("load_average_1min", json!(examined.facts.load_average)),
     )
 }
 
@@ -68,7 +68,7 @@ pub(super) fn steal(examined: &Examined) -> CheckOutcome {
             ),
             "Use a dedicated host or instance type, or expect wide intervals.",
         )
-        .with("steal_share", share),
+        .with_evidence("steal_share", share),
     )
 }
 
@@ -83,7 +83,7 @@ pub(super) fn virtual_machine(examined: &Examined) -> CheckOutcome {
             format!("This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be wrong."),
             "Trust randomised comparisons more than the reported topology; results may change after a migration.",
         )
-        .with("hypervisor", hypervisor.as_str()),
+        .with_evidence("hypervisor", hypervisor.as_str()),
     )
 }
 
@@ -108,7 +108,7 @@ pub(super) fn quota(examined: &Examined) -> CheckOutcome {
             ),
             format!("Raise the limit in {}{fewer}.", quota.source),
         )
-        .with("quota_cpus", quota.cpus),
+        .with_evidence("quota_cpus", quota.cpus),
     )
 }
 
@@ -130,7 +130,7 @@ pub(super) fn tuners(examined: &Examined) -> CheckOutcome {
                 tuners.join(" ")
             ),
         )
-        .with("daemons", json!(tuners)),
+        .with_evidence("daemons", json!(tuners)),
     )
 }
 
@@ -145,7 +145,7 @@ pub(super) fn thermal(examined: &Examined) -> CheckOutcome {
                 format!("Cores were thermally throttled {events} times since boot."),
                 "Improve cooling, or pause between runs with --prepare 'sleep 2'.",
             )
-            .with("events_since_boot", events),
+            .with_evidence("events_since_boot", events),
         ),
     }
 }
@@ -161,7 +161,7 @@ pub(super) fn sched_ext(examined: &Examined) -> CheckOutcome {
             format!("The scheduler is a BPF program ({name}): os-default means its policy, not the kernel's."),
             "Compare under the scheduler that will be used.",
         )
-        .with("scheduler", name.as_str()),
+        .with_evidence("scheduler", name.as_str()),
     )
 }
 
@@ -179,7 +179,7 @@ pub(super) fn pressure(examined: &Examined) -> CheckOutcome {
                 ),
                 "Wait until other work is done.",
             )
-            .with("some_avg60", share),
+            .with_evidence("some_avg60", share),
         ),
     }
 }

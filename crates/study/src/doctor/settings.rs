@@ -43,7 +43,7 @@ pub(super) fn governor(examined: &Examined) -> CheckOutcome {
             ),
             "For the measurement: cpupower frequency-set -g performance",
         )
-        .with("governors", json!(governors)),
+        .with_evidence("governors", json!(governors)),
     )
 }
 
@@ -64,7 +64,7 @@ pub(super) fn clock(examined: &Examined) -> CheckOutcome {
                 format!("The clock source is {name}, which is slow or coarse."),
                 "See dmesg for why the TSC was given up.",
             )
-            .with("clock_source", name.as_str()),
+            .with_evidence("clock_source", name.as_str()),
         ),
     }
 }
@@ -83,7 +83,7 @@ pub(super) fn swap(examined: &Examined) -> CheckOutcome {
                 ),
                 "Free memory, then swapoff -a && swapon -a",
             )
-            .with("swap_used_bytes", used),
+            .with_evidence("swap_used_bytes", used),
         ),
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn smt(examined: &Examined) -> CheckOutcome {
             "Two or more CPUs share a core (SMT): a neighbour on the sibling slows a thread by up to half.",
             "Nothing to do; compare one-per-core to measure its effect.",
         )
-        .with("smt_control", control),
+        .with_evidence("smt_control", control),
     )
 }
 
@@ -136,7 +136,7 @@ pub(super) fn cpuset(examined: &Examined) -> CheckOutcome {
         false => format!("Only {cpus} of {online} may be used: {}.", by.join(", ")),
     };
     let finding = note("allowed_cpus", 3, sentence, "");
-    Found(finding.with("allowed", allowed.to_string()))
+    Found(finding.with_evidence("allowed", allowed.to_string()))
 }
 
 fn with_noun(cpus: &CpuSet) -> String {
@@ -204,8 +204,8 @@ pub fn describe_pod(topology: &Topology) -> Finding {
     }
     sentence.push('.');
     note("pod", 5, sentence, advice.join(" "))
-        .with("exclusive", is_exclusive)
-        .with("split_cores", split)
+        .with_evidence("exclusive", is_exclusive)
+        .with_evidence("split_cores", split)
 }
 
 pub(super) fn numa_balancing(examined: &Examined) -> CheckOutcome {
@@ -246,7 +246,7 @@ pub(super) fn aslr(examined: &Examined) -> CheckOutcome {
                 "Address-space randomisation is reduced: all runs share one arbitrary memory layout.",
                 "Leave it on: sysctl kernel.randomize_va_space=2",
             )
-            .with("level", level),
+            .with_evidence("level", level),
         ),
     }
 }
@@ -290,8 +290,9 @@ pub(super) fn isolated(examined: &Examined) -> CheckOutcome {
     let advice = format!(
         "`--place isolated` uses them; `pinwise bench jitter --cpus {isolated}` measures what interrupts them.{advice}"
     );
-    let finding = note("isolated", 3, sentence, advice).with("isolated", isolated.to_string());
-    Found(finding.with("disturbed_by", disturbing))
+    let finding =
+        note("isolated", 3, sentence, advice).with_evidence("isolated", isolated.to_string());
+    Found(finding.with_evidence("disturbed_by", disturbing))
 }
 
 pub(super) fn perf(examined: &Examined) -> CheckOutcome {
@@ -313,7 +314,7 @@ pub(super) fn perf(examined: &Examined) -> CheckOutcome {
                 "Performance counters of the kernel are not permitted: migrations are not counted.",
                 "As root: sysctl kernel.perf_event_paranoid=1",
             )
-            .with("perf_event_paranoid", level),
+            .with_evidence("perf_event_paranoid", level),
         ),
     }
 }

@@ -8,7 +8,7 @@ use super::nodes::Nodes;
 use super::words::names;
 use pinwise_format::count;
 use pinwise_record::{Finding, FleetOutlier, FleetRecord, Severity};
-use pinwise_stats::outliers::FEWEST;
+use pinwise_stats::outliers::MIN_MEMBERS;
 
 /// Names listed in a sentence.
 const MAX_NAMES: usize = 8;
@@ -76,7 +76,7 @@ fn missing(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
             record.id
         ),
     );
-    Some(finding.with("nodes", many))
+    Some(finding.with_evidence("nodes", many))
 }
 
 fn left_out(record: &FleetRecord) -> Option<Finding> {
@@ -85,7 +85,7 @@ fn left_out(record: &FleetRecord) -> Option<Finding> {
         let what = count(many, "node");
         let why = names(&record.left_out, MAX_NAMES);
         let sentence = format!("{what} did not answer: {why}.");
-        Finding::new("left-out", Severity::Warning, sentence, "").with("nodes", many)
+        Finding::new("left-out", Severity::Warning, sentence, "").with_evidence("nodes", many)
     })
 }
 
@@ -112,9 +112,9 @@ fn check_planted(
     let finding = Finding::new("planted-faults", Severity::Note, sentence, "");
     Some(
         finding
-            .with("planted", planted.len())
-            .with("found", right)
-            .with("false", named.len() - right),
+            .with_evidence("planted", planted.len())
+            .with_evidence("found", right)
+            .with_evidence("false", named.len() - right),
     )
 }
 
@@ -131,8 +131,8 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
             );
             let advice = "pinwise fleet resume runs what is missing.";
             Finding::new("failed-step", Severity::Warning, sentence, advice)
-                .weighing(7)
-                .with("nodes", lacking.len())
+                .with_weight(7)
+                .with_evidence("nodes", lacking.len())
         })
         .collect();
     if reasons.len() > MAX_REASONS {
@@ -160,7 +160,8 @@ fn check_skipped(nodes: &Nodes) -> Option<Finding> {
             count(many, "record"),
             names(&listed, MAX_NAMES)
         );
-        Finding::new("skipped-records", Severity::Warning, sentence, "").with("records", many)
+        Finding::new("skipped-records", Severity::Warning, sentence, "")
+            .with_evidence("records", many)
     })
 }
 
@@ -185,7 +186,11 @@ fn clocks(nodes: &Nodes) -> Option<Finding> {
         ),
         "Times of their records are by their own clocks; measurements are not affected. Run a time service (NTP) there.",
     );
-    Some(finding.with("nodes", apart.len()).with("most_s", most))
+    Some(
+        finding
+            .with_evidence("nodes", apart.len())
+            .with_evidence("most_s", most),
+    )
 }
 
 fn begun_again(nodes: &Nodes) -> Option<Finding> {
@@ -202,22 +207,25 @@ fn begun_again(nodes: &Nodes) -> Option<Finding> {
             count(many, "node"),
             names(&who, MAX_NAMES)
         );
-        Finding::new("begun-again", Severity::Note, sentence, "").with("nodes", many)
+        Finding::new("begun-again", Severity::Note, sentence, "").with_evidence("nodes", many)
     })
 }
 
 fn small_groups(groups: &[Group]) -> Option<Finding> {
-    let small: Vec<&Group> = groups.iter().filter(|g| g.nodes.len() < FEWEST).collect();
+    let small: Vec<&Group> = groups
+        .iter()
+        .filter(|g| g.nodes.len() < MIN_MEMBERS)
+        .collect();
     let many: usize = small.iter().map(|group| group.nodes.len()).sum();
     (many > 0).then(|| {
         let listed: Vec<&str> = small.iter().map(|group| group.name.as_str()).collect();
         let sentence = format!(
-            "{} are in groups of fewer than {FEWEST}, whose figures are shown but not judged: {}.",
+            "{} are in groups of fewer than {MIN_MEMBERS}, whose figures are shown but not judged: {}.",
             count(many, "node"),
             names(&listed, 4)
         );
         let advice = "Compare two groups with pinwise fleet diff.";
-        Finding::new("small-groups", Severity::Note, sentence, advice).with("nodes", many)
+        Finding::new("small-groups", Severity::Note, sentence, advice).with_evidence("nodes", many)
     })
 }
 
@@ -236,6 +244,6 @@ fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
             "Most nodes of the largest group share no value of {}: it is not compared.",
             names(&free, MAX_NAMES)
         );
-        Finding::new("free-settings", Severity::Note, sentence, "").weighing(1)
+        Finding::new("free-settings", Severity::Note, sentence, "").with_weight(1)
     })
 }

@@ -8,7 +8,7 @@
 
 use super::attributes::{ABSENT, Attribute, HARDWARE, KIND, SHAPE, SHAPING};
 use super::nodes::Nodes;
-use pinwise_stats::outliers::FEWEST;
+use pinwise_stats::outliers::MIN_MEMBERS;
 
 /// A value is a population if more than this share of the nodes hold it. With few nodes, one alone
 /// never is; nor, for other hardware, a fifth of them that could not be judged by themselves.
@@ -141,7 +141,7 @@ fn values(attribute: &Attribute, nodes: &[usize]) -> Values {
     let is_hardware = is_hardware(attribute);
     let is_few = |count: usize| {
         let is_small = count as f64 <= POPULATION * all as f64;
-        let is_odd = is_hardware && count < FEWEST && 5 * count <= all;
+        let is_odd = is_hardware && count < MIN_MEMBERS && 5 * count <= all;
         is_small || is_odd || (count == 1 && all > 3)
     };
     let many = counts.iter().filter(|(_, count)| !is_few(*count));

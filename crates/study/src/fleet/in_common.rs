@@ -15,7 +15,7 @@ use pinwise_stats::separate::{Split, upper_tail};
 
 /// Fewest outliers that can have something in common: two may by chance, in
 /// one of very many settings.
-const FEWEST_OUTLIERS: usize = 3;
+const MIN_OUTLIERS: usize = 3;
 /// A separation is reported at this p-value, adjusted for all that were examined.
 const SIGNIFICANT: f64 = 0.01;
 /// Figures that are named in a sentence.
@@ -77,7 +77,7 @@ fn sides(group: &Group, judged: &JudgedGroup, label: impl Fn(Criterion) -> Strin
     }
     let many = sides
         .into_iter()
-        .filter(|(_, nodes)| nodes.len() >= FEWEST_OUTLIERS);
+        .filter(|(_, nodes)| nodes.len() >= MIN_OUTLIERS);
     many.map(|((what, is_above), nodes)| Side {
         label: label(what),
         is_above,

@@ -7,7 +7,7 @@ use super::groups::{Anomaly, Group, anomalies};
 use super::nodes::Nodes;
 use super::population::{Criterion, Population};
 use pinwise_stats::discovery::{adjust_p_values, adjusted_within, simes};
-use pinwise_stats::outliers::{FEWEST, Judged};
+use pinwise_stats::outliers::{Judged, MIN_MEMBERS};
 
 /// A group, judged.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) fn judge(nodes: &Nodes, groups: &[Group], rate: f64) -> Vec<JudgedGro
 
 impl JudgedGroup {
     fn new(nodes: &Nodes, group: &Group) -> Self {
-        let is_judged = group.nodes.len() >= FEWEST;
+        let is_judged = group.nodes.len() >= MIN_MEMBERS;
         let none = || Group {
             name: String::new(),
             nodes: Vec::new(),
@@ -82,7 +82,7 @@ fn apart_by_setting(judged: &JudgedGroup, group: &Group) -> Vec<bool> {
         }
     }
     let many = apart.iter().filter(|is_apart| **is_apart).count();
-    if 2 * many >= apart.len() || apart.len() - many < FEWEST {
+    if 2 * many >= apart.len() || apart.len() - many < MIN_MEMBERS {
         apart.fill(false);
     }
     apart

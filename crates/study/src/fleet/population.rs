@@ -8,7 +8,7 @@
 use super::groups::Group;
 use super::nodes::{Figure, Nodes};
 use pinwise_stats::describe::quantile;
-use pinwise_stats::outliers::{Column, FEWEST, Judged, Noise, bulk, judge};
+use pinwise_stats::outliers::{Column, Judged, MIN_MEMBERS, Noise, bulk, judge};
 
 /// Differences of less than this, as a share, are of no interest, however
 /// certain: it is pinwise's usual smallest effect of interest.
@@ -228,7 +228,7 @@ impl Measure {
 fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
     let values: Vec<f64> = Nodes::select(&figure.values, &group.nodes).collect();
     let finite = values.iter().filter(|v| v.is_finite());
-    if finite.clone().count() < FEWEST {
+    if finite.clone().count() < MIN_MEMBERS {
         return None;
     }
     let is_log = finite.clone().all(|v| *v > 0.0);
@@ -277,7 +277,7 @@ fn log_widths(figure: &Figure, nodes: &[usize]) -> Vec<f64> {
 
 fn most_are_known(widths: &[f64]) -> bool {
     let finite = widths.iter().filter(|w| w.is_finite()).count();
-    finite >= FEWEST && 10 * finite >= 9 * widths.len()
+    finite >= MIN_MEMBERS && 10 * finite >= 9 * widths.len()
 }
 
 pub(super) fn median(values: &[f64]) -> f64 {

@@ -267,7 +267,7 @@ fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
         );
         let advice = "Check the output of both builds.";
         Finding::new("unit", Severity::Warning, sentence, advice)
-            .with("ratio", benchmark.ratio.unwrap_or(1.0))
+            .with_evidence("ratio", benchmark.ratio.unwrap_or(1.0))
     });
     let mut found: Vec<Finding> = units.collect();
     found.extend(medians_contradict(record));

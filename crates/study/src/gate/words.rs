@@ -32,7 +32,7 @@ pub(super) fn sentence(
         GateOutcome::Failed => format!("{name}: {}.", entry.problem.as_deref().unwrap_or("?")),
         GateOutcome::Slower if entry.is_slower_by_cpu() => format!(
             "{name} needs {} more CPU time; its {} is undecided: {} ({pairs}).",
-            sizes(entry.cpu.as_ref().map(|cpu| &cpu.effect)),
+            effect_range(entry.cpu.as_ref().map(|cpu| &cpu.effect)),
             entry.metric.label,
             change(entry.effect.as_ref())
         ),
@@ -40,12 +40,12 @@ pub(super) fn sentence(
         GateOutcome::Faster => format!(
             "{name} is {} by {} ({pairs}).",
             entry.metric.better_word,
-            sizes(entry.effect.as_ref())
+            effect_range(entry.effect.as_ref())
         ),
         GateOutcome::Passed => format!(
             "{name} is not {worse} by {} or more{}: {} ({}; {pairs}).",
             percent(entry.min_effect),
-            likely(entry, plan.alpha),
+            likely_text(entry, plan.alpha),
             entry.change,
             entry.interval
         ),
@@ -103,7 +103,7 @@ fn describe_undecided(
 }
 
 /// ` and likely faster`, if it is among the changes of the suite at this rate of false discoveries.
-fn likely(entry: &GateBenchmark, rate: f64) -> String {
+fn likely_text(entry: &GateBenchmark, rate: f64) -> String {
     let word = entry.likely(rate);
     word.map_or_else(String::new, |word| format!(" but likely {word}"))
 }
@@ -123,13 +123,13 @@ fn slower_by(entry: &GateBenchmark) -> String {
         return format!("{} (timed out)", late.change);
     }
     match entry.cpu.as_ref().filter(|cpu| cpu.decides) {
-        Some(cpu) => format!("{} of CPU time", sizes(Some(&cpu.effect))),
-        None => sizes(entry.effect.as_ref()),
+        Some(cpu) => format!("{} of CPU time", effect_range(Some(&cpu.effect))),
+        None => effect_range(entry.effect.as_ref()),
     }
 }
 
 /// `2.1–4.0 %`, without a sign.
-fn sizes(effect: Option<&EffectRecord>) -> String {
+fn effect_range(effect: Option<&EffectRecord>) -> String {
     let ends = effect.and_then(|effect| effect.low.zip(effect.high));
     let Some((low, high)) = ends else {
         return effect.map_or_else(String::new, |effect| effect.text.clone());

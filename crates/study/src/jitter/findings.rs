@@ -109,10 +109,10 @@ impl Examined<'_> {
                 ),
                 format!("As root: {}{managed}.", self.move_irq(irq.number)),
             )
-            .weighing(8)
-            .with("irq", irq.number)
-            .with("cpus", cpus.to_string())
-            .with("interrupts", count)
+            .with_weight(8)
+            .with_evidence("irq", irq.number)
+            .with_evidence("cpus", cpus.to_string())
+            .with_evidence("interrupts", count)
         };
         irqs.into_iter().map(finding).collect()
     }
@@ -169,9 +169,9 @@ impl Examined<'_> {
         );
         Some(
             finding
-                .weighing(7)
-                .with("cpus", cpus.to_string())
-                .with("lost_ms", lost_ms),
+                .with_weight(7)
+                .with_evidence("cpus", cpus.to_string())
+                .with_evidence("lost_ms", lost_ms),
         )
     }
 
@@ -210,9 +210,9 @@ impl Examined<'_> {
         );
         Some(
             finding
-                .weighing(6)
-                .with("cpus", cpus.to_string())
-                .with("ticks", ticks),
+                .with_weight(6)
+                .with_evidence("cpus", cpus.to_string())
+                .with_evidence("ticks", ticks),
         )
     }
 
@@ -245,9 +245,9 @@ impl Examined<'_> {
         );
         Some(
             finding
-                .weighing(5)
-                .with("cpus", cpus.to_string())
-                .with("softirqs", count),
+                .with_weight(5)
+                .with_evidence("cpus", cpus.to_string())
+                .with_evidence("softirqs", count),
         )
     }
 
@@ -286,9 +286,9 @@ impl Examined<'_> {
         );
         Some(
             finding
-                .weighing(6)
-                .with("share", share)
-                .with("longest_us", cause.longest_us),
+                .with_weight(6)
+                .with_evidence("share", share)
+                .with_evidence("longest_us", cause.longest_us),
         )
     }
 
@@ -312,8 +312,8 @@ impl Examined<'_> {
                 ),
                 "Run in a cgroup without a quota, or raise cpu.max: see pinwise doctor.",
             )
-            .weighing(8)
-            .with("gaps", cause.gaps),
+            .with_weight(8)
+            .with_evidence("gaps", cause.gaps),
         )
     }
 
@@ -343,8 +343,8 @@ impl Examined<'_> {
                 format!("Other threads took {} of the time{most}.", percent(share)),
                 "This measures their load: repeat it when nothing else runs (pinwise top shows what does).",
             )
-            .weighing(4)
-            .with("share", share)
+            .with_weight(4)
+            .with_evidence("share", share)
         })
     }
 
@@ -386,8 +386,8 @@ impl Examined<'_> {
                     "If that is too much, add to the kernel's command line: isolcpus=managed_irq,domain,{candidates} nohz_full={candidates} rcu_nocbs={candidates} irqaffinity={rest}."
                 ),
             )
-            .weighing(2)
-            .with("share", share),
+            .with_weight(2)
+            .with_evidence("share", share),
         )
     }
 
@@ -441,10 +441,10 @@ impl Examined<'_> {
         let finding = Finding::new("device_interrupt", Severity::Note, sentence, advice);
         Some(
             finding
-                .weighing(1)
-                .with("irq", *number)
-                .with("cpus", disturbed.cpus.to_string())
-                .with("gaps", disturbed.gaps),
+                .with_weight(1)
+                .with_evidence("irq", *number)
+                .with_evidence("cpus", disturbed.cpus.to_string())
+                .with_evidence("gaps", disturbed.gaps),
         )
     }
 }

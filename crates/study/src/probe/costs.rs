@@ -75,11 +75,11 @@ pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, Machi
             break;
         }
         session.report_progress(done as f64 / cpus.len() as f64);
-        let sample = one(session, Probe::Pause { cpu }, EFFORT)?;
+        let sample = sample_one(session, Probe::Pause { cpu }, EFFORT)?;
         let Some(pause_ns) = sample.median() else {
             continue;
         };
-        let cycles = one(session, Probe::PauseCycles { cpu }, EFFORT)?;
+        let cycles = sample_one(session, Probe::PauseCycles { cpu }, EFFORT)?;
         records.push(PauseRecord {
             cpu,
             pause_ns,
@@ -115,7 +115,7 @@ pub(super) fn scheduling(
     }))
 }
 
-pub(super) fn one(
+pub(super) fn sample_one(
     session: &mut Session<'_>,
     probe: Probe,
     effort: Effort,

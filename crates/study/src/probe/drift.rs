@@ -52,7 +52,7 @@ pub(super) fn watch(
     time: Duration,
     found: &mut Option<DriftRecord>,
 ) -> Result<(), MachineError> {
-    let watched = representative(pairs);
+    let watched = choose_representative_pairs(pairs);
     let mut repetitions: Vec<Vec<Repetition>> = vec![Vec::new(); watched.len()];
     let started = session.elapsed();
     let mut end = Ok(());
@@ -104,7 +104,7 @@ fn repeat(
 
 /// Pairs of different kinds: the nearest, the farthest, and some between, with
 /// CPUs as different as can be.
-fn representative(pairs: &Pairs) -> Vec<(usize, usize)> {
+fn choose_representative_pairs(pairs: &Pairs) -> Vec<(usize, usize)> {
     let n = pairs.len();
     let mut all: Vec<(f64, (usize, usize))> = (0..n)
         .flat_map(|a| (a + 1..n).map(move |b| (a, b)))
@@ -253,7 +253,7 @@ pub(super) fn recheck(
     contentions: &Contentions,
 ) -> Result<Vec<String>, MachineError> {
     let mut changed = Vec::new();
-    for (a, b) in representative(pairs) {
+    for (a, b) in choose_representative_pairs(pairs) {
         let (cpu_a, cpu_b) = (pairs.cpu(a), pairs.cpu(b));
         let pair = (a.min(b), a.max(b));
         let home = pairs.homes.get(&pair).and_then(|h| h.first());

@@ -119,7 +119,7 @@ pub(super) fn estimate(
             // A stopped clock must not cause an endless loop.
             return Ok(samples);
         }
-        wanted = more(wanted, effort);
+        wanted = next_count(wanted, effort);
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn estimate(
     clippy::cast_sign_loss,
     reason = "small positive numbers"
 )]
-fn more(last: usize, effort: &Effort) -> usize {
+fn next_count(last: usize, effort: &Effort) -> usize {
     let next = (last as f64 * GROWTH).ceil() as usize;
     next.clamp(1, effort.most.max(1))
 }

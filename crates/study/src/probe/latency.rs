@@ -73,7 +73,7 @@ fn widest_undisturbed(
     rows.shuffle(chance);
     let disjoint: Vec<(usize, usize)> = rows.chunks_exact(2).map(|p| (p[0], p[1])).collect();
     let judged = &disjoint[..disjoint.len().min(JUDGED_PAIRS)];
-    let before = alone(session, pairs, judged)?;
+    let before = measure_alone(session, pairs, judged)?;
     if n < MIN_PARALLEL {
         return Ok(1);
     }
@@ -83,7 +83,7 @@ fn widest_undisturbed(
             break;
         }
         let together = at_once(session, pairs, &disjoint[..width.max(judged.len())], judged)?;
-        let after = alone(session, pairs, judged)?;
+        let after = measure_alone(session, pairs, judged)?;
         let ratios: Vec<f64> = (0..judged.len())
             .map(|i| together[i] / (before[i] * after[i]).sqrt())
             .filter(|ratio| ratio.is_finite())
@@ -99,7 +99,7 @@ fn widest_undisturbed(
 }
 
 /// Medians of these pairs, one after the other; also learns how long one takes.
-fn alone(
+fn measure_alone(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
     judged: &[(usize, usize)],

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::costs::one;
+use super::costs::sample_one;
 use super::estimate::Effort;
 use super::session::Session;
 use pinwise_machine::{MachineError, Probe, Stream};
@@ -29,11 +29,11 @@ const STREAMS: Effort = Effort {
     limit: Duration::from_secs(1),
 };
 /// The first working set of the ladder, bytes.
-const SMALLEST: usize = 4 << 10;
+const MIN_LADDER_BYTES: usize = 4 << 10;
 /// The ladder exceeds the largest reported cache by this factor: the report may be too small.
 const PAST_CACHE: u64 = 4;
 /// Bounds of the ladder's last working set, bytes.
-const LARGEST: RangeInclusive<u64> = 128 << 20..=1 << 30;
+const LADDER_END_BYTES: RangeInclusive<u64> = 128 << 20..=1 << 30;
 /// The ladder and the arrays take at most one part in this many of the memory.
 const MEMORY_DIVISOR: u64 = 8;
 /// Passes over the ladder, the coarse one included, and sizes of each but the
@@ -49,7 +49,7 @@ const ARRAY: (u64, u64) = (32 << 20, 256 << 20);
 const MAX_COUNTS: usize = 6;
 
 /// Largest reported cache, and memory, bytes.
-fn sizes(topology: &Topology) -> (u64, u64) {
+fn cache_and_memory_bytes(topology: &Topology) -> (u64, u64) {
     let data = topology
         .caches
         .iter()
@@ -61,26 +61,26 @@ fn sizes(topology: &Topology) -> (u64, u64) {
 }
 
 /// Largest working set of the ladder, bytes.
-fn largest(topology: &Topology) -> usize {
-    let (cache, memory) = sizes(topology);
-    let wanted = (PAST_CACHE * cache).clamp(*LARGEST.start(), *LARGEST.end());
+fn ladder_end(topology: &Topology) -> usize {
+    let (cache, memory) = cache_and_memory_bytes(topology);
+    let wanted = (PAST_CACHE * cache).clamp(*LADDER_END_BYTES.start(), *LADDER_END_BYTES.end());
     usize::try_from(wanted.min(memory / MEMORY_DIVISOR)).unwrap_or(usize::MAX)
 }
 
 /// The ladder on the first CPU, and what it shows of the caches: a coarse grid, then sizes around
 /// the knees, until these are narrow or the time is over. Oddities are added to `notes`.
-pub(super) fn ladder(
+pub(super) fn measure_ladder(
     session: &mut Session<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<LadderRecord>, MachineError> {
     let Some(cpu) = session.topology.allowed.first() else {
         return Ok(None);
     };
-    let largest = largest(&session.topology);
+    let largest = ladder_end(&session.topology);
     let mut points: Vec<LadderPoint> = Vec::new();
     for pass in 0..PASSES {
         let most = if pass == 0 { usize::MAX } else { REFINED };
-        let wanted = next_sizes(&usable(&points), SMALLEST, largest, most);
+        let wanted = next_sizes(&ladder_points(&points), MIN_LADDER_BYTES, largest, most);
         let missed = climb(session, cpu, &wanted, &mut points)?;
         if missed > 0 && pass == 0 {
             session.leave_out(format!(
@@ -93,7 +93,10 @@ pub(super) fn ladder(
         }
     }
     points.sort_by_key(|point| point.bytes);
-    let ladder_read = ladder::read(&usable(&points), &reported_caches(&session.topology, cpu));
+    let ladder_read = ladder::read(
+        &ladder_points(&points),
+        &reported_caches(&session.topology, cpu),
+    );
     notes.extend(ladder_read.notes);
     let plateaus = ladder_read.plateaus.iter().map(|plateau| PlateauRecord {
         level: plateau.level,
@@ -133,7 +136,7 @@ fn climb(
     Ok(0)
 }
 
-fn usable(points: &[LadderPoint]) -> Vec<ladder::Point> {
+fn ladder_points(points: &[LadderPoint]) -> Vec<ladder::Point> {
     let point = |point: &LadderPoint| ladder::Point {
         bytes: point.bytes,
         ns: point.latency_ns.value,
@@ -157,7 +160,7 @@ pub(super) fn reported_caches(topology: &Topology, cpu: usize) -> Vec<ReportedCa
 }
 
 /// CPU sets of growing size, as far apart as can be.
-fn crowds(topology: &Topology) -> Vec<CpuSet> {
+fn spread_cpu_sets(topology: &Topology) -> Vec<CpuSet> {
     let all = topology.allowed.len();
     let doubling = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n < all);
     let mut counts: Vec<usize> = doubling.collect();
@@ -177,7 +180,7 @@ fn crowds(topology: &Topology) -> Vec<CpuSet> {
 }
 
 fn array_bytes(topology: &Topology, threads: usize) -> usize {
-    let (cache, memory) = sizes(topology);
+    let (cache, memory) = cache_and_memory_bytes(topology);
     let llcs = topology.llcs.len().max(1) as u64;
     let threads = threads.max(1) as u64;
     let wanted = STREAM_CACHES * cache * llcs / threads;
@@ -186,9 +189,11 @@ fn array_bytes(topology: &Topology, threads: usize) -> usize {
 }
 
 /// Bandwidth by number of CPUs, then of each node's CPUs to each node.
-pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<Vec<BandwidthRecord>, MachineError> {
+pub(super) fn measure_bandwidth(
+    session: &mut Session<'_>,
+) -> Result<Vec<BandwidthRecord>, MachineError> {
     let mut wanted: Vec<(CpuSet, Stream, Option<usize>)> = Vec::new();
-    for crowd in crowds(&session.topology) {
+    for crowd in spread_cpu_sets(&session.topology) {
         wanted.extend(Stream::ALL.map(|stream| (crowd.clone(), stream, None)));
     }
     for (cpus, memory) in node_pairs(&session.topology) {
@@ -258,7 +263,7 @@ pub(super) fn measure_under_load(
         return Ok(Vec::new());
     };
     let others: Vec<usize> = session.topology.allowed.iter().skip(1).collect();
-    let bytes = largest(&session.topology);
+    let bytes = ladder_end(&session.topology);
     let mut counts = vec![0, 1, others.len() / 2, others.len()];
     counts.retain(|count| *count <= others.len());
     counts.sort_unstable();
@@ -284,7 +289,7 @@ pub(super) fn measure_under_load(
                 bytes,
             }
         };
-        let sample = one(session, probe, STREAMS)?;
+        let sample = sample_one(session, probe, STREAMS)?;
         if let Some(latency_ns) = sample.median() {
             records.push(LoadedLatencyRecord {
                 cpu,
@@ -310,9 +315,11 @@ pub(super) struct NodeLatency {
 }
 
 /// Latency between the nodes' CPUs and memories; empty if there is one node.
-pub(super) fn nodes(session: &mut Session<'_>) -> Result<Vec<NodeLatency>, MachineError> {
+pub(super) fn measure_node_latencies(
+    session: &mut Session<'_>,
+) -> Result<Vec<NodeLatency>, MachineError> {
     let mut found = Vec::new();
-    let bytes = largest(&session.topology);
+    let bytes = ladder_end(&session.topology);
     for (cpus, memory_node) in node_pairs(&session.topology) {
         if session.time_left().is_zero() {
             session.leave_out("Part of the latency between NUMA nodes (time budget used up).");
@@ -341,19 +348,19 @@ mod tests {
     fn sizes_fit_the_machine() {
         let topology =
             Topology::from_synthetic("[numa(memory=4GB)] l3:1(size=32MB) core:4 pu:1").unwrap();
-        assert_eq!(largest(&topology), 128 << 20);
+        assert_eq!(ladder_end(&topology), 128 << 20);
         assert!(array_bytes(&topology, 4) * 3 * 4 <= 4 << 27);
         let small =
             Topology::from_synthetic("[numa(memory=256MB)] l3:1(size=32MB) core:4 pu:1").unwrap();
-        assert_eq!(largest(&small), 32 << 20);
+        assert_eq!(ladder_end(&small), 32 << 20);
     }
 
     #[test]
     fn crowds_grow_to_all() {
         let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
-        let sizes: Vec<usize> = crowds(&topology).iter().map(CpuSet::len).collect();
+        let sizes: Vec<usize> = spread_cpu_sets(&topology).iter().map(CpuSet::len).collect();
         assert_eq!(sizes, [1, 2, 4, 8, 16, 32]);
         let single = Topology::from_synthetic("pu:1").unwrap();
-        assert_eq!(crowds(&single).len(), 1);
+        assert_eq!(spread_cpu_sets(&single).len(), 1);
     }
 }

@@ -213,11 +213,11 @@ fn costs(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineE
 
 fn memory(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineError> {
     session.begin("caches", SHARE_LADDER);
-    found.ladder = memory::ladder(session, &mut found.notes)?;
+    found.ladder = memory::measure_ladder(session, &mut found.notes)?;
     session.begin("NUMA nodes", SHARE_NODES);
-    found.nodes = memory::nodes(session)?;
+    found.nodes = memory::measure_node_latencies(session)?;
     session.begin("bandwidth", SHARE_BANDWIDTH);
-    found.bandwidth = memory::bandwidth(session)?;
+    found.bandwidth = memory::measure_bandwidth(session)?;
     session.begin("loaded latency", SHARE_LOADED);
     found.loaded = memory::measure_under_load(session)?;
     Ok(())

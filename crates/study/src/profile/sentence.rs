@@ -10,7 +10,7 @@ use pinwise_record::WorkRecord;
 const WORTH_SAYING: f64 = 0.05;
 /// Fewer samples than this show little: the share of a tenth of them is known
 /// to a third of itself.
-const FEW: u64 = 100;
+const MIN_SAMPLES: u64 = 100;
 /// Less than this of the CPU time in code without symbols hides no function that
 /// matters.
 const NAMELESS: f64 = 0.2;
@@ -90,7 +90,7 @@ pub(super) fn cautions(
 ) -> Vec<String> {
     let mut notes = Vec::new();
     let samples = profile.total.samples;
-    if (1..FEW).contains(&samples) {
+    if (1..MIN_SAMPLES).contains(&samples) {
         let are = if samples == 1 {
             "sample is"
         } else {

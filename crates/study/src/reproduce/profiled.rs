@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Share of the added time that waits in hints.
 const NEARLY_ALL: f64 = 0.9;
 /// Samples that say anything.
-const FEWEST: u64 = 50;
+const MIN_SAMPLES: u64 = 50;
 
 /// The experiment.
 ///
@@ -91,7 +91,7 @@ fn difference(
 ) -> Result<Option<Answers>> {
     let fast = profile(machine, program, "coreclr_monitor")?;
     let slow = profile(machine, program, "netfx_awarelock")?;
-    if slow.event == SampleEvent::Proc || slow.figures.waits.samples < FEWEST {
+    if slow.event == SampleEvent::Proc || slow.figures.waits.samples < MIN_SAMPLES {
         return Ok(None);
     }
     let diff = ProfileDiff::between(&fast, &slow)?;

@@ -22,7 +22,7 @@ const CPUS: u64 = 24;
 const ITEMS: usize = 4;
 const REPEATS: usize = 2;
 /// Fewer than these say nothing.
-const FEWEST: u64 = 3;
+const MIN_ITEMS: u64 = 3;
 /// The tolerance of the report's "about" for a time.
 const ABOUT_S: f64 = 0.25;
 
@@ -104,7 +104,7 @@ fn claims(
             (_, Some(percent)) if cell.unstable => claim.not_here(&format!(
                 "a change of PAUSE by {percent:.1} % gives the other result: either is right"
             )),
-            (Some(measured), _) if cell.items >= FEWEST => {
+            (Some(measured), _) if cell.items >= MIN_ITEMS => {
                 let found = Found {
                     value: measured.seconds_per_100_items,
                     low: time_s(cell, measured.lateness_low_us),

@@ -4,7 +4,7 @@ mod unasked;
 
 use std::collections::BTreeMap;
 
-use super::{RulesPlan, Wanted};
+use super::{DemandedCpus, RulesPlan};
 use pinwise_machine::processes::{
     Held, HeldJournal, Identity, Processes, Refused, every_cpu, for_each_thread, give_back, release,
 };
@@ -50,7 +50,7 @@ pub struct RuleEnforcer<P, L> {
 struct Share<'a> {
     /// CPUs without the rules.
     default: &'a CpuSet,
-    wanted: &'a Wanted,
+    wanted: &'a DemandedCpus,
     nice: Option<i32>,
 }
 
@@ -192,14 +192,14 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         let nice = self.plan.rules.rules[rule].nice.as_ref();
         let nice = nice.map(|nice| nice.value);
         let nothing_yet = before.masks.is_empty() && before.nices.is_empty();
-        if wanted == Wanted::Default && nice.is_none_or(|nice| nice == 0) {
+        if wanted == DemandedCpus::Default && nice.is_none_or(|nice| nice == 0) {
             if !nothing_yet {
                 self.let_go(&before, Some(rule), "its rule excludes it", notify);
             }
             return;
         }
-        let after = with(&before, &wanted, nice);
-        let is_leaving = wanted == Wanted::Default && !before.masks.is_empty();
+        let after = add_demand(&before, &wanted, nice);
+        let is_leaving = wanted == DemandedCpus::Default && !before.masks.is_empty();
         if self.ledger.is_some() && after == before && !is_leaving {
             if !self.is_held(process, &identity) {
                 let _ = self.note(&after);
@@ -297,9 +297,9 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
         let is_dry = self.ledger.is_none();
         let every = every_cpu();
         let (target, asked) = match wanted {
-            Wanted::Cpus(cpus) => (Some(cpus), cpus),
-            Wanted::Default if !before.masks.is_empty() => (Some(default), &every),
-            Wanted::Default | Wanted::Nothing => (None, &every),
+            DemandedCpus::Cpus(cpus) => (Some(cpus), cpus),
+            DemandedCpus::Default if !before.masks.is_empty() => (Some(default), &every),
+            DemandedCpus::Default | DemandedCpus::Nothing => (None, &every),
         };
         for_each_thread(&mut self.host, before.process, |host, thread| {
             let mut is_changed = false;
@@ -451,9 +451,9 @@ impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
 
 /// What a process holds once a rule was applied: its old settings may still be in force for some of
 /// its threads.
-fn with(before: &Held, wanted: &Wanted, nice: Option<i32>) -> Held {
+fn add_demand(before: &Held, wanted: &DemandedCpus, nice: Option<i32>) -> Held {
     let mut after = before.clone();
-    if let Wanted::Cpus(cpus) = wanted {
+    if let DemandedCpus::Cpus(cpus) = wanted {
         after.masks.retain(|mask| mask != cpus);
         after.masks.push(cpus.clone());
     }

@@ -14,7 +14,7 @@ mod enforcer;
 mod plan;
 
 pub use enforcer::{RuleEnforcer, RuleEvent};
-pub use plan::{RulesPlan, Wanted};
+pub use plan::{DemandedCpus, RulesPlan};
 
 use pinwise_machine::processes::{HeldJournal, Processes, Watch};
 use pinwise_record::{RuleProcess, RuleRecord, RulesRecord};

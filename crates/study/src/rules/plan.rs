@@ -7,7 +7,7 @@ use pinwise_workload::rules::{At, Rules};
 
 /// What a rule demands for a process's CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum DemandedCpus {
     /// Nothing.
     Nothing,
     /// Those that it would have by default.
@@ -71,12 +71,12 @@ impl RulesPlan {
     ///
     /// # Errors
     /// Why the placement is not possible there.
-    pub fn find_wanted(&mut self, rule: usize, allowed: &CpuSet) -> Result<Wanted, String> {
+    pub fn find_wanted(&mut self, rule: usize, allowed: &CpuSet) -> Result<DemandedCpus, String> {
         let Some(place) = self.places.get(rule).and_then(Option::as_ref) else {
-            return Ok(Wanted::Nothing);
+            return Ok(DemandedCpus::Nothing);
         };
         if is_default(place) {
-            return Ok(Wanted::Default);
+            return Ok(DemandedCpus::Default);
         }
         let known = self.realised.iter().position(|(cpus, _)| cpus == allowed);
         let at = known.unwrap_or_else(|| {
@@ -92,8 +92,8 @@ impl RulesPlan {
                 .map_err(|error| error.to_string())
         });
         match found {
-            Ok(cpus) if cpus == allowed => Ok(Wanted::Default),
-            Ok(cpus) => Ok(Wanted::Cpus(cpus.clone())),
+            Ok(cpus) if cpus == allowed => Ok(DemandedCpus::Default),
+            Ok(cpus) => Ok(DemandedCpus::Cpus(cpus.clone())),
             Err(reason) => Err(reason.clone()),
         }
     }

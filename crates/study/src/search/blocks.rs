@@ -16,7 +16,7 @@ use pinwise_stats::surrogate::{Belief, Reading};
 
 impl Engine<'_> {
     /// Runs every arm once, in random order. A failed run does not count; the other arms' runs do.
-    pub(super) fn block(&mut self, step: SearchStep, arms: &[usize]) -> Result<(), Halt> {
+    pub(super) fn run_block(&mut self, step: SearchStep, arms: &[usize]) -> Result<(), Halt> {
         let mut chance = ChaCha8Rng::seed_from_u64(self.plan.seed);
         chance.set_stream(2 + self.blocks as u64);
         let mut order = arms.to_vec();
@@ -37,7 +37,7 @@ impl Engine<'_> {
                 at: Duration::ZERO,
             };
             let padding = chance.random_range(0..PADDING);
-            self.one_run(step, arm, moment, padding)?;
+            self.run_arm(step, arm, moment, padding)?;
         }
         self.blocks += 1;
         let record = self.record(None);
@@ -45,7 +45,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn one_run(
+    fn run_arm(
         &mut self,
         step: SearchStep,
         arm: usize,
@@ -73,7 +73,7 @@ impl Engine<'_> {
             Err(error) => return Err(Halt::Error(error.into())),
         };
         if let Some(cost) = run.metric.cost.filter(|_| failure.is_none()) {
-            self.learn(step, arm, moment.block, cost);
+            self.record_cost(step, arm, moment.block, cost);
         }
         self.runs.push(SearchRun { arm, step, run });
         match failure {
@@ -83,7 +83,7 @@ impl Engine<'_> {
     }
 
     /// Takes a run's cost in.
-    fn learn(&mut self, step: SearchStep, arm: usize, block: usize, cost: f64) {
+    fn record_cost(&mut self, step: SearchStep, arm: usize, block: usize, cost: f64) {
         let y = cost.ln();
         match step {
             SearchStep::Warmup => {}

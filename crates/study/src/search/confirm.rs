@@ -39,7 +39,7 @@ impl Engine<'_> {
                     false => Ok(()),
                 };
             }
-            self.block(SearchStep::Confirmation, &[DEFAULT, leader])?;
+            self.run_block(SearchStep::Confirmation, &[DEFAULT, leader])?;
             if self.invalid[leader].is_some() {
                 return Err(Halt::Stopped(Stopped::Failed));
             }

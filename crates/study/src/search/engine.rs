@@ -11,7 +11,7 @@ use super::choice::{
     DEFAULT, Matters, Rule, beats_default, farthest_unmeasured, matters, next_block, next_survey,
     standing, unmeasured_block,
 };
-use super::features::{View, no_arms, usual_mean};
+use super::features::{UnitMap, no_arms, usual_mean};
 use super::past::Past;
 use super::state::{ERROR, Engine, HEAVY_TAILS, Halt, TAIL};
 use super::{Candidate, Observer, SearchError, SearchPlan, assemble};
@@ -49,14 +49,14 @@ pub(super) fn carry_out(
     plan.check()?;
     let (topology, _) = machine.topology()?;
     let space = Space::from_topology(&topology);
-    let view = View::new(&topology);
+    let unit_map = UnitMap::new(&topology);
     let arms = candidates(plan, &topology, &space)?;
     if arms.len() < 2 {
         return Err(SearchError::Plan(
             "nothing to search: every placement uses the same CPUs here".to_owned(),
         ));
     }
-    let mut engine = Engine::new(plan, past, machine, observer, &topology, &space, &view);
+    let mut engine = Engine::new(plan, past, machine, observer, &topology, &space, &unit_map);
     for candidate in arms {
         engine.add(candidate, None);
     }
@@ -78,7 +78,7 @@ impl<'a> Engine<'a> {
         observer: &'a mut dyn Observer,
         topology: &'a Topology,
         space: &'a Space,
-        view: &'a View<'a>,
+        unit_map: &'a UnitMap<'a>,
     ) -> Self {
         Self {
             past: Past::from_record(past, machine.is_simulated()),
@@ -89,7 +89,7 @@ impl<'a> Engine<'a> {
             observer,
             topology,
             space,
-            view,
+            unit_map,
             arms: Vec::new(),
             refined_from: Vec::new(),
             invalid: Vec::new(),
@@ -115,9 +115,10 @@ impl<'a> Engine<'a> {
     pub(super) fn add(&mut self, candidate: Candidate, from: Option<usize>) -> usize {
         let threads = candidate.threads;
         let features = if self.arms.is_empty() {
-            self.view.features_of_default(threads)
+            self.unit_map.features_of_default(threads)
         } else {
-            self.view.features(&candidate.place.cpus, threads, false)
+            self.unit_map
+                .features(&candidate.place.cpus, threads, false)
         };
         self.arms.push(candidate);
         self.refined_from.push(from);
@@ -138,7 +139,7 @@ impl<'a> Engine<'a> {
 
     fn go(&mut self) -> Result<(), Halt> {
         for _ in 0..self.plan.warmup {
-            self.block(SearchStep::Warmup, &[DEFAULT])?;
+            self.run_block(SearchStep::Warmup, &[DEFAULT])?;
         }
         self.profile()?;
         match self.settle() {
@@ -173,7 +174,7 @@ impl<'a> Engine<'a> {
         let chosen = informative(self.model.arms(), &first, count, &open);
         let limit = self.plan.max_runs.unwrap_or(usize::MAX);
         let chosen: Vec<usize> = chosen.into_iter().take(limit).collect();
-        self.block(SearchStep::Profiling, &chosen)?;
+        self.run_block(SearchStep::Profiling, &chosen)?;
         self.think();
         self.note();
         Ok(())
@@ -219,7 +220,7 @@ impl<'a> Engine<'a> {
                 (false, _) => next_block(belief, standing, &runs),
             };
             self.afford(block.len())?;
-            self.block(SearchStep::Search, &block)?;
+            self.run_block(SearchStep::Search, &block)?;
             self.think();
             self.note();
         }

@@ -31,7 +31,7 @@ const fn feature(name: &'static str, meaning: &'static str, relative_sd: f64) ->
     }
 }
 
-/// In the order of [`View::features`].
+/// In the order of [`UnitMap::features`].
 pub(super) const FEATURES: [Feature; 13] = [
     feature("smt", "threads that share their core", 1.2),
     feature("smt_mixed", "some threads share a core, others do not", 0.5),
@@ -71,7 +71,7 @@ const USUAL_SCALING: f64 = 0.8;
 
 /// Units of the CPUs of a machine.
 #[derive(Debug)]
-pub(super) struct View<'a> {
+pub(super) struct UnitMap<'a> {
     topology: &'a Topology,
     /// Core, last-level cache, node and package of every allowed CPU, by number
     /// of the CPU.
@@ -82,13 +82,13 @@ pub(super) struct View<'a> {
     is_slow: Vec<bool>,
 }
 
-/// Indices into [`View::units`].
+/// Indices into [`UnitMap::units`].
 const CORE: usize = 0;
 const LLC: usize = 1;
 const NODE: usize = 2;
 const PACKAGE: usize = 3;
 
-impl<'a> View<'a> {
+impl<'a> UnitMap<'a> {
     pub(super) fn new(topology: &'a Topology) -> Self {
         let size = topology.cpus.iter().map(|cpu| cpu.id + 1).max();
         let size = size.unwrap_or(0);
@@ -123,7 +123,7 @@ impl<'a> View<'a> {
             .filter_map(|cpu| self.units.get(cpu).copied().flatten())
             .collect();
         let all = list.len().max(1) as f64;
-        let loads: Vec<Vec<usize>> = (0..4).map(|level| loads(&list, level)).collect();
+        let loads: Vec<Vec<usize>> = (0..4).map(|level| threads_per_unit(&list, level)).collect();
         let smt: usize = loads[CORE].iter().filter(|&&n| n > 1).sum();
         let smt = smt as f64 / all;
         // Identical levels of this machine count once.
@@ -183,7 +183,7 @@ pub(super) fn usual_mean(threads: usize) -> f64 {
 }
 
 /// Threads on each used unit of a level.
-fn loads(list: &[[usize; 4]], level: usize) -> Vec<usize> {
+fn threads_per_unit(list: &[[usize; 4]], level: usize) -> Vec<usize> {
     let mut units: Vec<usize> = list.iter().map(|unit| unit[level]).collect();
     units.sort_unstable();
     units.chunk_by(|a, b| a == b).map(<[usize]>::len).collect()
@@ -223,7 +223,7 @@ mod tests {
     fn seen(topology: &str, cpus: &str) -> Vec<(&'static str, f64)> {
         let topology = Topology::from_synthetic(topology).unwrap();
         let cpus = CpuSet::parse_list(cpus).unwrap();
-        let features = View::new(&topology).features(&cpus, cpus.len(), false);
+        let features = UnitMap::new(&topology).features(&cpus, cpus.len(), false);
         let named = FEATURES.iter().map(|f| f.name).zip(features);
         named.filter(|(_, value)| value.abs() > 1e-9).collect()
     }
@@ -254,14 +254,14 @@ mod tests {
     #[test]
     fn a_program_with_cpus_to_spare_is_free() {
         let topology = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
-        let view = View::new(&topology);
+        let unit_map = UnitMap::new(&topology);
         let free = FEATURES.iter().position(|f| f.name == "free").unwrap();
-        assert!(view.features_of_default(4)[free] > 0.5);
-        assert!(view.features_of_default(8)[free] < 0.5);
+        assert!(unit_map.features_of_default(4)[free] > 0.5);
+        assert!(unit_map.features_of_default(8)[free] < 0.5);
         assert!(
-            view.features_of_default(4)[0] < 0.5,
+            unit_map.features_of_default(4)[0] < 0.5,
             "not spread over cores"
         );
-        assert_eq!(view.features_of_default(4).len(), FEATURES.len());
+        assert_eq!(unit_map.features_of_default(4).len(), FEATURES.len());
     }
 }

@@ -33,7 +33,7 @@ impl Engine<'_> {
             if self.proposal.as_ref().is_some_and(is_settled) || self.afford_time(2, 1.0).is_err() {
                 break;
             }
-            self.block(SearchStep::Least, &[best, arm])?;
+            self.run_block(SearchStep::Least, &[best, arm])?;
             if self.invalid[arm].is_some() || self.invalid[best].is_some() {
                 return Err(Halt::Stopped(Stopped::Failed));
             }

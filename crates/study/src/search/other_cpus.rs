@@ -86,7 +86,7 @@ impl Engine<'_> {
             if is_decided || self.afford_time(2, 1.0).is_err() || self.invalid[arm].is_some() {
                 break;
             }
-            self.block(SearchStep::OtherCpus, &[DEFAULT, arm])?;
+            self.run_block(SearchStep::OtherCpus, &[DEFAULT, arm])?;
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Engine<'_> {
             if self.afford_time(2, 1.0).is_err() {
                 return Ok(true);
             }
-            self.block(SearchStep::OtherCpus, &[best, arm])?;
+            self.run_block(SearchStep::OtherCpus, &[best, arm])?;
             if self.invalid[arm].is_some() || self.invalid[best].is_some() {
                 return Ok(true);
             }

@@ -9,7 +9,7 @@ use pinwise_stats::anytime::Sequence;
 /// Two-sided error of the interval.
 pub(super) const ALPHA: f64 = 0.05;
 /// An effect is known well enough if its interval reaches no further than this share of it.
-const ENOUGH: f64 = 0.5;
+const MAX_HALF_WIDTH_SHARE: f64 = 0.5;
 
 /// The planned number of pairs at which the interval is tightest, at most.
 const TIGHTEST: usize = 12;
@@ -74,7 +74,7 @@ impl Pairs {
         };
         let is_none = low > -zone && high < zone;
         let is_one = low > 0.0 || high < 0.0;
-        let is_known = (high - low) / 2.0 <= ENOUGH * self.estimate().abs();
+        let is_known = (high - low) / 2.0 <= MAX_HALF_WIDTH_SHARE * self.estimate().abs();
         is_none || (is_one && is_known)
     }
 

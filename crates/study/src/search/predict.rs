@@ -1,6 +1,6 @@
 //! Predictions of a finished search for placements that it never ran, here or on another machine.
 
-use super::features::{FEATURES, View, no_arms, usual_mean};
+use super::features::{FEATURES, UnitMap, no_arms, usual_mean};
 use super::state::{HEAVY_TAILS, TAIL};
 use pinwise_placement::space::Space;
 use pinwise_record::{SearchRecord, SearchRun};
@@ -66,7 +66,7 @@ pub fn predict(
         true => 0,
         false => {
             let threads = default_threads(record).min(topology.allowed.len());
-            let features = here.view.features_of_default(threads);
+            let features = here.unit_map.features_of_default(threads);
             model.add(features, usual_mean(threads))
         }
     };
@@ -76,7 +76,7 @@ pub fn predict(
             Some(arm) => arm,
             None => {
                 let is_free = ask.threads < ask.cpus.len();
-                let features = here.view.features(&ask.cpus, ask.threads, is_free);
+                let features = here.unit_map.features(&ask.cpus, ask.threads, is_free);
                 model.add(features, usual_mean(ask.threads))
             }
         })
@@ -171,7 +171,7 @@ struct Here<'a> {
     record: &'a SearchRecord,
     topology: &'a Topology,
     space: Space,
-    view: View<'a>,
+    unit_map: UnitMap<'a>,
 }
 
 impl<'a> Here<'a> {
@@ -180,7 +180,7 @@ impl<'a> Here<'a> {
             record,
             topology,
             space: Space::from_topology(topology),
-            view: View::new(topology),
+            unit_map: UnitMap::new(topology),
         }
     }
 

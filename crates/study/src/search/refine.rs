@@ -39,7 +39,7 @@ impl Engine<'_> {
             if self.afford(block.len()).is_err() {
                 break;
             }
-            self.block(SearchStep::Refinement, &block)?;
+            self.run_block(SearchStep::Refinement, &block)?;
             self.think();
         }
         self.drop_moves(leader, &block[2..]);
@@ -82,7 +82,7 @@ impl Engine<'_> {
             .iter()
             .map(|candidate| {
                 let cpus = &candidate.place.cpus;
-                let features = self.view.features(cpus, candidate.threads, false);
+                let features = self.unit_map.features(cpus, candidate.threads, false);
                 model.add(features, usual_mean(candidate.threads))
             })
             .collect();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::choice::{DEFAULT, Standing};
-use super::features::View;
+use super::features::UnitMap;
 use super::pairs::Pairs;
 use super::past::Past;
 use super::{Candidate, Observer, SearchError, SearchPlan};
@@ -52,7 +52,7 @@ pub(super) struct Engine<'a> {
     pub(super) observer: &'a mut dyn Observer,
     pub(super) topology: &'a Topology,
     pub(super) space: &'a Space,
-    pub(super) view: &'a View<'a>,
+    pub(super) unit_map: &'a UnitMap<'a>,
     pub(super) past: Past,
     pub(super) started: Duration,
     pub(super) arms: Vec<Candidate>,

@@ -93,8 +93,8 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
         describe_reasons(&record.blocked)
     );
     let finding = Finding::new("blocked", severity, sentence, advice)
-        .weighing(weight)
-        .with("share", share);
+        .with_weight(weight)
+        .with_evidence("share", share);
     Some(finding)
 }
 
@@ -152,9 +152,9 @@ pub(super) fn find_yielding(record: &TraceRecord) -> Option<Finding> {
     let advice = format!("What it spins on: pinwise spin attach {target}");
     Some(
         Finding::new("yielding", Severity::Warning, sentence, advice)
-            .weighing(7)
-            .with("yields_per_cpu_second", rate as f64)
-            .with("thread", thread.thread),
+            .with_weight(7)
+            .with_evidence("yields_per_cpu_second", rate as f64)
+            .with_evidence("thread", thread.thread),
     )
 }
 
@@ -183,8 +183,8 @@ pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
         let sentence = format!("{awake} threads never blocked: they compute, or spin.");
         let advice = format!("Which of the two: pinwise spin attach {target}");
         Finding::new("never_blocking", Severity::Note, sentence, advice)
-            .weighing(2)
-            .with("threads", awake)
+            .with_weight(2)
+            .with_evidence("threads", awake)
     })
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::blocking::{find_blocking, find_never_blocking, find_yielding};
-use super::memory::far;
+use super::memory::find_far_memory;
 use pinwise_format::{count_of, grouped, percent, seconds, three_digits};
 use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource};
 use pinwise_sched::{Availability, Tier};
@@ -30,21 +30,21 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
     let figures = &record.figures;
     let found = [
         find_lost_events(figures, &record.source),
-        idle_task_unseen(figures).or_else(|| contradictory(figures)),
-        sharing(figures),
-        unavoidable(figures),
-        idle_waiting(figures, knows_quotas),
-        mask(figures),
-        others(figures),
+        find_unseen_idle_task(figures).or_else(|| find_contradictions(figures)),
+        find_avoidable_sharing(figures),
+        find_unavoidable_sharing(figures),
+        find_waits_while_idle(figures, knows_quotas),
+        find_waits_for_mask(figures),
+        find_waits_for_others(figures),
         find_yielding(record).or_else(|| find_never_blocking(record)),
-        scheduling_class(figures),
+        find_waits_for_class(figures),
         find_crowding(figures, &record.source),
         find_unexplained(record),
-        migrations(figures),
+        find_migrations(figures),
     ];
     record.header.findings.extend(found.into_iter().flatten());
     if !record.findings.iter().any(|f| f.severity > Severity::Note) {
-        record.header.findings.extend(nothing(record));
+        record.header.findings.extend(report_little_waste(record));
     }
     sort(record);
 }
@@ -53,10 +53,10 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
 pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], counted_cpu_s: Option<f64>) {
     let blocking = find_blocking(record, counted_cpu_s);
     record.header.findings.extend(blocking);
-    record.header.findings.extend(poor_tier(record, tiers));
+    record.header.findings.extend(find_poor_tier(record, tiers));
     record.header.findings.extend(find_throttling(record));
     let memory = record.figures.memory.as_ref();
-    let far = memory.and_then(|memory| far(memory, &record.source));
+    let far = memory.and_then(|memory| find_far_memory(memory, &record.source));
     record.header.findings.extend(far);
     sort(record);
 }
@@ -102,13 +102,13 @@ fn find_lost_events(figures: &TraceFigures, source: &TraceSource) -> Option<Find
             _ => "Trace for a shorter time, or use a tier with less overhead (pinwise trace tiers).",
         };
         Finding::new("lost", Severity::Problem, sentence, advice)
-            .with("records", lost.records)
-            .with("seconds", lost.seconds)
+            .with_evidence("records", lost.records)
+            .with_evidence("seconds", lost.seconds)
     })
 }
 
 /// Seen on Linux 6.18, where `perf record` lost the same events.
-fn idle_task_unseen(figures: &TraceFigures) -> Option<Finding> {
+fn find_unseen_idle_task(figures: &TraceFigures) -> Option<Finding> {
     let cpus = &figures.lost.idle_task_unseen;
     (!cpus.is_empty()).then(|| {
         let listed: CpuSet = cpus.iter().map(|&cpu| cpu as usize).collect();
@@ -117,12 +117,12 @@ fn idle_task_unseen(figures: &TraceFigures) -> Option<Finding> {
         );
         let advice = "perf record loses them, too; use --tier bpf.";
         Finding::new("idle_task_unseen", Severity::Problem, sentence, advice)
-            .with("cpus", listed.to_string())
-            .with("contradictions", figures.lost.contradictions)
+            .with_evidence("cpus", listed.to_string())
+            .with_evidence("contradictions", figures.lost.contradictions)
     })
 }
 
-fn contradictory(figures: &TraceFigures) -> Option<Finding> {
+fn find_contradictions(figures: &TraceFigures) -> Option<Finding> {
     let lost = &figures.lost;
     let odd = lost.contradictions + lost.backwards;
     let events = figures.totals.events.max(1);
@@ -143,12 +143,12 @@ fn contradictory(figures: &TraceFigures) -> Option<Finding> {
             grouped(events)
         );
         Finding::new("contradictions", severity, sentence, "")
-            .with("contradictions", lost.contradictions)
-            .with("backwards", lost.backwards)
+            .with_evidence("contradictions", lost.contradictions)
+            .with_evidence("backwards", lost.backwards)
     })
 }
 
-fn sharing(figures: &TraceFigures) -> Option<Finding> {
+fn find_avoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
     let sharing = &figures.avoidable_smt_sharing;
     let (shared_s, share) = (sharing.seconds?, sharing.percent?);
     if share < WORTH_PERCENT {
@@ -184,16 +184,16 @@ fn sharing(figures: &TraceFigures) -> Option<Finding> {
     };
     Some(
         Finding::new("avoidable_smt_sharing", Severity::Warning, sentence, advice)
-            .weighing(8)
-            .with("seconds", shared_s)
-            .with("percent", share)
-            .with("scheduler_s", by.scheduler_s)
-            .with("mask_s", by.mask_s)
-            .with("other_processes_s", by.other_processes_s),
+            .with_weight(8)
+            .with_evidence("seconds", shared_s)
+            .with_evidence("percent", share)
+            .with_evidence("scheduler_s", by.scheduler_s)
+            .with_evidence("mask_s", by.mask_s)
+            .with_evidence("other_processes_s", by.other_processes_s),
     )
 }
 
-fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
+fn find_unavoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
     let sharing = &figures.avoidable_smt_sharing;
     let shared = sharing.shared_percent?;
     let avoidable = sharing.percent.unwrap_or(0.0);
@@ -208,12 +208,12 @@ fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
             percent((shared - avoidable) / 100.0)
         );
         Finding::new("smt_sharing", Severity::Note, sentence, "")
-            .with("shared_percent", shared)
-            .with("avoidable_percent", avoidable)
+            .with_evidence("shared_percent", shared)
+            .with_evidence("avoidable_percent", avoidable)
     })
 }
 
-fn idle_waiting(figures: &TraceFigures, knows_quotas: bool) -> Option<Finding> {
+fn find_waits_while_idle(figures: &TraceFigures, knows_quotas: bool) -> Option<Finding> {
     let idle = &figures.idle_while_waiting;
     let scheduler_s = idle.scheduler_s?;
     // Which CPUs idled is not known then.
@@ -235,9 +235,9 @@ fn idle_waiting(figures: &TraceFigures, knows_quotas: bool) -> Option<Finding> {
             "The cause is unknown: either the scheduler left work queued, or a CPU quota held the threads back, which this trace cannot see."
         };
         Finding::new("idle_while_waiting", Severity::Warning, sentence, advice)
-            .weighing(7)
-            .with("scheduler_s", scheduler_s)
-            .with("longest_s", idle.longest_s)
+            .with_weight(7)
+            .with_evidence("scheduler_s", scheduler_s)
+            .with_evidence("longest_s", idle.longest_s)
     })
 }
 
@@ -248,7 +248,7 @@ fn is_rest_of_throttling(figures: &TraceFigures, waited_s: f64) -> bool {
     waited_s < REST_OF_THROTTLING * throttled_s
 }
 
-fn mask(figures: &TraceFigures) -> Option<Finding> {
+fn find_waits_for_mask(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.mask_s;
     let share = of_cpu(figures, waited_s);
     let is_rest = is_rest_of_throttling(figures, waited_s);
@@ -260,12 +260,12 @@ fn mask(figures: &TraceFigures) -> Option<Finding> {
         );
         let advice = "Allow more CPUs, or start fewer threads.";
         Finding::new("mask", Severity::Warning, sentence, advice)
-            .weighing(6)
-            .with("mask_s", waited_s)
+            .with_weight(6)
+            .with_evidence("mask_s", waited_s)
     })
 }
 
-fn others(figures: &TraceFigures) -> Option<Finding> {
+fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.other_processes_s;
     let share = of_cpu(figures, waited_s);
     let is_rest = is_rest_of_throttling(figures, waited_s);
@@ -278,12 +278,12 @@ fn others(figures: &TraceFigures) -> Option<Finding> {
         let advice =
             "Other programs use these CPUs (see pinwise top); stop them, or place them elsewhere.";
         Finding::new("other_processes", Severity::Warning, sentence, advice)
-            .weighing(6)
-            .with("other_processes_s", waited_s)
+            .with_weight(6)
+            .with_evidence("other_processes_s", waited_s)
     })
 }
 
-fn scheduling_class(figures: &TraceFigures) -> Option<Finding> {
+fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.scheduling_class_s;
     let share = of_cpu(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT).then(|| {
@@ -294,8 +294,8 @@ fn scheduling_class(figures: &TraceFigures) -> Option<Finding> {
         );
         let advice = "SCHED_DEADLINE has a budget in each period, real-time classes leave some CPU time to others (sched_rt_runtime_us), and SCHED_IDLE lets others go first; chrt -p shows and changes the class.";
         Finding::new("scheduling_class", Severity::Warning, sentence, advice)
-            .weighing(6)
-            .with("scheduling_class_s", waited_s)
+            .with_weight(6)
+            .with_evidence("scheduling_class_s", waited_s)
     })
 }
 
@@ -322,8 +322,8 @@ fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding
         };
         let advice = "Fewer threads may be as fast; whether they spin: pinwise spin attach.";
         Finding::new("own_threads", severity, sentence, advice)
-            .weighing(weight)
-            .with("own_threads_s", waited_s)
+            .with_weight(weight)
+            .with_evidence("own_threads_s", waited_s)
     })
 }
 
@@ -345,12 +345,12 @@ fn find_unexplained(record: &TraceRecord) -> Option<Finding> {
             _ => "--tier bpf or tracepoint shows which (pinwise trace tiers).",
         };
         Finding::new("queued", Severity::Warning, sentence, advice)
-            .weighing(6)
-            .with("queued_s", waited_s)
+            .with_weight(6)
+            .with_evidence("queued_s", waited_s)
     })
 }
 
-fn migrations(figures: &TraceFigures) -> Option<Finding> {
+fn find_migrations(figures: &TraceFigures) -> Option<Finding> {
     let moves = &figures.totals.migrations;
     let total = moves.total();
     if total == 0 {
@@ -376,11 +376,16 @@ fn migrations(figures: &TraceFigures) -> Option<Finding> {
         (Severity::Note, "")
     };
     let finding = Finding::new("migrations", severity, sentence, advice);
-    Some(finding.weighing(3).with("total", total).with("far", far))
+    Some(
+        finding
+            .with_weight(3)
+            .with_evidence("total", total)
+            .with_evidence("far", far),
+    )
 }
 
 /// "No findings" is a result as well.
-fn nothing(record: &TraceRecord) -> Option<Finding> {
+fn report_little_waste(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     figures.avoidable_smt_sharing.seconds?;
     let waited = figures.waits.total_s.map_or_else(String::new, |waited| {
@@ -391,10 +396,10 @@ fn nothing(record: &TraceRecord) -> Option<Finding> {
         "The scheduler wasted almost nothing: avoidable SMT sharing was {} of the CPU time{waited}.",
         percent(figures.avoidable_smt_sharing.percent.unwrap_or(0.0) / 100.0)
     );
-    Some(Finding::new("in_order", Severity::Note, sentence, "").weighing(5))
+    Some(Finding::new("in_order", Severity::Note, sentence, "").with_weight(5))
 }
 
-fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
+fn find_poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
     let used: Tier = record.tier.as_str().parse().ok()?;
     let better = tiers.iter().rev().find(|tier| tier.tier > used)?;
     if used.scope().has_all_cpus {
@@ -414,7 +419,7 @@ fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
         Some(remedy) => format!("Permit more with: {remedy}"),
         None => format!("--tier {} shows more.", better.tier),
     };
-    Some(Finding::new("tier", Severity::Note, sentence, advice).weighing(4))
+    Some(Finding::new("tier", Severity::Note, sentence, advice).with_weight(4))
 }
 
 fn find_throttling(record: &TraceRecord) -> Option<Finding> {
@@ -435,9 +440,9 @@ fn find_throttling(record: &TraceRecord) -> Option<Finding> {
     let finding = Finding::new("throttled", Severity::Warning, sentence, advice);
     Some(
         finding
-            .weighing(9)
-            .with("times", quota.times)
-            .with("periods", quota.periods)
-            .with("seconds", quota.seconds),
+            .with_weight(9)
+            .with_evidence("times", quota.times)
+            .with_evidence("periods", quota.periods)
+            .with_evidence("seconds", quota.seconds),
     )
 }

@@ -93,11 +93,11 @@ pub(super) fn findings(record: &TraceRecord, topology: &Topology) -> Vec<Finding
         return Vec::new();
     };
     let causes = interrupts.causes.iter();
-    let found = causes.filter_map(|cause| heavy(cause, &record.source, topology));
+    let found = causes.filter_map(|cause| find_heavy_interrupt(cause, &record.source, topology));
     found.chain(find_lost(interrupts)).collect()
 }
 
-fn heavy(
+fn find_heavy_interrupt(
     cause: &InterruptCauseRecord,
     source: &TraceSource,
     topology: &Topology,
@@ -122,31 +122,31 @@ fn heavy(
         "{} took {} while {} ran there.",
         cause.label(),
         named.join(", "),
-        who(source)
+        subject_name(source)
     );
     let finding = match is_device {
         true => Finding::new(
             "device_interrupts",
             Severity::Warning,
             sentence,
-            elsewhere(cause, topology),
+            advise_other_cpus(cause, topology),
         )
-        .weighing(7),
+        .with_weight(7),
         false => {
-            Finding::new("softirqs", Severity::Note, sentence, softirq_advice(cause)).weighing(4)
+            Finding::new("softirqs", Severity::Note, sentence, softirq_advice(cause)).with_weight(4)
         }
     };
     let finding = finding
-        .with("percent", worst)
-        .with("stolen_s", cause.stolen_s);
+        .with_evidence("percent", worst)
+        .with_evidence("stolen_s", cause.stolen_s);
     Some(match cause.irq {
-        Some(irq) => finding.with("irq", irq),
-        None => finding.with("softirq", cause.name.clone()),
+        Some(irq) => finding.with_evidence("irq", irq),
+        None => finding.with_evidence("softirq", cause.name.clone()),
     })
 }
 
 /// Whose threads ran there.
-fn who(source: &TraceSource) -> String {
+fn subject_name(source: &TraceSource) -> String {
     match source {
         TraceSource::Command { command, .. } => {
             let program = command.first().map(Path::new).and_then(Path::file_name);
@@ -157,7 +157,7 @@ fn who(source: &TraceSource) -> String {
     }
 }
 
-fn elsewhere(cause: &InterruptCauseRecord, topology: &Topology) -> String {
+fn advise_other_cpus(cause: &InterruptCauseRecord, topology: &Topology) -> String {
     let devices = topology.devices_by_interrupt();
     let device = cause.irq.and_then(|irq| devices.get(&irq));
     match (device, cause.irq) {
@@ -207,7 +207,7 @@ fn find_lost(interrupts: &InterruptsRecord) -> Option<Finding> {
         sentence,
         "Trace for a shorter time, or on a less busy machine.",
     );
-    Some(finding.with("gaps", interrupts.gaps))
+    Some(finding.with_evidence("gaps", interrupts.gaps))
 }
 
 #[cfg(test)]

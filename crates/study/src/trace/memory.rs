@@ -88,7 +88,7 @@ fn cpu_shares(cpus: &[CpuTimeRecord], topology: &Topology) -> BTreeMap<usize, f6
 }
 
 /// Memory far from all threads that use it.
-pub(super) fn far(memory: &MemoryRecord, source: &TraceSource) -> Option<Finding> {
+pub(super) fn find_far_memory(memory: &MemoryRecord, source: &TraceSource) -> Option<Finding> {
     let percent_far = memory.far_percent?;
     let is_far = |node: &&NodePagesRecord| node.cpu_percent < NOBODYS_PERCENT && node.bytes > 0.0;
     let nodes: Vec<&NodePagesRecord> = memory.nodes.iter().filter(is_far).collect();
@@ -120,9 +120,9 @@ pub(super) fn far(memory: &MemoryRecord, source: &TraceSource) -> Option<Finding
     let finding = Finding::new("far-memory", Severity::Warning, sentence, advice);
     Some(
         finding
-            .weighing(8)
-            .with("percent", percent_far)
-            .with("bytes", far_bytes),
+            .with_weight(8)
+            .with_evidence("percent", percent_far)
+            .with_evidence("bytes", far_bytes),
     )
 }
 
@@ -199,7 +199,7 @@ mod tests {
         };
         let seen = found([100, 300], [5.0, 5.0, 0.05, 0.0]);
         assert_eq!(seen.far_percent, Some(75.0));
-        let finding = far(&seen, &source).unwrap();
+        let finding = find_far_memory(&seen, &source).unwrap();
         assert!(
             finding
                 .advice
@@ -216,10 +216,10 @@ mod tests {
         );
         // Too little of it, as a share or in total.
         for pages in [[4, 12], [2000, 100]] {
-            assert!(far(&found(pages, [5.0, 5.0, 0.0, 0.0]), &source).is_none());
+            assert!(find_far_memory(&found(pages, [5.0, 5.0, 0.0, 0.0]), &source).is_none());
         }
         // Both nodes are used.
-        assert!(far(&found([100, 300], [5.0, 0.0, 1.0, 0.0]), &source).is_none());
+        assert!(find_far_memory(&found([100, 300], [5.0, 0.0, 1.0, 0.0]), &source).is_none());
     }
 
     #[test]

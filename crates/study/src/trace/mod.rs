@@ -60,7 +60,7 @@ pub fn run(
     witness: &mut dyn Listener,
 ) -> Result<TraceRecord, MachineError> {
     let (topology, _) = machine.topology()?;
-    let expected = plan.tier.or_else(|| richest(plan.tiers));
+    let expected = plan.tier.or_else(|| choose_richest(plan.tiers));
     let costs = match expected {
         Some(tier) if !plan.calibration.is_zero() => {
             machine.tracing_cost(&[tier], plan.calibration)?
@@ -165,7 +165,7 @@ pub(crate) fn last_words(run: &Run) -> Option<String> {
 
 /// The most detailed tier that is available.
 #[must_use]
-pub fn richest(tiers: &[Availability]) -> Option<Tier> {
+pub fn choose_richest(tiers: &[Availability]) -> Option<Tier> {
     let permitted = tiers.iter().filter(|tier| tier.refused.is_none());
     permitted.map(|tier| tier.tier).max()
 }

@@ -51,20 +51,20 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
         }
     }
     let unseen = missing_cpu.map(|counted_s| describe_unseen(seen_s, counted_s, looks_only));
-    unseen.or_else(|| excess_cpu.map(|counted_s| excess(seen_s, counted_s)))
+    unseen.or_else(|| excess_cpu.map(|counted_s| excess_finding(seen_s, counted_s)))
 }
 
 /// On virtual machines with neighbours the usual cause is the hypervisor.
-fn excess(seen_s: f64, counted_s: f64) -> Finding {
+fn excess_finding(seen_s: f64, counted_s: f64) -> Finding {
     let sentence = format!(
         "Threads were on CPUs for {} while the kernel counted {} of CPU time for the command: the rest is steal time of a hypervisor, or belongs to processes that nobody waited for.",
         seconds(seen_s),
         seconds(counted_s),
     );
     Finding::new("excess_cpu", Severity::Note, sentence, "")
-        .weighing(8)
-        .with("seen_s", seen_s)
-        .with("counted_s", counted_s)
+        .with_weight(8)
+        .with_evidence("seen_s", seen_s)
+        .with_evidence("counted_s", counted_s)
 }
 
 fn describe_unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
@@ -88,9 +88,9 @@ fn describe_unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
         percent(seen_s / counted_s),
     );
     Finding::new("unseen", severity, sentence, advice)
-        .weighing(9)
-        .with("seen_s", seen_s)
-        .with("counted_s", counted_s)
+        .with_weight(9)
+        .with_evidence("seen_s", seen_s)
+        .with_evidence("counted_s", counted_s)
 }
 
 #[cfg(test)]

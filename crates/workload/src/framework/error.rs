@@ -4,7 +4,7 @@
 //! characters.
 
 /// Characters of a program's output that a message repeats.
-const LONGEST: usize = 100;
+const MAX_QUOTE: usize = 100;
 
 /// Why there are no benchmarks, or no figure of one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -129,8 +129,8 @@ impl FrameworkError {
 
 fn one_line(text: &str) -> String {
     let printable = |c: char| if c.is_control() { ' ' } else { c };
-    let mut line: String = text.chars().take(LONGEST).map(printable).collect();
-    if text.chars().nth(LONGEST).is_some() {
+    let mut line: String = text.chars().take(MAX_QUOTE).map(printable).collect();
+    if text.chars().nth(MAX_QUOTE).is_some() {
         line.push('…');
     }
     line

@@ -14,7 +14,7 @@ use crate::toml_error::{Position, in_one_line};
 use crate::{Command, Metric, Pattern};
 
 /// Largest recipe, bytes: they are a page or two.
-const LARGEST: usize = 256 * 1024;
+const MAX_RECIPE_BYTES: usize = 256 * 1024;
 /// Longest name.
 const LONGEST_NAME: usize = 40;
 /// Default time-out of a run.
@@ -132,11 +132,14 @@ impl Source<'_> {
 
 pub(super) fn parse(text: &str) -> Result<Recipe, RecipeError> {
     let source = Source(text);
-    if text.len() > LARGEST {
+    if text.len() > MAX_RECIPE_BYTES {
         return Err(RecipeError {
             line: 1,
             key: String::new(),
-            reason: format!("larger than {} KiB: this is not a recipe", LARGEST / 1024),
+            reason: format!(
+                "larger than {} KiB: this is not a recipe",
+                MAX_RECIPE_BYTES / 1024
+            ),
         });
     }
     let raw: RawRecipe = toml::from_str(text).map_err(|error| {

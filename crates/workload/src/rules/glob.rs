@@ -6,7 +6,7 @@
 use std::fmt;
 
 /// Longest pattern, bytes: the kernel's longest path.
-const LONGEST: usize = 4096;
+const MAX_PATTERN_BYTES: usize = 4096;
 
 /// A pattern of paths: `*` is any run of characters without `/`, `**` any run
 /// at all, `?` one byte that is no `/`, `[a-z]` one of a set (`[!a-z]`: not of
@@ -36,8 +36,8 @@ impl Glob {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > LONGEST {
-            return Err(format!("a pattern has at most {LONGEST} bytes"));
+        if text.len() > MAX_PATTERN_BYTES {
+            return Err(format!("a pattern has at most {MAX_PATTERN_BYTES} bytes"));
         }
         let mut parts = Vec::new();
         let mut rest = text.as_bytes();

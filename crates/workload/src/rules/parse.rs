@@ -11,7 +11,7 @@ use super::{At, Executable, Glob, Rule, Rules, User};
 use crate::toml_error::{self, Position, TomlError};
 
 /// Largest file, bytes.
-const LARGEST: usize = 1024 * 1024;
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// Most rules.
 const MAX_RULES: usize = 1000;
 /// Longest name of a rule.
@@ -79,7 +79,7 @@ impl Source<'_> {
 
 pub(super) fn parse(text: &str) -> Result<Rules, TomlError> {
     let source = Source(text);
-    let raw: RawRules = toml_error::read(text, LARGEST, "these are not rules")?;
+    let raw: RawRules = toml_error::read(text, MAX_FILE_BYTES, "these are not rules")?;
     if raw.rule.is_empty() {
         let reason = "no rules: write [[rule]]";
         return Err(TomlError::new(Position::START, reason));

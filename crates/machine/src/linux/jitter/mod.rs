@@ -18,7 +18,7 @@ use super::capture::read_file;
 use super::counts::Counts;
 use super::probe::lock::Lock;
 use super::sys;
-use super::trace::interrupt_points::{InterruptPoints, Wanted};
+use super::trace::interrupt_points::{InterruptPoints, PointChoice};
 use super::trace::nanoseconds;
 use super::trace::threads::parse_schedstat;
 use crate::MachineError;
@@ -75,7 +75,7 @@ impl GapWatcher for LinuxMachine {
         let _lock = Lock::take()?;
         let _away = Away::from(order.cpus, &self.topology.allowed);
         let mut found = WatchedCpus::default();
-        let mut source = match InterruptPoints::open(order.cpus, Wanted::Everything) {
+        let mut source = match InterruptPoints::open(order.cpus, PointChoice::Everything) {
             Ok(source) => Some(source),
             Err(refusal) => {
                 found.unreported = Some(refusal);

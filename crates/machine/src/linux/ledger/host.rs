@@ -17,7 +17,7 @@ use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 
 /// Depth to which cgroups are searched …
-const DEEPEST: usize = 16;
+const MAX_CGROUP_DEPTH: usize = 16;
 /// … and how many of them.
 const MAX_GROUPS: usize = 20_000;
 
@@ -208,7 +208,7 @@ fn cpuset_groups() -> Vec<(PathBuf, bool)> {
     for mount in mounts() {
         if mount.is_unified() || mount.has("cpuset") {
             let is_v1 = !mount.is_unified();
-            gather(Path::new(&mount.point), is_v1, DEEPEST, &mut found);
+            gather(Path::new(&mount.point), is_v1, MAX_CGROUP_DEPTH, &mut found);
         }
     }
     found

@@ -16,7 +16,7 @@ use crate::linux::{boot_id, sys};
 use crate::processes::{Held, give_back};
 
 /// Longest journal that is read.
-const LONGEST: u64 = 64 << 20;
+const MAX_JOURNAL_BYTES: u64 = 64 << 20;
 
 /// Time for an idle writer to end.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -53,13 +53,13 @@ pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Ve
     let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
     let paths = folder::journals(folders).into_iter();
     let own = paths.map(|path| Leftover {
-        state: look(&path, &boot, &system, undo),
+        state: inspect_journal(&path, &boot, &system, undo),
         path,
     });
     let of_rules = of_rules.filter(|path| path.exists());
     let of_rules = of_rules.map(|path| Leftover {
         state: match lock_of_rules(path) {
-            Ok(Some(_lock)) => look(path, &boot, &system, undo),
+            Ok(Some(_lock)) => inspect_journal(path, &boot, &system, undo),
             Ok(None) => LeftoverState::InUse,
             Err(error) => LeftoverState::Unreadable(error.to_string()),
         },
@@ -73,7 +73,7 @@ pub(super) fn lock_of_rules(path: &Path) -> io::Result<Option<File>> {
     folder::lock(&folder::rules_lock(path), MOMENT)
 }
 
-fn look(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
+fn inspect_journal(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
     let mut file = match folder::open_left(path) {
         Ok(Some(file)) => file,
         Ok(None) => return LeftoverState::InUse,
@@ -148,7 +148,9 @@ pub(super) fn read(file: &mut File) -> io::Result<ChangeJournal> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     }
     let mut bytes = Vec::new();
-    Read::by_ref(file).take(LONGEST).read_to_end(&mut bytes)?;
+    Read::by_ref(file)
+        .take(MAX_JOURNAL_BYTES)
+        .read_to_end(&mut bytes)?;
     let journal = ChangeJournal::parse(&String::from_utf8_lossy(&bytes));
     journal.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this is not a journal"))
 }

@@ -9,7 +9,7 @@ use crate::linux::capture::{mounts, names, read_file};
 use pinwise_topology::{CpuSet, Restriction};
 
 /// Depth to which a unit is searched, and the folders examined.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 const MAX_FOLDERS: usize = 100_000;
 /// Longest list of threads that is read, bytes: some hundred thousand.
 const LONGEST_LIST: u64 = 4 * 1024 * 1024;
@@ -85,7 +85,7 @@ fn search(
             if let Ok(below) = path.strip_prefix(mount) {
                 found.push((has_threads(&path), format!("/{}", below.display())));
             }
-        } else if depth < DEEPEST {
+        } else if depth < MAX_DEPTH {
             search(mount, &path, wanted, depth + 1, looked, found);
         }
     }
@@ -119,7 +119,7 @@ fn collect(folder: &Path, depth: usize, looked: &mut usize, threads: &mut Vec<i3
             break;
         }
     }
-    if depth < DEEPEST {
+    if depth < MAX_DEPTH {
         for name in names(folder) {
             let below = folder.join(name);
             if below.is_dir() && !below.is_symlink() {

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use super::url::Url;
 
 /// Largest page.
-const LARGEST: usize = 16 * 1024 * 1024;
+const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Fetches a page, or says why not.
 pub(super) fn get(url: &Url, limit: Duration) -> Result<Vec<u8>, String> {
@@ -51,7 +51,7 @@ async fn ask(url: &Url) -> Result<Vec<u8>, String> {
         if !status.is_success() {
             return Err(format!("the server answered {status}"));
         }
-        whole(response.into_body()).await
+        read_page(response.into_body()).await
     };
     let mut answer = pin!(answer);
     // The answer advances only together with the connection, in this one task.
@@ -65,7 +65,7 @@ async fn ask(url: &Url) -> Result<Vec<u8>, String> {
     .await
 }
 
-async fn whole(body: hyper::body::Incoming) -> Result<Vec<u8>, String> {
+async fn read_page(body: hyper::body::Incoming) -> Result<Vec<u8>, String> {
     let mut body = pin!(body);
     let mut page = Vec::new();
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
@@ -73,8 +73,11 @@ async fn whole(body: hyper::body::Incoming) -> Result<Vec<u8>, String> {
         if let Ok(data) = frame.into_data() {
             page.extend_from_slice(&data);
         }
-        if page.len() > LARGEST {
-            return Err(format!("the page is larger than {} MiB", LARGEST >> 20));
+        if page.len() > MAX_PAGE_BYTES {
+            return Err(format!(
+                "the page is larger than {} MiB",
+                MAX_PAGE_BYTES >> 20
+            ));
         }
     }
     Ok(page)

@@ -8,7 +8,7 @@ use crate::linux::process_stat::{self, PF_KTHREAD, ProcessStat};
 use pinwise_topology::CpuSet;
 
 /// Deepest process tree that is followed upwards.
-const DEEPEST: usize = 64;
+const MAX_ANCESTORS: usize = 64;
 
 /// The used fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn command_line(process: i32) -> Vec<String> {
 
 /// The entry of a process in a table, or of its nearest ancestor.
 pub(super) fn ancestor_in(table: &BTreeMap<i32, CpuSet>, mut process: i32) -> Option<CpuSet> {
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_ANCESTORS {
         if let Some(found) = table.get(&process) {
             return Some(found.clone());
         }
@@ -101,7 +101,7 @@ pub(super) fn ancestor_in(table: &BTreeMap<i32, CpuSet>, mut process: i32) -> Op
 pub(super) fn is_ours(process: i32) -> bool {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut at = process;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_ANCESTORS {
         if at == own {
             return true;
         }

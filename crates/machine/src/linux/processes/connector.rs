@@ -33,7 +33,7 @@ const EVENT: usize = 36;
 const PROCESS: usize = EVENT + 20;
 /// Datagrams taken with one system call, and their longest.
 const AT_ONCE: usize = 16;
-const LONGEST: usize = 128;
+const MAX_DATAGRAM_BYTES: usize = 128;
 /// Longest wait for the kernel's answer, which is sent before `send` returns.
 const ANSWER: Duration = Duration::from_millis(200);
 /// Room for pending events, bytes of kernel memory: thousands of them.
@@ -43,7 +43,7 @@ const QUEUE: libc::c_int = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Connector {
     socket: OwnedFd,
-    buffers: Box<[[u8; LONGEST]; AT_ONCE]>,
+    buffers: Box<[[u8; MAX_DATAGRAM_BYTES]; AT_ONCE]>,
 }
 
 impl Connector {
@@ -64,7 +64,7 @@ impl Connector {
         };
         let mut connector = Self {
             socket,
-            buffers: Box::new([[0; LONGEST]; AT_ONCE]),
+            buffers: Box::new([[0; MAX_DATAGRAM_BYTES]; AT_ONCE]),
         };
         connector.filter(false)?;
         connector.enlarge();
@@ -226,7 +226,7 @@ impl Connector {
         };
         let mut pieces = [libc::iovec {
             iov_base: std::ptr::null_mut(),
-            iov_len: LONGEST,
+            iov_len: MAX_DATAGRAM_BYTES,
         }; AT_ONCE];
         for (index, message) in messages.iter_mut().enumerate() {
             pieces[index].iov_base = self.buffers[index].as_mut_ptr().cast();
@@ -260,7 +260,7 @@ impl Connector {
         for index in 0..taken.min(AT_ONCE) {
             let length = usize::try_from(messages[index].msg_len).unwrap_or(0);
             if senders[index].nl_pid == 0 {
-                each(&self.buffers[index][..length.min(LONGEST)]);
+                each(&self.buffers[index][..length.min(MAX_DATAGRAM_BYTES)]);
             }
         }
         Ok(taken)

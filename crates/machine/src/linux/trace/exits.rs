@@ -22,7 +22,7 @@ const ANSWER: Duration = Duration::from_millis(200);
 /// Room for pending messages, bytes of kernel memory.
 const QUEUE: libc::c_int = 16 << 20;
 /// Longest message: two statistics of 500 bytes.
-const LONGEST: usize = 8 * 1024;
+const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 /// Unclaimed reports are kept for one to two of these …
 const GENERATION: Duration = Duration::from_secs(2);
 /// … and up to this many in each.
@@ -59,7 +59,7 @@ pub(super) struct LastFigures {
 #[derive(Debug)]
 pub(super) struct Exits {
     socket: OwnedFd,
-    buffer: Box<[u8; LONGEST]>,
+    buffer: Box<[u8; MAX_MESSAGE_BYTES]>,
     young: HashMap<Tid, LastFigures>,
     old: HashMap<Tid, LastFigures>,
     aged: Duration,
@@ -70,7 +70,7 @@ impl Exits {
     pub(super) fn open() -> Option<Self> {
         let mut exits = Self {
             socket: open_socket().ok()?,
-            buffer: Box::new([0; LONGEST]),
+            buffer: Box::new([0; MAX_MESSAGE_BYTES]),
             young: HashMap::new(),
             old: HashMap::new(),
             aged: sys::monotonic(),
@@ -137,12 +137,12 @@ impl Exits {
             libc::recv(
                 self.socket.as_raw_fd(),
                 self.buffer.as_mut_ptr().cast(),
-                LONGEST,
+                MAX_MESSAGE_BYTES,
                 libc::MSG_DONTWAIT,
             )
         };
         match usize::try_from(taken) {
-            Ok(taken) => Ok(Some(taken.min(LONGEST))),
+            Ok(taken) => Ok(Some(taken.min(MAX_MESSAGE_BYTES))),
             Err(_) => match io::Error::last_os_error() {
                 error if error.raw_os_error() == Some(libc::ENOBUFS) => Err(error),
                 _ => Ok(None),

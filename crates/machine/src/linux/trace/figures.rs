@@ -16,7 +16,7 @@ use pinwise_sched::{EventKind, Sample, SchedulingClass, Tid};
 use pinwise_topology::CpuSet;
 
 /// Longest file of these, bytes; `sched` has about 1,500.
-const LONGEST: usize = 16 * 1024;
+const MAX_FILE_BYTES: usize = 16 * 1024;
 
 /// The state of a thread.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ fn read<'a>(
     if file.is_none() {
         *file = names.iter().find_map(|name| open(found, name));
     }
-    buffer.resize(LONGEST, 0);
+    buffer.resize(MAX_FILE_BYTES, 0);
     let length = file.as_ref()?.read_at(buffer, 0).ok()?;
     Some(String::from_utf8_lossy(buffer.get(..length)?))
 }

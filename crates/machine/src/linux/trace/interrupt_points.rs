@@ -33,14 +33,14 @@ const FOLDERS: [&str; 3] = ["irq_vectors", "ipi", "nmi"];
 
 /// What to read from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::linux) enum Wanted {
+pub(in crate::linux) enum PointChoice {
     /// Interrupts, softirqs and switches.
     Everything,
     /// Interrupts and softirqs that have a beginning and an end.
     Interrupts,
 }
 
-impl Wanted {
+impl PointChoice {
     /// The pinwise command that needs it.
     const fn command(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ pub(in crate::linux) struct InterruptPoints {
 
 impl InterruptPoints {
     /// Opens the tracepoints, disabled.
-    pub(in crate::linux) fn open(cpus: &CpuSet, wanted: Wanted) -> Result<Self, Refusal> {
+    pub(in crate::linux) fn open(cpus: &CpuSet, wanted: PointChoice) -> Result<Self, Refusal> {
         permission::first_of_pids()?;
         let (points, ids) = read_points(wanted)?;
         let needed = cpus.len() * ids.len();
@@ -175,7 +175,7 @@ impl InterruptPoints {
 }
 
 /// The formats of the tracepoints, and their ids.
-fn read_points(wanted: Wanted) -> Result<(Points, Vec<u64>), Refusal> {
+fn read_points(wanted: PointChoice) -> Result<(Points, Vec<u64>), Refusal> {
     let folder = Folder::find()?;
     let mut points = Points::default();
     let mut ids = Vec::new();
@@ -188,7 +188,7 @@ fn read_points(wanted: Wanted) -> Result<(Points, Vec<u64>), Refusal> {
         }
         Ok(())
     };
-    let switch = (wanted == Wanted::Everything).then_some(SWITCH);
+    let switch = (wanted == PointChoice::Everything).then_some(SWITCH);
     for (system, name) in NEEDED.into_iter().chain(switch) {
         add(system, &folder.format(system, name, wanted.command())?)?;
     }
@@ -216,7 +216,7 @@ mod tests {
     fn losses_of_a_full_buffer_at_the_end_are_reported() {
         let own = sys::affinity().unwrap();
         let cpus = CpuSet::single(own.first().unwrap());
-        let mut points = match InterruptPoints::open(&cpus, Wanted::Interrupts) {
+        let mut points = match InterruptPoints::open(&cpus, PointChoice::Interrupts) {
             Ok(points) => points,
             Err(refusal) => return eprintln!("SKIPPED: {}", refusal.reason),
         };

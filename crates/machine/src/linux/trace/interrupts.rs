@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 
 use super::super::counts::Counts;
-use super::interrupt_points::{InterruptPoints, Wanted};
+use super::interrupt_points::{InterruptPoints, PointChoice};
 use super::threads;
 use crate::MachineError;
 use pinwise_sched::jitter::{Cause, Step, StepKind};
@@ -75,12 +75,13 @@ impl Interrupts {
     /// Opens the tracepoints on all CPUs and begins to record.
     pub(super) fn open() -> Result<Self, MachineError> {
         let cpus = threads::online_cpus();
-        let mut points = InterruptPoints::open(&cpus, Wanted::Interrupts).map_err(|refusal| {
-            MachineError::InterruptsUnseen {
-                reason: refusal.reason,
-                remedy: refusal.remedy,
-            }
-        })?;
+        let mut points =
+            InterruptPoints::open(&cpus, PointChoice::Interrupts).map_err(|refusal| {
+                MachineError::InterruptsUnseen {
+                    reason: refusal.reason,
+                    remedy: refusal.remedy,
+                }
+            })?;
         points.switch(true);
         Ok(Self {
             points,

@@ -12,7 +12,7 @@ use pinwise_sched::{FormatError, Refusal, TracepointFormat};
 /// The usual mount points of tracefs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Longest format that is read, bytes; they have about one thousand.
-const LONGEST: u64 = 64 * 1024;
+const MAX_FORMAT_BYTES: u64 = 64 * 1024;
 
 /// Formats of the tracepoints that a trace requires.
 #[derive(Debug)]
@@ -112,6 +112,6 @@ fn read_text(path: &Path) -> io::Result<String> {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads tracefs")]
     let file = std::fs::File::open(path)?;
     let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text)?;
+    file.take(MAX_FORMAT_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }

@@ -16,10 +16,10 @@ use crate::Event;
 use columns::Columns;
 
 /// Longest line that is read; the kernel's fit in a page.
-const LONGEST_LINE: usize = 1 << 16;
+const MAX_LINE_BYTES: usize = 1 << 16;
 
 /// Lines inspected before the text is fully read.
-const LOOKED_AT: usize = 1 << 16;
+const MAX_INSPECTED: usize = 1 << 16;
 
 /// Text with an inspected beginning.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl<R: Read + Seek> Ftrace<R> {
         let mut prefix = Prefix::default();
         let mut lines = Lines::new(reader);
         let mut format = "ftrace";
-        for _ in 0..LOOKED_AT {
+        for _ in 0..MAX_INSPECTED {
             match lines.next() {
                 Ok(Some(raw)) => {
                     if columns::are_of_perf_script(&lines.line) {
@@ -200,10 +200,10 @@ impl<R: BufRead> Lines<R> {
     fn read_line(&mut self) -> Result<bool, ImportError> {
         self.line.clear();
         self.number += 1;
-        let mut bounded = self.reader.by_ref().take(LONGEST_LINE as u64);
+        let mut bounded = self.reader.by_ref().take(MAX_LINE_BYTES as u64);
         let read = bounded.read_until(b'\n', &mut self.line)?;
-        if read == LONGEST_LINE && !self.line.ends_with(b"\n") {
-            let what = format!("it is longer than {} KiB", LONGEST_LINE >> 10);
+        if read == MAX_LINE_BYTES && !self.line.ends_with(b"\n") {
+            let what = format!("it is longer than {} KiB", MAX_LINE_BYTES >> 10);
             return Err(ImportError::line(self.number, what));
         }
         Ok(read > 0)

@@ -25,7 +25,7 @@ use records::{Next, Records};
 use rounds::Rounds;
 
 /// Records inspected before the file is fully read.
-const LOOKED_AT: usize = 1 << 16;
+const MAX_INSPECTED: usize = 1 << 16;
 
 /// A file with its header read.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct PerfData<R> {
 impl<R: Read + Seek> PerfData<R> {
     pub(super) fn open(mut reader: R) -> Result<Self, ImportError> {
         let mut header = Header::read(&mut reader)?;
-        let prefix = look(&mut reader, &mut header)?;
+        let prefix = inspect_beginning(&mut reader, &mut header)?;
         let scope = prefix.scope(header.attributes.start_command());
         let facts = Facts {
             format: "perf.data",
@@ -81,8 +81,8 @@ impl<R: Read + Seek> PerfData<R> {
         loop {
             match records.next(&mut decoder)? {
                 Next::RawEvent(raw) => rounds.push(raw, &mut |raw| builder.add(raw)),
-                Next::RoundOver => rounds.over(&mut |raw| builder.add(raw)),
-                Next::Passed => {}
+                Next::RoundOver => rounds.end_round(&mut |raw| builder.add(raw)),
+                Next::Skipped => {}
                 Next::End => break,
             }
             builder.check()?;
@@ -97,7 +97,10 @@ impl<R: Read + Seek> PerfData<R> {
 }
 
 /// Inspects the beginning of the records; for a pipe also finds the attributes there.
-fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, ImportError> {
+fn inspect_beginning<R: Read + Seek>(
+    reader: &mut R,
+    header: &mut Header,
+) -> Result<Prefix, ImportError> {
     let mut prefix = Prefix::default();
     reader.seek(SeekFrom::Start(header.data.start))?;
     let mut records = Records::new(BufReader::new(&mut *reader), header);
@@ -114,10 +117,10 @@ fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, I
     if !decoder.can_see_switches() {
         return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
     }
-    for _ in 0..LOOKED_AT {
+    for _ in 0..MAX_INSPECTED {
         match records.next(&mut decoder) {
             Ok(Next::RawEvent(raw)) => prefix.look(&raw),
-            Ok(Next::RoundOver | Next::Passed) => {}
+            Ok(Next::RoundOver | Next::Skipped) => {}
             // Reported by the full reading.
             Ok(Next::End) | Err(_) => break,
         }

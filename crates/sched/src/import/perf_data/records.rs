@@ -30,7 +30,7 @@ pub(super) enum Next {
     /// All CPUs' buffers were read once.
     RoundOver,
     /// Nothing relevant.
-    Passed,
+    Skipped,
     End,
 }
 
@@ -106,7 +106,7 @@ impl<R: BufRead> Records<R> {
         let begin = self.offset;
         let Some(head) = self.read_record()? else {
             return Ok(match self.unpacker.finish() {
-                true => Next::Passed,
+                true => Next::Skipped,
                 false => Next::End,
             });
         };
@@ -129,7 +129,7 @@ impl<R: BufRead> Records<R> {
             FIRST_OWN.. => {}
             _ => return self.decode(&head, begin, decoder),
         }
-        Ok(Next::Passed)
+        Ok(Next::Skipped)
     }
 
     /// Decodes the record in `body`.
@@ -148,7 +148,7 @@ impl<R: BufRead> Records<R> {
             checked.transpose().map(|_| raw)
         });
         let raw = raw.map_err(|what| ImportError::damaged(begin, what))?;
-        Ok(raw.map_or(Next::Passed, Next::RawEvent))
+        Ok(raw.map_or(Next::Skipped, Next::RawEvent))
     }
 
     /// Takes a record that was compressed into `body`; `None` if none is complete.

@@ -36,7 +36,7 @@ impl Rounds {
     }
 
     /// A mark.
-    pub(super) fn over(&mut self, hand_on: &mut dyn FnMut(&RawEvent)) {
+    pub(super) fn end_round(&mut self, hand_on: &mut dyn FnMut(&RawEvent)) {
         self.hand_on(self.safe_ns, hand_on);
         self.safe_ns = self.latest_ns;
     }
@@ -105,7 +105,7 @@ mod tests {
             for &(time, cpu) in round {
                 rounds.push(raw(time, cpu), &mut take);
             }
-            rounds.over(&mut take);
+            rounds.end_round(&mut take);
         }
         rounds.finish(&mut take);
         let late = rounds.notes().unwrap();

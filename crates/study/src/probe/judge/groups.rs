@@ -24,7 +24,7 @@ const NEAR_LOADS: f64 = 3.5;
 /// … and from this many on far.
 const FAR_LOADS: f64 = 5.0;
 /// With at most this many CPUs there are no pairs to compare: absolute figures judge them.
-const FEW: usize = 3;
+const MAX_CPUS_WITHOUT_PAIRS: usize = 3;
 /// Pairs on each side of a boundary, at least.
 const MIN_PAIRS: usize = 2;
 /// … and this many for a boundary to be denied with confidence.
@@ -111,7 +111,7 @@ pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion 
         // Latency is inconclusive, but contention reveals siblings, and the machine's own loads
         // show what is near.
         let opinion = match kind {
-            _ if reported.is_empty() || measured_cpus.len() > FEW => None,
+            _ if reported.is_empty() || measured_cpus.len() > MAX_CPUS_WITHOUT_PAIRS => None,
             LevelKind::Smt => Some(no_siblings(case, claim.clone(), &shared)),
             _ if shared.is_empty() || shared == [measured_cpus.clone()] => {
                 Some(judge_undivided(case, kind, claim.clone(), &shared))

@@ -34,7 +34,7 @@ const CALLS: [&str; 4] = ["__x64_sys_", "__arm64_sys_", "__sys_", "ksys_"];
 /// to a fifth of its time.
 const CANCELS: &str = "able_asynccancel";
 /// Samples of a thread that are needed to judge it.
-const FEWEST: u64 = 30;
+const MIN_SAMPLES: u64 = 30;
 /// The part of a thread's samples that are in such calls, at least.
 const ASKING_SHARE: f64 = 0.8;
 /// The share in which something was handed over, waited for, or asked for by other calls, at most.
@@ -114,7 +114,8 @@ fn asking_callers(samples: &Samples, seen: &[(&Stack, Call)]) -> Option<BTreeSet
     };
     let all: u64 = seen.iter().map(|(stack, _)| stack.count).sum();
     let getting = count(Call::Gets);
-    if all < FEWEST || count(Call::Asks) == 0 || getting as f64 > MAX_ASKING_SHARE * all as f64 {
+    if all < MIN_SAMPLES || count(Call::Asks) == 0 || getting as f64 > MAX_ASKING_SHARE * all as f64
+    {
         return None;
     }
     let caller = |stack: &Stack| {

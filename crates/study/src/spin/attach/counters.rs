@@ -12,7 +12,7 @@ use pinwise_profile::{REGISTERS, Samples, Step};
 /// Instructions further apart than this belong to different code, bytes.
 const NEAR: u64 = 512;
 /// Changes of a register that are needed to know that it counts.
-const FEWEST: usize = 10;
+const MIN_CHANGES: usize = 10;
 /// A count's change is within this factor of its median: a processor's speed differs from sample to
 /// sample if others share it.
 const FACTOR: f64 = 4.0;
@@ -69,7 +69,7 @@ fn median(steps: &[&Step], register: usize) -> Option<f64> {
         .filter(|&change| change != 0)
         .collect();
     changes.sort_unstable();
-    (changes.len() >= FEWEST).then(|| changes[changes.len() / 2] as f64)
+    (changes.len() >= MIN_CHANGES).then(|| changes[changes.len() / 2] as f64)
 }
 
 /// Registers used in addresses and products, in the code between neighbouring frames and in the

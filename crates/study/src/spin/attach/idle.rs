@@ -33,10 +33,10 @@ const NO_CLOCKS: [&str; 2] = ["getcpu", "getrandom"];
 /// the time of its work does work most of the time.
 const CLOCK_SHARE: f64 = 0.7;
 /// Samples of a thread that are needed for that verdict.
-const FEWEST: u64 = 30;
+const MIN_SAMPLES: u64 = 30;
 /// Pairs of samples at one instruction that are needed to judge a thread, and the share of them
 /// without any change but counting.
-const FEWEST_PAIRS: usize = 20;
+const MIN_PAIRS: usize = 20;
 const STILL_SHARE: f64 = 0.9;
 /// A thread works if a larger share of its samples is at instructions that write memory or compute
 /// vectors, or in loops that continue what earlier turns left there. Progress in registers shows in
@@ -113,7 +113,7 @@ impl Seen {
     fn is_still(&self, samples: &Samples, steps: &BTreeMap<usize, Vec<&Step>>) -> bool {
         let own = self.frames.keys().filter_map(|frame| steps.get(frame));
         let own: Vec<&Step> = own.flatten().copied().collect();
-        if own.len() < FEWEST_PAIRS {
+        if own.len() < MIN_PAIRS {
             return false;
         }
         let counters = Counters::from_samples(samples, &self.frames, &own);
@@ -149,7 +149,7 @@ impl Idle {
         }
         let steps = steps(samples);
         let mut idle = Self::default();
-        for (thread, seen) in threads.iter().filter(|(_, seen)| seen.all >= FEWEST) {
+        for (thread, seen) in threads.iter().filter(|(_, seen)| seen.all >= MIN_SAMPLES) {
             let part = |of: u64| of as f64 / seen.all as f64;
             if part(seen.reading) >= CLOCK_SHARE {
                 idle.clocks.insert(*thread);

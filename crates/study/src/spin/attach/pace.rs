@@ -7,10 +7,10 @@ use pinwise_spin::loops::SpinLoop;
 use pinwise_stats::describe::quantile;
 
 /// Pairs that are needed at least.
-const FEWEST_PAIRS: usize = 8;
+const MIN_PAIRS: usize = 8;
 /// Iterations between two samples at least: a count that begins anew at every
 /// look hardly moves.
-const FEWEST_ITERATIONS: f64 = 16.0;
+const MIN_ITERATIONS: f64 = 16.0;
 /// Half of the pairs agree within this part of their median.
 const CLOSE: f64 = 0.1;
 /// Beyond this many times the machine's own figure it is not the cost of a hint.
@@ -64,10 +64,10 @@ fn by(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace>
     let stride = stride as f64;
     let times = steps.iter().filter_map(|step| {
         let iterations = *step.changes.get(register)? as f64 / stride;
-        (iterations >= FEWEST_ITERATIONS).then(|| step.ns as f64 / (iterations * f64::from(hints)))
+        (iterations >= MIN_ITERATIONS).then(|| step.ns as f64 / (iterations * f64::from(hints)))
     });
     let times: Vec<f64> = times.collect();
-    if times.len() < FEWEST_PAIRS {
+    if times.len() < MIN_PAIRS {
         return None;
     }
     // A count that restarted in between went less far than the time says, as did a preempted
@@ -76,7 +76,7 @@ fn by(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace>
     let near: Vec<f64> = times.iter().copied().filter(|t| *t <= low * 1.5).collect();
     let median = quantile(&near, 0.5);
     let is_close = quantile(&near, 0.75) - quantile(&near, 0.25) <= 2.0 * CLOSE * median;
-    (is_close && near.len() >= FEWEST_PAIRS).then_some(Pace {
+    (is_close && near.len() >= MIN_PAIRS).then_some(Pace {
         hint_ns: median,
         pairs: near.len(),
     })
