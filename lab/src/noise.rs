@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::Setting;
-use crate::process::{BUSY, Group, Taken, measure};
+use crate::process::{BUSY, Group, ResourceUse, measure};
 use crate::rounds::median;
 use crate::table::Table;
 
@@ -54,8 +54,9 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn add(&mut self, [a, b]: [Taken; 2], is_at_once: bool) {
-        let ratio = |of: fn(&Taken) -> Duration| (of(&b).as_secs_f64() / of(&a).as_secs_f64()).ln();
+    fn add(&mut self, [a, b]: [ResourceUse; 2], is_at_once: bool) {
+        let ratio =
+            |of: fn(&ResourceUse) -> Duration| (of(&b).as_secs_f64() / of(&a).as_secs_f64()).ln();
         self.wall.push(ratio(|taken| taken.wall));
         self.cpu.push(ratio(|taken| taken.cpu));
         self.seconds += match is_at_once {
@@ -104,7 +105,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn loop_of(arm: usize, cpu: usize) -> Result<Taken> {
+fn loop_of(arm: usize, cpu: usize) -> Result<ResourceUse> {
     let turns = TURNS[arm];
     let line = format!("i=0; while [ $i -lt {turns} ]; do i=$((i+1)); done");
     measure(Command::new("taskset").args(["-c", &cpu.to_string(), "sh", "-c", &line]))

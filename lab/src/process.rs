@@ -11,7 +11,7 @@ use xtask::programs::{find, output, root, step};
 
 /// What a process took.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Taken {
+pub(crate) struct ResourceUse {
     pub(crate) wall: Duration,
     /// User and system.
     pub(crate) cpu: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct Taken {
 
 /// Runs a command without input or output and measures it. The exit status
 /// must be 0.
-pub(crate) fn measure(command: &mut Command) -> Result<Taken> {
+pub(crate) fn measure(command: &mut Command) -> Result<ResourceUse> {
     let started = Instant::now();
     let child = command
         .stdin(Stdio::null())
@@ -37,7 +37,7 @@ pub(crate) fn measure(command: &mut Command) -> Result<Taken> {
         let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
         whole + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
     };
-    Ok(Taken {
+    Ok(ResourceUse {
         wall,
         cpu: of(usage.ru_utime) + of(usage.ru_stime),
         peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,

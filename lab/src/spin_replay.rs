@@ -30,7 +30,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     for (algorithm, cpus) in ALGORITHMS {
         let mut row = format!("{algorithm}, {cpus} CPUs");
         for latency in LATENCIES {
-            let mut found = Found::default();
+            let mut found = Errors::default();
             for _ in 0..ROUNDS {
                 replay(setting, algorithm, cpus, latency, &mut found)?;
             }
@@ -43,12 +43,12 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
 
 /// Sizes of errors, per cent.
 #[derive(Default)]
-struct Found {
+struct Errors {
     wanted: Vec<f64>,
     achieved: Vec<f64>,
 }
 
-impl Found {
+impl Errors {
     fn cell(&self) -> String {
         if self.wanted.is_empty() {
             return "–".to_owned();
@@ -70,7 +70,7 @@ fn replay(
     algorithm: &str,
     cpus: &str,
     latency: Option<&str>,
-    found: &mut Found,
+    found: &mut Errors,
 ) -> Result<()> {
     let mut command = Command::new(&setting.pinwise);
     command.args(["--store", "none", "--format", "json", "spin", "replay"]);

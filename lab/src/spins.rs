@@ -219,7 +219,7 @@ fn publish_work(setting: &Setting) -> Result<()> {
 }
 
 /// The result of `spin attach` for a program.
-struct Seen {
+struct AttachResult {
     /// Of its CPU time, how much is spinning.
     share: f64,
     /// The kind of the hottest place.
@@ -228,7 +228,7 @@ struct Seen {
     text: String,
 }
 
-fn look(setting: &Setting, line: &str) -> Result<Seen> {
+fn look(setting: &Setting, line: &str) -> Result<AttachResult> {
     let store = setting.folder.path().join("spins.db");
     let store = format!("sqlite:{}", store.display());
     let mut attach = shell(
@@ -251,7 +251,7 @@ fn look(setting: &Setting, line: &str) -> Result<Seen> {
     let record: Value = read_record(&mut show)?;
     let figure = |name: &str| record[name].as_f64().with_context(|| format!("no {name}"));
     let kind = record["places"][0]["kind"].as_str().unwrap_or("–");
-    Ok(Seen {
+    Ok(AttachResult {
         share: figure("spin_share")?,
         kind: kind.to_owned(),
         text,

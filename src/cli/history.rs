@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
 use super::files::write_file;
-use super::named::Named;
+use super::named::NamedRecord;
 use super::opening::listed_store;
 use super::terminal::Terminal;
 use super::{Exit, export, report};
@@ -226,7 +226,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         let page = report::of_stored(global, &args.id)?;
         return write_output(file, &page, terminal);
     }
-    let named = Named::open(global, &args.id)?;
+    let named = NamedRecord::open(global, &args.id)?;
     let id = &named.entry.id;
     let text = match (format, &named.record) {
         (Format::Json, _) => format!("{}\n", named.body.trim_end()),

@@ -43,7 +43,7 @@ pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<GivenRecord> {
 
 /// A record that was exported, or printed with `--format json`.
 fn of_file(path: &Path) -> anyhow::Result<GivenRecord> {
-    let named = Named::of_file(path)?;
+    let named = NamedRecord::of_file(path)?;
     // The page shows what it finds of a record that lacks fields.
     Kind::of_text(&named.body).with_context(|| path.display().to_string())?;
     Ok(GivenRecord {
@@ -54,14 +54,14 @@ fn of_file(path: &Path) -> anyhow::Result<GivenRecord> {
 }
 
 /// A record that an argument names, which may be damaged or newer.
-pub(super) struct Named {
+pub(super) struct NamedRecord {
     pub(super) entry: Entry,
     /// As JSON.
     pub(super) body: String,
     pub(super) record: Result<AnyRecord, RecordError>,
 }
 
-impl Named {
+impl NamedRecord {
     pub(super) fn open(global: &Global, id: &str) -> anyhow::Result<Self> {
         match file_of(id) {
             Some(path) => Self::of_file(path),

@@ -139,7 +139,7 @@ pub(super) fn compare(
 
 /// The placements that suit the program, whose threads are counted.
 fn suitable(
-    kernel: Option<&kernel::Asked>,
+    kernel: Option<&kernel::KernelRequest>,
     workload: &Workload,
     topology: &Topology,
     known: Option<&TopologyRecord>,
@@ -161,7 +161,7 @@ fn suitable(
 fn what_runs(
     args: &CompareArgs,
     recipe: Option<&Ready>,
-    kernel: Option<&kernel::Asked>,
+    kernel: Option<&kernel::KernelRequest>,
     terminal: &Terminal,
 ) -> anyhow::Result<(Vec<Candidate>, Vec<Workload>)> {
     let options = &args.experiment.workload;

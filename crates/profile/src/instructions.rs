@@ -58,7 +58,7 @@ type Place = (String, Option<i32>, u64);
 
 /// An instruction while samples are counted.
 #[derive(Debug)]
-struct Seen {
+struct SampledInstruction {
     own: Amount,
     /// The first frame at it: run and index.
     frame: (usize, usize),
@@ -67,7 +67,7 @@ struct Seen {
 /// Instructions of all runs.
 #[derive(Debug, Default)]
 pub(super) struct Instructions {
-    seen: BTreeMap<Place, Seen>,
+    seen: BTreeMap<Place, SampledInstruction>,
 }
 
 impl Instructions {
@@ -76,17 +76,20 @@ impl Instructions {
         let Some(at) = samples.frames.get(frame) else {
             return;
         };
-        let seen = self.seen.entry(place(samples, at)).or_insert(Seen {
-            own: Amount::default(),
-            frame: (run, frame),
-        });
+        let seen = self
+            .seen
+            .entry(place(samples, at))
+            .or_insert(SampledInstruction {
+                own: Amount::default(),
+                frame: (run, frame),
+            });
         seen.own += amount;
     }
 
     /// The hottest ones, without those that another one's lines show. Also returns the amount that
     /// is shown nowhere.
     pub(super) fn hottest(&self, runs: &[Samples], most: usize) -> (Vec<Spot>, Amount) {
-        let mut by_time: Vec<(&Place, &Seen)> = self.seen.iter().collect();
+        let mut by_time: Vec<(&Place, &SampledInstruction)> = self.seen.iter().collect();
         by_time.sort_by(|a, b| b.1.own.cpu_ns.cmp(&a.1.own.cpu_ns).then(a.0.cmp(b.0)));
         let mut shown: BTreeSet<Place> = BTreeSet::new();
         let mut spots = Vec::new();
@@ -114,7 +117,7 @@ impl Instructions {
         &self,
         runs: &[Samples],
         place: &Place,
-        seen: &Seen,
+        seen: &SampledInstruction,
         shown: &BTreeSet<Place>,
     ) -> Option<Spot> {
         let (run, frame) = seen.frame;

@@ -18,7 +18,7 @@ use super::secret::Secret;
 use super::state::AppState;
 use super::{live, query};
 use pinwise_report::page::Line;
-use pinwise_store::Found;
+use pinwise_store::FoundRecords;
 
 /// The site's routes.
 pub(super) fn router(state: Arc<AppState>) -> Router {
@@ -116,7 +116,7 @@ struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    fn new(found: &'a Found) -> Self {
+    fn new(found: &'a FoundRecords) -> Self {
         let lines = found.lines.iter();
         Self {
             records: lines.map(|l| Line::new(&l.entry, &l.summary)).collect(),

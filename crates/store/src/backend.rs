@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 use super::{
-    Entry, FileIdentity, Filter, Found, Generation, Growth, Location, Prepared, Removed, Retagged,
-    Spool, StoreError, Stored,
+    Entry, FileIdentity, Filter, FoundRecords, Generation, Growth, Location, Prepared, Removed,
+    Retagged, Spool, StoreError, Stored,
 };
 use pinwise_record::{Comparison, RunRecord, StoredRecord};
 
@@ -241,7 +241,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
-    pub fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
+    pub fn find(&self, filter: &Filter) -> Result<FoundRecords, StoreError> {
         each!(&self.backend, store => store.find(filter))
     }
 

@@ -182,7 +182,7 @@ pub struct ListedRecord {
 
 /// The result of a filter.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
+pub struct FoundRecords {
     /// The records, newest first, within limit and offset.
     pub lines: Vec<ListedRecord>,
     /// Their number without limit and offset.

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
 use super::journal::{self, Orphan, RecordJournal};
-use super::{Entry, Filter, Found, Prepared, StoreError, Stored, matching};
+use super::{Entry, Filter, FoundRecords, Prepared, StoreError, Stored, matching};
 use lines::entry;
 use opening::Access;
 use pinwise_record::RunRecord;
@@ -120,7 +120,7 @@ impl Sqlite {
             .map_err(|error| self.explain(&error))
     }
 
-    pub(super) fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
+    pub(super) fn find(&self, filter: &Filter) -> Result<FoundRecords, StoreError> {
         // One transaction: total and lines are consistent.
         let found = self.connection.unchecked_transaction().and_then(|moment| {
             let found = lines::find(&moment, filter)?;

@@ -5,14 +5,14 @@ use anyhow::Result;
 use pinwise_record::ContrastVerdict;
 
 use super::replay::{Cell, replay_each};
-use super::{Asked, Noise};
+use super::{Arguments, Noise};
 use crate::share::percent_of;
 use crate::table::Table;
 
 /// Most pairs of a comparison.
 const MAX_PAIRS: usize = 600;
 
-pub(super) fn publish(noises: &[Noise], asked: &Asked) -> Result<()> {
+pub(super) fn publish(noises: &[Noise], asked: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method-builds",
         "noise | pairs, wall-clock time | pairs, with CPU time | ratio | false claims",

@@ -5,7 +5,7 @@ use pinwise_stats::confirm::Score;
 use pinwise_stats::judge::Judge;
 
 use super::replay::Cell;
-use super::{Asked, Noise};
+use super::{Arguments, Noise};
 use crate::share::percent_of;
 use crate::table::Table;
 
@@ -50,7 +50,7 @@ const CELLS: [(usize, f64, usize); 13] = [
     (64, 0.95, 15),
 ];
 
-pub(super) fn publish(noises: &[Noise], asked: &Asked) -> Result<()> {
+pub(super) fn publish(noises: &[Noise], asked: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method",
         "noise | arms | effect | runs/arm | score | replays | false claims | found | \
@@ -81,7 +81,7 @@ pub(super) fn publish(noises: &[Noise], asked: &Asked) -> Result<()> {
     table.publish()
 }
 
-fn row(name: &str, cell: &Cell, asked: &Asked) -> String {
+fn row(name: &str, cell: &Cell, asked: &Arguments) -> String {
     let tally = asked.replay(cell);
     let percent = |count: usize| format!("{:.1} %", 100.0 * tally.share(count));
     let if_so = |is_so: bool, text: String| if is_so { text } else { "–".to_owned() };
@@ -109,7 +109,7 @@ fn row(name: &str, cell: &Cell, asked: &Asked) -> String {
 }
 
 /// Equal arms whose means and tails are judged.
-pub(super) fn publish_judges(noises: &[Noise], asked: &Asked) -> Result<()> {
+pub(super) fn publish_judges(noises: &[Noise], asked: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method-judges",
         "noise | judge | runs/arm | replays | false claims | coverage",

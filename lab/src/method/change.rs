@@ -4,13 +4,13 @@ use anyhow::Result;
 use pinwise_study::fleet::simulate::{SimulatedFleet, SimulationPlan};
 use pinwise_study::fleet::{Nodes, Side, diff, groups};
 
-use super::{Asked, Noise, sessions};
+use super::{Arguments, Noise, sessions};
 use crate::share::percent_of;
 use crate::table::Table;
 
 /// Two sessions of the same arms, the second 3 % slower as a whole: how often is
 /// any of them reported to have changed?
-pub(super) fn publish_sessions(noises: &[Noise], asked: &Asked) -> Result<()> {
+pub(super) fn publish_sessions(noises: &[Noise], asked: &Arguments) -> Result<()> {
     let mut table = Table::new("method-sessions", "noise | arms | diffs | claim a change");
     for (name, noise) in noises {
         for arms in [2, 6] {
@@ -34,7 +34,7 @@ pub(super) fn publish_sessions(noises: &[Noise], asked: &Asked) -> Result<()> {
 
 /// Two fleets that are alike: how often does the headline of their `fleet diff`
 /// claim a difference?
-pub(super) fn publish_fleets(asked: &Asked) -> Result<()> {
+pub(super) fn publish_fleets(asked: &Arguments) -> Result<()> {
     let mut table = Table::new("method-fleets", "nodes | diffs | claim a difference");
     for size in [4, 16, 40] {
         if !asked.takes(&format!("fleets/{size}/")) {

@@ -31,12 +31,12 @@ const SERIES: [(&str, &str); 6] = [
 const REPLAYS: usize = 1_000;
 
 /// What is asked for.
-struct Asked {
+struct Arguments {
     replays: usize,
     filter: String,
 }
 
-impl Asked {
+impl Arguments {
     /// Is a cell of this label asked for?
     fn takes(&self, label: &str) -> bool {
         self.filter.split('+').all(|part| label.contains(part))
@@ -58,7 +58,7 @@ type Noise = (String, String);
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let replays = arguments.first().map_or(Ok(REPLAYS), |text| text.parse());
-    let asked = Asked {
+    let asked = Arguments {
         replays: replays.context("REPLAYS is a whole number")?,
         filter: arguments.get(1).cloned().unwrap_or_default(),
     };

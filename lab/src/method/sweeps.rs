@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use pinwise_stats::{describe, welch};
 use xtask::programs::root;
 
-use super::{Asked, SERIES};
+use super::{Arguments, SERIES};
 use crate::table::Table;
 
-pub(super) fn publish(asked: &Asked) -> Result<()> {
+pub(super) fn publish(asked: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method-sweeps",
         "sequential blocks, Welch's test | 2 arms, 20 runs each | 20 arms, 24 runs each",

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::Asked;
+use super::Arguments;
 use super::replay::{Cell, recorded};
 use crate::share::percent_of;
 use crate::table::Table;
@@ -138,7 +138,7 @@ const ARMS: [(&str, &str, &str, f64, &[usize]); 20] = [
     ),
 ];
 
-pub(super) fn publish(asked: &Asked) -> Result<()> {
+pub(super) fn publish(asked: &Arguments) -> Result<()> {
     let mut table = Table::new(
         "method-unlike",
         "the second arm | noise | runs/arm | replays | faster | slower | same | by order | \

@@ -30,13 +30,13 @@ const TOPOLOGY: &str = "package:2 l3:8 core:8 pu:2";
 const TOPOLOGY_NAME: &str = "2x8x8x2";
 
 /// What is asked for.
-struct Asked {
+struct Arguments {
     seeds: u64,
     filter: String,
     rivals: Vec<Rival>,
 }
 
-impl Asked {
+impl Arguments {
     fn takes(&self, label: &str) -> bool {
         self.filter.split('+').all(|part| label.contains(part))
     }
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// The machine that everybody asks about.
-fn publish_one_machine(asked: &Asked) -> Result<()> {
+fn publish_one_machine(asked: &Arguments) -> Result<()> {
     let threads = worlds::most_shapes(TOPOLOGY)?;
     let mut table = Table::new("search-one-machine", table::HEAD);
     for world in World::ALL {
@@ -81,7 +81,7 @@ fn publish_one_machine(asked: &Asked) -> Result<()> {
     table.publish()
 }
 
-fn parse_arguments(arguments: &[String]) -> Result<Asked> {
+fn parse_arguments(arguments: &[String]) -> Result<Arguments> {
     let mut arguments = arguments.iter().cloned();
     let seeds = arguments.next().map_or(Ok(SEEDS), |text| text.parse())?;
     let filter = arguments.next().unwrap_or_default();
@@ -96,7 +96,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Asked> {
     if rivals.is_empty() {
         rivals = Rival::ALL.to_vec();
     }
-    Ok(Asked {
+    Ok(Arguments {
         seeds,
         filter,
         rivals,
@@ -107,7 +107,11 @@ type Describe<'a> = dyn Fn(u64) -> String + Sync + 'a;
 
 /// As many seeds as are asked for, half of them on a second thread; those without a choice do not
 /// count. The result does not depend on the threads.
-fn outcomes(noise: Noise, asked: &Asked, describe: &Describe<'_>) -> Result<Vec<ContestOutcome>> {
+fn outcomes(
+    noise: Noise,
+    asked: &Arguments,
+    describe: &Describe<'_>,
+) -> Result<Vec<ContestOutcome>> {
     let every_other = |first: u64| -> Result<Vec<ContestOutcome>> {
         let mut outcomes = Vec::new();
         for seed in (first..).step_by(2) {

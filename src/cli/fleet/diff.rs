@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 
-use super::nodes::{Loaded, is_folder, load_fleet};
+use super::nodes::{FleetWithNodes, is_folder, load_fleet};
 use crate::cli::Exit;
 use crate::cli::args::{FleetDiffArgs, Global};
 use crate::cli::terminal::Terminal;
@@ -13,8 +13,8 @@ use pinwise_study::fleet::{Group, Side, diff as compare, groups};
 const MAX_NAMES: usize = 8;
 
 /// A side before its group is chosen.
-struct Named {
-    loaded: Loaded,
+struct NamedSide {
+    loaded: FleetWithNodes,
     groups: Vec<Group>,
     chosen: usize,
 }
@@ -37,7 +37,7 @@ pub(super) fn diff(
     Ok(Exit::Done)
 }
 
-impl Named {
+impl NamedSide {
     fn side(&self) -> Side<'_> {
         Side {
             fleet: &self.loaded.id,
@@ -48,7 +48,7 @@ impl Named {
 }
 
 /// `FLEET` or `FLEET/GROUP`; a folder is a fleet whatever slashes it has.
-fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result<Named> {
+fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result<NamedSide> {
     let (fleet, group) = match text.rsplit_once('/') {
         Some((fleet, group)) if !is_folder(text) && !fleet.is_empty() => (fleet, Some(group)),
         _ => (text, None),
@@ -75,7 +75,7 @@ fn load_side(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result
             groups[0].name
         ));
     }
-    Ok(Named {
+    Ok(NamedSide {
         loaded,
         groups,
         chosen,

@@ -22,14 +22,14 @@ pub(super) const LAST: &str = "last";
 const MAX_NAMES: usize = 8;
 
 /// A fleet that was found.
-pub(super) struct Found {
+pub(super) struct FoundFleet {
     pub(super) folder: FleetFolder,
     pub(super) record: FleetRecord,
     /// Why nothing that the folder says may be run.
     fault: Option<String>,
 }
 
-impl Found {
+impl FoundFleet {
     /// A folder that the user names by its path is read whoever owns it. One found by an id must be
     /// the user's own: an id does not say who made the folder.
     pub(super) fn at(path: &Path, is_named: bool) -> anyhow::Result<Self> {
@@ -103,13 +103,13 @@ impl Found {
 }
 
 /// The fleet that an argument names: a folder, or an id of the store.
-pub(super) fn find_fleet(global: &Global, name: &str) -> anyhow::Result<Found> {
+pub(super) fn find_fleet(global: &Global, name: &str) -> anyhow::Result<FoundFleet> {
     if let Some((path, is_named)) = folder_of(name) {
-        return Found::at(&path, is_named);
+        return FoundFleet::at(&path, is_named);
     }
     let beside = default_folder(name);
     if name != LAST && beside.join("fleet.json").is_file() {
-        return Found::at(&beside, false);
+        return FoundFleet::at(&beside, false);
     }
     let record = load_stored(global, name)?;
     let Some(folder) = &record.folder else {
@@ -119,7 +119,7 @@ pub(super) fn find_fleet(global: &Global, name: &str) -> anyhow::Result<Found> {
             record.launcher
         );
     };
-    let found = Found::at(Path::new(folder), false).with_context(|| {
+    let found = FoundFleet::at(Path::new(folder), false).with_context(|| {
         format!(
             "the folder of fleet {} is not here, or not yours; if it was copied, name the copy",
             record.id

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use super::found::{Found, LAST, fleet_record, folder_of, unknown};
+use super::found::{FoundFleet, LAST, fleet_record, folder_of, unknown};
 use crate::cli::args::Global;
 use crate::cli::opening::needed_store;
 use pinwise_record::{FleetNode, FleetRecord, Kind, read};
@@ -12,7 +12,7 @@ use pinwise_store::{Filter, Store};
 use pinwise_study::fleet::Nodes;
 
 /// A fleet and its nodes.
-pub(super) struct Loaded {
+pub(super) struct FleetWithNodes {
     pub(super) id: String,
     /// `None` if the store has only its nodes.
     pub(super) record: Option<FleetRecord>,
@@ -20,7 +20,7 @@ pub(super) struct Loaded {
 }
 
 /// The fleet of an id, its beginning, `last`, or a folder.
-pub(super) fn load_fleet(global: &Global, name: &str) -> anyhow::Result<Loaded> {
+pub(super) fn load_fleet(global: &Global, name: &str) -> anyhow::Result<FleetWithNodes> {
     if let Some((path, is_path)) = folder_of(name) {
         return of_folder(&path, is_path);
     }
@@ -32,8 +32,8 @@ pub(super) fn is_folder(name: &str) -> bool {
     name != LAST && Path::new(name).join("fleet.json").is_file()
 }
 
-fn of_folder(path: &Path, is_path: bool) -> anyhow::Result<Loaded> {
-    let Found { folder, record, .. } = Found::at(path, is_path)?;
+fn of_folder(path: &Path, is_path: bool) -> anyhow::Result<FleetWithNodes> {
+    let FoundFleet { folder, record, .. } = FoundFleet::at(path, is_path)?;
     let mut nodes = Nodes::new();
     let (folders, strange) = folder.nodes()?;
     for what in strange {
@@ -48,14 +48,14 @@ fn of_folder(path: &Path, is_path: bool) -> anyhow::Result<Loaded> {
             nodes.add(snapshot.record);
         }
     }
-    Ok(Loaded {
+    Ok(FleetWithNodes {
         id: record.id.clone(),
         record: Some(record),
         nodes,
     })
 }
 
-fn of_store(store: &Store, name: &str) -> anyhow::Result<Loaded> {
+fn of_store(store: &Store, name: &str) -> anyhow::Result<FleetWithNodes> {
     let record = fleet_record(store, name)?;
     let id = record.as_ref().map_or(name, |record| &record.id).to_owned();
     let mut nodes = Nodes::new();
@@ -72,5 +72,5 @@ fn of_store(store: &Store, name: &str) -> anyhow::Result<Loaded> {
     if record.is_none() && nodes.is_empty() {
         bail!("{}", unknown(store, name)?);
     }
-    Ok(Loaded { id, record, nodes })
+    Ok(FleetWithNodes { id, record, nodes })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::nodes::{Loaded, load_fleet};
+use super::nodes::{FleetWithNodes, load_fleet};
 use crate::cli::Exit;
 use crate::cli::args::{FleetFailure, FleetReportArgs, Global};
 use crate::cli::ending::keep_and_show;
@@ -13,18 +13,18 @@ use crate::cli::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_machine::linux::{discover, time_of_day};
 use pinwise_record::{FleetReport, OutlierKind};
-use pinwise_study::fleet::{Asked, report as compare};
+use pinwise_study::fleet::{ReportContext, report as compare};
 
 pub(super) fn report(
     global: &Global,
     args: &FleetReportArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let Loaded { id, record, nodes } = load_fleet(global, &args.fleet)?;
+    let FleetWithNodes { id, record, nodes } = load_fleet(global, &args.fleet)?;
     let host = discover().ok().and_then(|(t, _)| t.identity.hostname);
     let found = compare(
         &nodes,
-        &Asked {
+        &ReportContext {
             fleet: &id,
             record: record.as_ref(),
             false_discoveries: args.false_discoveries,

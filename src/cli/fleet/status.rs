@@ -1,6 +1,6 @@
 //! `fleet status`: the state of each node.
 
-use super::found::{self, Found};
+use super::found::{self, FoundFleet};
 use crate::cli::Exit;
 use crate::cli::args::{FleetStatusArgs, Global};
 use crate::cli::terminal::Terminal;
@@ -22,7 +22,9 @@ pub(super) fn status(
 }
 
 /// The state of a fleet, by its folder and, if that is to be asked, by the scheduler.
-pub(super) fn look(found: &Found) -> anyhow::Result<(FleetStatus, anyhow::Result<Vec<JobState>>)> {
+pub(super) fn look(
+    found: &FoundFleet,
+) -> anyhow::Result<(FleetStatus, anyhow::Result<Vec<JobState>>)> {
     // The scheduler first: a job that ends meanwhile then has its files.
     let states = found.states();
     let (nodes, strange) = found.folder.nodes()?;

@@ -29,13 +29,16 @@ struct Line {
 }
 
 /// A kernel to be compared under several instruction sets.
-pub(super) struct Asked {
+pub(super) struct KernelRequest {
     call: Call,
     isas: Vec<Isa>,
 }
 
 /// What `--kernel` and `--isa` ask for, if they do.
-pub(super) fn parse_kernel(args: &CompareArgs, is_local: bool) -> anyhow::Result<Option<Asked>> {
+pub(super) fn parse_kernel(
+    args: &CompareArgs,
+    is_local: bool,
+) -> anyhow::Result<Option<KernelRequest>> {
     let Some(text) = &args.kernel else {
         // The parser does not insist on it if a command takes its place.
         if args.isa.is_some() {
@@ -72,7 +75,7 @@ pub(super) fn parse_kernel(args: &CompareArgs, is_local: bool) -> anyhow::Result
         );
     }
     let work = options.work.unwrap_or(WORK_A_THREAD * options.threads);
-    Ok(Some(Asked {
+    Ok(Some(KernelRequest {
         call: Call {
             program: program(is_local)?,
             kernel,
@@ -115,7 +118,7 @@ fn more(options: &KernelArgs) -> Vec<String> {
     words
 }
 
-impl Asked {
+impl KernelRequest {
     /// One command for each instruction set.
     pub(super) fn candidates(&self, options: &WorkloadArgs) -> anyhow::Result<Vec<Candidate>> {
         let mut candidates = Vec::new();

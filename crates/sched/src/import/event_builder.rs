@@ -5,7 +5,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::raw_event::{Comm, Named, RawEvent, RawKind};
+use super::raw_event::{Comm, NamedThread, RawEvent, RawKind};
 use super::{ImportError, Imported, Whom, prefix};
 use crate::{Event, EventKind, IDLE, Left, Tid};
 
@@ -186,7 +186,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    fn switch(&mut self, raw: &RawEvent, prev: Named, left: Left, next: Named) {
+    fn switch(&mut self, raw: &RawEvent, prev: NamedThread, left: Left, next: NamedThread) {
         self.switches += 1;
         self.meet(raw, prev);
         self.meet(raw, next);
@@ -211,7 +211,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    fn waking(&mut self, raw: &RawEvent, who: Named, target: u32) {
+    fn waking(&mut self, raw: &RawEvent, who: NamedThread, target: u32) {
         if self.reading.has_wakeups {
             return;
         }
@@ -226,7 +226,7 @@ impl<'a> EventBuilder<'a> {
     }
 
     /// A waking thread is queued where its waker moves it, at once: this corrects the wake-up.
-    fn correct_target(&mut self, raw: &RawEvent, who: Named, target: u32) {
+    fn correct_target(&mut self, raw: &RawEvent, who: NamedThread, target: u32) {
         self.meet(raw, who);
         let batch = self.batches;
         let waking = self.thread_mut(who.thread).waking.take();
@@ -244,7 +244,7 @@ impl<'a> EventBuilder<'a> {
         self.push(raw, EventKind::Out { thread, left });
     }
 
-    fn fork(&mut self, raw: &RawEvent, parent: Tid, child: Named, process: Option<Tid>) {
+    fn fork(&mut self, raw: &RawEvent, parent: Tid, child: NamedThread, process: Option<Tid>) {
         let thread = child.thread;
         let announced = self.thread_mut(thread).announced.take();
         if announced.is_none() {
@@ -270,10 +270,10 @@ impl<'a> EventBuilder<'a> {
             true => origin.name,
             false => child.name,
         };
-        self.meet(raw, Named { thread, name });
+        self.meet(raw, NamedThread { thread, name });
     }
 
-    fn announce(&mut self, raw: &RawEvent, who: Named, is_thread: bool) {
+    fn announce(&mut self, raw: &RawEvent, who: NamedThread, is_thread: bool) {
         self.reuse(raw, who.thread);
         self.thread_mut(who.thread).announced = Some(is_thread);
     }
@@ -305,7 +305,7 @@ impl<'a> EventBuilder<'a> {
         self.push(raw, EventKind::Exit { thread });
     }
 
-    fn name(&mut self, raw: &RawEvent, who: Named, process: Option<Tid>, is_exec: bool) {
+    fn name(&mut self, raw: &RawEvent, who: NamedThread, process: Option<Tid>, is_exec: bool) {
         let was = self.thread_mut(who.thread).name.text();
         if let Some(process) = process {
             self.belongs(raw, who.thread, process);
@@ -318,7 +318,7 @@ impl<'a> EventBuilder<'a> {
     }
 
     /// Emits a thread's name if it changed.
-    fn meet(&mut self, raw: &RawEvent, who: Named) {
+    fn meet(&mut self, raw: &RawEvent, who: NamedThread) {
         let thread = who.thread;
         if thread == IDLE {
             return;

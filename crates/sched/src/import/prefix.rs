@@ -71,13 +71,13 @@ pub(super) const PERF_EXEC: &str = "perf-exec";
 
 #[cfg(test)]
 mod tests {
-    use super::super::raw_event::{Comm, Named};
+    use super::super::raw_event::{Comm, NamedThread};
     use super::*;
     use crate::Left;
 
     fn scope(switches: &[(u32, Tid, Tid)], is_partial: bool) -> Scope {
         let mut prefix = Prefix::default();
-        let named = |thread| Named {
+        let named = |thread| NamedThread {
             thread,
             name: Comm::default(),
         };

@@ -38,7 +38,7 @@ impl Comm {
 
 /// A thread and its name at that moment; empty if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct NamedThread {
     pub(super) thread: Tid,
     pub(super) name: Comm,
 }
@@ -57,9 +57,9 @@ pub(super) struct RawEvent {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum RawKind {
     Switch {
-        prev: Named,
+        prev: NamedThread,
         left: Left,
-        next: Named,
+        next: NamedThread,
     },
     /// Half a switch of perf's own records.
     In {
@@ -72,30 +72,30 @@ pub(super) enum RawKind {
     /// `sched_wakeup`: it was queued on `target`; `is_new`: for the first time
     /// (`sched_wakeup_new`).
     Wakeup {
-        who: Named,
+        who: NamedThread,
         target: u32,
         is_new: bool,
     },
     /// `sched_waking`: it is about to be queued; `sched_migrate_task` may follow.
     Waking {
-        who: Named,
+        who: NamedThread,
         target: u32,
     },
     /// A queued or sleeping thread was moved.
     Moved {
-        who: Named,
+        who: NamedThread,
         target: u32,
     },
     Fork {
         parent: Tid,
-        child: Named,
+        child: NamedThread,
         /// `None`: unknown, and assumed to be its own process.
         process: Option<Tid>,
     },
     /// `task_newtask`, which comes before the fork; only this event shows whether a thread or a
     /// process begins.
     New {
-        who: Named,
+        who: NamedThread,
         is_thread: bool,
     },
     /// A thread from before the trace.
@@ -107,7 +107,7 @@ pub(super) enum RawKind {
         thread: Tid,
     },
     Name {
-        who: Named,
+        who: NamedThread,
         process: Option<Tid>,
         is_exec: bool,
     },

@@ -6,7 +6,9 @@ use tokio_postgres::types::{ToSql, Type};
 use super::Postgres;
 use super::link::{Link, Trouble, text, value};
 use crate::condition::{Condition, Dialect};
-use crate::{Entry, Filter, Found, ListedRecord, StoreError, Stored, journal, matching, spool};
+use crate::{
+    Entry, Filter, FoundRecords, ListedRecord, StoreError, Stored, journal, matching, spool,
+};
 use pinwise_record::Summary;
 
 /// Columns of [`entry`].
@@ -45,7 +47,7 @@ impl Postgres {
     }
 
     /// Finds records by a filter, newest first, without reading a body.
-    pub(crate) fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
+    pub(crate) fn find(&self, filter: &Filter) -> Result<FoundRecords, StoreError> {
         self.link
             .transaction(MOMENT, |link| find_lines(link, filter))
             .map_err(|trouble| self.explain(trouble))
@@ -166,7 +168,7 @@ fn read_stored(row: &Row) -> Result<Stored, Trouble> {
     })
 }
 
-fn find_lines(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
+fn find_lines(link: &Link, filter: &Filter) -> Result<FoundRecords, Trouble> {
     let schemas = names(link, &matching::distinct("schema"))?;
     let condition = condition(filter, &schemas);
     let (limit, offset) = page_of(filter);
@@ -190,7 +192,7 @@ fn find_lines(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
     let lines = rows.iter().map(listed).collect::<Result<_, Trouble>>()?;
     let sql = format!("SELECT count(*) FROM line {}", condition.sql);
     let total: i64 = link.one(&sql, &values_of(&condition))?;
-    Ok(Found {
+    Ok(FoundRecords {
         lines,
         total: usize::try_from(total).unwrap_or(0),
         hosts: names(link, &matching::distinct("host"))?,

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::condition::{Condition, Dialect};
-use crate::{Entry, Filter, Found, ListedRecord, matching, words};
+use crate::{Entry, Filter, FoundRecords, ListedRecord, matching, words};
 use pinwise_record::Summary;
 
 /// Columns of [`entry`].
@@ -69,11 +69,11 @@ pub(super) fn write(
 }
 
 /// Finds records by a filter, newest first.
-pub(super) fn find(connection: &Connection, filter: &Filter) -> rusqlite::Result<Found> {
+pub(super) fn find(connection: &Connection, filter: &Filter) -> rusqlite::Result<FoundRecords> {
     let names = |sql: &str| names(connection, sql);
     let schemas = schemas(connection)?;
     let condition = condition(filter, &schemas);
-    Ok(Found {
+    Ok(FoundRecords {
         lines: page(connection, &condition, filter)?,
         total: count(connection, &condition)?,
         hosts: names(&matching::distinct("host"))?,

@@ -264,10 +264,10 @@ fn cell(threads: usize, wish: Wish, isa: Isa, topology: &Topology) -> Result<Cel
     })
 }
 
-type Asked = Vec<(Question, Vec<Cell>)>;
+type CellsByQuestion = Vec<(Question, Vec<Cell>)>;
 
 /// One CPU of a core against all of them; one CPU of every core against all.
-fn smt_cells(facts: MachineFacts<'_>, isa: Isa) -> Result<Asked, RealiseError> {
+fn smt_cells(facts: MachineFacts<'_>, isa: Isa) -> Result<CellsByQuestion, RealiseError> {
     let Some(core) = facts.smt.shared_core() else {
         return Ok(Vec::new());
     };

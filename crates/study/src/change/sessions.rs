@@ -39,7 +39,7 @@ pub(super) fn arms(
         .filter(|name| sides.iter().all(|side| find(side, name).is_some()))
         .count();
     let delta = a.plan.min_effect.min(b.plan.min_effect);
-    let asked = Asked {
+    let asked = ContrastComparer {
         delta,
         question: Question {
             judge: a.plan.judge.parse().unwrap_or_default(),
@@ -106,14 +106,14 @@ fn same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError> {
 }
 
 /// How contrasts are compared.
-struct Asked {
+struct ContrastComparer {
     delta: f64,
     question: Question,
     /// Sentence on a different load by others.
     load: Option<String>,
 }
 
-impl Asked {
+impl ContrastComparer {
     /// An arm against the baseline, in B over A.
     fn contrast(&self, sides: [&Comparison; 2], name: &str) -> FigureChange {
         let baseline = &sides[0].baseline;

@@ -22,7 +22,7 @@ mod words;
 pub use diff::{DiffError, diff};
 pub use groups::{Group, groups};
 pub use nodes::{Nodes, Skipped};
-pub use report::{Asked, report};
+pub use report::{ReportContext, report};
 pub use side::Side;
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ const MAX_NAMED: usize = 2;
 
 /// What a report is made with.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ReportContext<'a> {
     /// The fleet's id.
     pub fleet: &'a str,
     /// What was asked of it; `None` if unavailable.
@@ -39,7 +39,7 @@ pub struct Asked<'a> {
 
 /// Compares the nodes of a fleet with their peers.
 #[must_use]
-pub fn report(nodes: &Nodes, asked: &Asked<'_>) -> FleetReport {
+pub fn report(nodes: &Nodes, asked: &ReportContext<'_>) -> FleetReport {
     let groups = groups(nodes);
     let judged = judge(nodes, &groups, asked.false_discoveries);
     let outliers = outliers(nodes, &groups, &judged);
@@ -86,7 +86,7 @@ fn sentence(
     nodes: &Nodes,
     outliers: &[FleetOutlier],
     figures_judged: usize,
-    asked: &Asked<'_>,
+    asked: &ReportContext<'_>,
 ) -> String {
     let all: BTreeSet<&str> = outliers.iter().map(|o| o.node.as_str()).collect();
     if nodes.is_empty() {

@@ -115,7 +115,7 @@ fn set(node: &mut FleetNode, name: &str, value: &str) {
 fn report_on(nodes: &Nodes) -> FleetReport {
     report(
         nodes,
-        &Asked {
+        &ReportContext {
             fleet: "f",
             record: None,
             false_discoveries: 0.05,
@@ -417,7 +417,7 @@ fn what_is_missing_is_a_finding() {
     .unwrap();
     let report = report(
         &nodes,
-        &Asked {
+        &ReportContext {
             fleet: "f",
             record: Some(&asked),
             false_discoveries: 0.05,

@@ -33,7 +33,7 @@ pub(super) struct Manner<'a> {
 
 /// How a thread acquired it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct Acquisition {
     pub(super) seen: Seen,
     pub(super) hints: u64,
     /// How long it spun, ns.
@@ -70,7 +70,7 @@ impl Lock {
         clock: &Clock,
         manner: &Manner<'_>,
         deadline: &Deadline,
-    ) -> Option<Taken> {
+    ) -> Option<Acquisition> {
         let waited = wait(
             hints,
             clock,
@@ -79,7 +79,7 @@ impl Lock {
             || self.try_take(),
             || deadline.is_over(),
         );
-        let taken = |seen| Taken {
+        let taken = |seen| Acquisition {
             seen,
             hints: waited.hints,
             spun_ns: waited.spun_ns,

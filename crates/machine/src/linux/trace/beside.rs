@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::super::sys;
 use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
-use super::threads::{self, Found};
+use super::threads::{self, ExistingThread};
 use pinwise_sched::{Event, EventKind, Left, Tid};
 
 /// The first poll after the beginning: `chrt` and `taskset` change how a program runs right before
@@ -77,7 +77,7 @@ impl Beside {
     pub(super) fn follow_process(&mut self, pid: Tid, emit: &mut dyn FnMut(EventKind)) {
         let mut found = threads::below(pid);
         if found.is_empty() {
-            found.push(Found {
+            found.push(ExistingThread {
                 tid: pid,
                 process: pid,
             });
@@ -102,7 +102,7 @@ impl Beside {
                     child,
                     process,
                 } if self.is_everything || self.threads.contains_key(&parent) => {
-                    self.add(Found {
+                    self.add(ExistingThread {
                         tid: child,
                         process,
                     });
@@ -200,7 +200,7 @@ impl Beside {
         turn
     }
 
-    fn add(&mut self, found: Found) {
+    fn add(&mut self, found: ExistingThread) {
         if self.threads.len() < MAX_THREADS {
             let figures = Figures::new(found, !self.is_everything);
             self.threads.insert(found.tid, figures);

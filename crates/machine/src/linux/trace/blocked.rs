@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::threads::Found;
+use super::threads::ExistingThread;
 use pinwise_sched::BlockedIn;
 
 /// A 32-bit program has other call numbers, and its stack below this.
@@ -16,7 +16,11 @@ pub(super) const fn is_blocked(state: char) -> bool {
 
 /// What a thread in that state waits for, from its file `syscall`; `None` if it is no longer
 /// blocked.
-pub(super) fn read_call(found: Found, state: char, text: Option<&str>) -> Option<BlockedIn> {
+pub(super) fn read_call(
+    found: ExistingThread,
+    state: char,
+    text: Option<&str>,
+) -> Option<BlockedIn> {
     let Some(text) = text else {
         return Some(BlockedIn::Unknown);
     };
@@ -100,7 +104,7 @@ fn classify_file(link: &str) -> BlockedIn {
     }
 }
 
-fn open_file(found: Found, descriptor: u64) -> Option<String> {
+fn open_file(found: ExistingThread, descriptor: u64) -> Option<String> {
     let link = format!("/proc/{}/fd/{descriptor}", found.process);
     let target = std::fs::read_link(Path::new(&link)).ok()?;
     Some(target.to_string_lossy().into_owned())
@@ -113,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    const FOUND: Found = Found { tid: 1, process: 1 };
+    const FOUND: ExistingThread = ExistingThread { tid: 1, process: 1 };
 
     /// A call of this number with these last two fields.
     #[track_caller]
@@ -153,7 +157,7 @@ mod tests {
     fn descriptors_say_what_is_read() {
         let (mut here, there) = std::os::unix::net::UnixStream::pair().unwrap();
         let pid = i32::try_from(std::process::id()).unwrap();
-        let found = Found {
+        let found = ExistingThread {
             tid: pid,
             process: pid,
         };

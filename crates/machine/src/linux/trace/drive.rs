@@ -165,14 +165,14 @@ fn visit_all_cpus() {
 }
 
 /// A source and how it was chosen.
-struct Chosen {
+struct ChosenSource {
     tier: Tier,
     source: Box<dyn Source>,
     notes: Vec<String>,
 }
 
 /// Opens the requested tier, or the richest one available.
-fn choose(tier: Option<Tier>, target: Target) -> Result<Chosen, MachineError> {
+fn choose(tier: Option<Tier>, target: Target) -> Result<ChosenSource, MachineError> {
     let mut notes = Vec::new();
     let wanted: Vec<Tier> = match tier {
         Some(tier) => vec![tier],
@@ -183,7 +183,7 @@ fn choose(tier: Option<Tier>, target: Target) -> Result<Chosen, MachineError> {
         match open(tier, target) {
             Ok(source) => {
                 log::info!("tracing by tier '{tier}'");
-                return Ok(Chosen {
+                return Ok(ChosenSource {
                     tier,
                     source,
                     notes,
@@ -253,7 +253,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(
-        chosen: Chosen,
+        chosen: ChosenSource,
         order: &TraceOrder<'_>,
         target: Target,
         listener: &'a mut dyn Listener,

@@ -11,7 +11,7 @@ use super::super::process_stat::ProcessStat;
 use super::super::sys;
 use super::blocked::{is_blocked, read_call};
 use super::exits::LastFigures;
-use super::threads::{self, Counts, Found};
+use super::threads::{self, Counts, ExistingThread};
 use pinwise_sched::{EventKind, Sample, SchedulingClass, Tid};
 use pinwise_topology::CpuSet;
 
@@ -21,7 +21,7 @@ const MAX_FILE_BYTES: usize = 16 * 1024;
 /// The state of a thread.
 #[derive(Debug)]
 pub(super) struct Figures {
-    pub(super) found: Found,
+    pub(super) found: ExistingThread,
     stat: Option<File>,
     schedstat: Option<File>,
     counts: Option<File>,
@@ -47,7 +47,7 @@ pub(super) enum Look {
 
 impl Figures {
     /// Opens nothing yet. `asks_why`: read what it waits for while blocked.
-    pub(super) fn new(found: Found, asks_why: bool) -> Self {
+    pub(super) fn new(found: ExistingThread, asks_why: bool) -> Self {
         Self {
             found,
             stat: None,
@@ -191,7 +191,7 @@ const fn class_of(policy: libc::c_int) -> SchedulingClass {
 /// Reads a file of a thread from its start; if none is open, opens the first of these that exists.
 fn read<'a>(
     file: &mut Option<File>,
-    found: Found,
+    found: ExistingThread,
     names: &[&str],
     buffer: &'a mut Vec<u8>,
 ) -> Option<Cow<'a, str>> {
@@ -203,13 +203,13 @@ fn read<'a>(
     Some(String::from_utf8_lossy(buffer.get(..length)?))
 }
 
-fn open(found: Found, name: &str) -> Option<File> {
+fn open(found: ExistingThread, name: &str) -> Option<File> {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
     File::open(format!("/proc/{}/task/{}/{name}", found.process, found.tid)).ok()
 }
 
 /// Emits a thread that appears for the first time.
-pub(super) fn introduce(found: Found, is_followed: bool, emit: &mut dyn FnMut(EventKind)) {
+pub(super) fn introduce(found: ExistingThread, is_followed: bool, emit: &mut dyn FnMut(EventKind)) {
     let thread: Tid = found.tid;
     emit(EventKind::Known {
         thread,

@@ -12,7 +12,7 @@ use super::super::usage::{MIN_INTERVAL, Meter};
 use super::super::{daemon, sys, tree};
 use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
-use super::threads::{self, Found};
+use super::threads::{self, ExistingThread};
 use super::{Source, Target, nanoseconds};
 use pinwise_sched::{Event, EventKind, IDLE, Tid};
 
@@ -78,11 +78,11 @@ impl Polling {
         }
     }
 
-    fn list(&self) -> Vec<Found> {
+    fn list(&self) -> Vec<ExistingThread> {
         match self.target {
             Target::Everything => threads::all(),
             _ if !self.roots.is_empty() => {
-                let mut found: Vec<Found> = self
+                let mut found: Vec<ExistingThread> = self
                     .roots
                     .iter()
                     .flat_map(|&pid| threads::below(pid))
@@ -214,7 +214,7 @@ impl Source for Polling {
 }
 
 /// Threads of pinwise's other children, without its own helpers, and of their descendants.
-fn own_orphans(roots: &[Tid]) -> Vec<Found> {
+fn own_orphans(roots: &[Tid]) -> Vec<ExistingThread> {
     let spared = roots.iter().copied().collect();
     let children = tree::own_children(&spared).into_iter();
     let others = children.filter(|&pid| !daemon::is_one(pid));

@@ -16,7 +16,7 @@ pub(in crate::linux) const MAX_THREADS: usize = 16_384;
 
 /// A thread that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::linux) struct Found {
+pub(in crate::linux) struct ExistingThread {
     pub(in crate::linux) tid: Tid,
     pub(in crate::linux) process: Tid,
 }
@@ -44,7 +44,7 @@ fn described_cpus() -> CpuSet {
 }
 
 /// All threads of a process and its descendants, in the order of their ids.
-pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
+pub(in crate::linux) fn below(pid: Tid) -> Vec<ExistingThread> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([pid]);
     let mut waiting = vec![pid];
@@ -58,7 +58,11 @@ pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
                 waiting.push(child);
             }
         }
-        found.extend(threads.into_iter().map(|tid| Found { tid, process }));
+        found.extend(
+            threads
+                .into_iter()
+                .map(|tid| ExistingThread { tid, process }),
+        );
     }
     found.truncate(MAX_THREADS);
     found.sort_unstable();
@@ -66,14 +70,18 @@ pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
 }
 
 /// All visible threads of the machine.
-pub(in crate::linux) fn all() -> Vec<Found> {
+pub(in crate::linux) fn all() -> Vec<ExistingThread> {
     let mut found = Vec::new();
     for process in numbers(&names(Path::new("/proc"))) {
         if found.len() >= MAX_THREADS {
             break;
         }
         let threads = of_process(process);
-        found.extend(threads.into_iter().map(|tid| Found { tid, process }));
+        found.extend(
+            threads
+                .into_iter()
+                .map(|tid| ExistingThread { tid, process }),
+        );
     }
     found.truncate(MAX_THREADS);
     found.sort_unstable();

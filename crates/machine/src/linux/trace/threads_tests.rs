@@ -48,7 +48,7 @@ fn invalid_process_ids_are_reported() {
 #[test]
 fn own_threads_are_found() {
     let own = Tid::try_from(std::process::id()).unwrap();
-    let main = Found {
+    let main = ExistingThread {
         tid: own,
         process: own,
     };

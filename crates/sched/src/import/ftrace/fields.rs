@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::columns::number;
-use crate::import::raw_event::{Comm, Named, RawKind};
+use crate::import::raw_event::{Comm, NamedThread, RawKind};
 use crate::{Left, States, Tid};
 
 /// Longest name of a thread.
@@ -79,7 +79,7 @@ impl<'a> Rest<'a> {
         Ok(RawKind::Switch { prev, left, next })
     }
 
-    fn wakeup(&mut self) -> Result<(Named, u32), String> {
+    fn wakeup(&mut self) -> Result<(NamedThread, u32), String> {
         if self.0.starts_with(b"comm=") {
             let who = self.person("comm=", " pid=")?;
             self.value("prio=")?;
@@ -117,7 +117,7 @@ impl<'a> Rest<'a> {
         let name = Path::new(&*file).file_name().unwrap_or_default();
         let name = Comm::new(name.as_encoded_bytes());
         Ok(RawKind::Name {
-            who: Named { thread, name },
+            who: NamedThread { thread, name },
             process: Some(thread),
             is_exec: true,
         })
@@ -133,7 +133,7 @@ impl<'a> Rest<'a> {
         let flags = flags.and_then(|flags| u64::from_str_radix(flags, 16).ok());
         let flags = flags.ok_or("clone_flags is not a number")?;
         Ok(RawKind::New {
-            who: Named {
+            who: NamedThread {
                 thread,
                 name: Comm::new(name),
             },
@@ -147,7 +147,7 @@ impl<'a> Rest<'a> {
         self.0 = self.0.trim_ascii_start();
         let name = self.text("newcomm=", " oom_score_adj=", LONGEST_NAME)?;
         Ok(RawKind::Name {
-            who: Named {
+            who: NamedThread {
                 thread,
                 name: Comm::new(name),
             },
@@ -157,10 +157,10 @@ impl<'a> Rest<'a> {
     }
 
     /// A name and the thread's id after it.
-    fn person(&mut self, name: &str, number: &str) -> Result<Named, String> {
+    fn person(&mut self, name: &str, number: &str) -> Result<NamedThread, String> {
         let name = Comm::new(self.text(name, number, LONGEST_NAME)?);
         let thread = self.thread(number)?;
-        Ok(Named { thread, name })
+        Ok(NamedThread { thread, name })
     }
 
     /// `NAME:PID [PRIORITY]`: `check` parses what follows and returns the rest.
@@ -168,7 +168,7 @@ impl<'a> Rest<'a> {
         &mut self,
         field: &str,
         mut check: impl FnMut(&'a [u8]) -> Option<&'a [u8]>,
-    ) -> Result<Named, String> {
+    ) -> Result<NamedThread, String> {
         let text = self.0;
         for end in (0..=LONGEST_NAME.min(text.len())).rev() {
             let found = text[end..].strip_prefix(b":").and_then(number);
@@ -183,7 +183,7 @@ impl<'a> Rest<'a> {
             let name = Comm::new(&text[..end]);
             let thread = Tid::try_from(thread).map_err(|_| format!("{field} is too large"))?;
             self.0 = rest;
-            return Ok(Named { thread, name });
+            return Ok(NamedThread { thread, name });
         }
         Err(self.lacks(field))
     }

@@ -5,7 +5,7 @@ use foldhash::{HashMap, HashMapExt};
 use super::attributes::Attributes;
 use super::header::Header;
 use crate::import::ImportError;
-use crate::import::raw_event::{Comm, Named, RawEvent, RawKind};
+use crate::import::raw_event::{Comm, NamedThread, RawEvent, RawKind};
 use crate::perf::{Bytes, General, Record, Task, kind};
 use crate::{Field, FormatError, Left, States, Tid, TracepointFormat};
 
@@ -61,9 +61,9 @@ impl TaskFields {
         })
     }
 
-    fn read(&self, raw: &[u8], is_big_endian: bool) -> Option<Named> {
+    fn read(&self, raw: &[u8], is_big_endian: bool) -> Option<NamedThread> {
         let name = self.name.and_then(|name| name.text(raw, is_big_endian));
-        Some(Named {
+        Some(NamedThread {
             thread: self.thread.small(raw, is_big_endian)?,
             name: name.map(Comm::new).unwrap_or_default(),
         })
@@ -177,7 +177,7 @@ impl Decoder {
             } => {
                 let name = Comm::new(name);
                 let what = RawKind::Name {
-                    who: Named { thread, name },
+                    who: NamedThread { thread, name },
                     process: Some(process),
                     is_exec,
                 };
@@ -367,8 +367,8 @@ fn fork(task: Task) -> RawKind {
     }
 }
 
-fn nameless(thread: Tid) -> Named {
-    Named {
+fn nameless(thread: Tid) -> NamedThread {
+    NamedThread {
         thread,
         name: Comm::default(),
     }

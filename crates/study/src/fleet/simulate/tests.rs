@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::fleet::{Asked, Nodes, report};
+use crate::fleet::{Nodes, ReportContext, report};
 use pinwise_spin::chips;
 
 fn plan(nodes: usize, seed: u64) -> SimulationPlan {
@@ -214,7 +214,7 @@ fn planted_faults_are_named_and_hardly_any_others() {
         fleet.nodes().for_each(|node| nodes.add(node));
         let report = report(
             &nodes,
-            &Asked {
+            &ReportContext {
                 fleet: &fleet.record().id,
                 record: None,
                 false_discoveries: 0.05,
