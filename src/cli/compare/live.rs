@@ -15,7 +15,6 @@ use pinwise_format::count;
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
 use pinwise_machine::linux::own_setting;
 use pinwise_machine::{Binding, Host, MachineError};
-use pinwise_placement::Merged;
 use pinwise_record::Comparison;
 use pinwise_report::visible;
 use pinwise_study::compare::{ArmPlan, ComparePlan};
@@ -183,11 +182,9 @@ fn make_plan(
     let places = plan::live_places(args, topology, terminal)?;
     let arms: Vec<ArmPlan> = places
         .into_iter()
-        .map(
-            |Merged {
-                 placement: place,
-                 also_named: same_as,
-             }| ArmPlan {
+        .map(|merged| {
+            let place = merged.placement;
+            ArmPlan {
                 name: place.placement.to_string(),
                 workload: workload.clone(),
                 is_default: place.cpus == topology.allowed
@@ -195,9 +192,9 @@ fn make_plan(
                 binding: Binding::for_place(&place, None),
                 settings: Vec::new(),
                 place,
-                same_as,
-            },
-        )
+                same_as: merged.also_named,
+            }
+        })
         .collect();
     let mut arms = plan::with_interrupts(arms, args, topology, terminal)?;
     let seed = plan::choose_seed(&args.experiment.effort);

@@ -8,7 +8,7 @@ use super::smt::Smt;
 use crate::bench::cache_fit::CacheSize;
 use pinwise_format::round_bytes;
 use pinwise_kernels::work::{Group, Isa, KERNELS, Kernel};
-use pinwise_placement::{Merged, Placement, RealiseError, Realised, Wish, merge_equivalent};
+use pinwise_placement::{Placement, RealiseError, Realised, Wish, merge_equivalent};
 use pinwise_record::{Question, SmtState};
 use pinwise_topology::{CpuSet, Topology};
 
@@ -404,19 +404,14 @@ fn row(
     }
     let cells = merge_equivalent(realised)
         .into_iter()
-        .map(
-            |Merged {
-                 placement: place,
-                 also_named: same_as,
-             }| Cell {
-                threads,
-                family: family(&place.placement),
-                place,
-                same_as,
-                isa,
-                size: None,
-            },
-        )
+        .map(|merged| Cell {
+            threads,
+            family: family(&merged.placement.placement),
+            place: merged.placement,
+            same_as: merged.also_named,
+            isa,
+            size: None,
+        })
         .collect();
     Ok(cells)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pinwise_machine::{Binding, Output, RunSetting};
-use pinwise_placement::{Merged, Placement, RealiseError, Realised, merge_equivalent};
+use pinwise_placement::{Placement, RealiseError, Realised, merge_equivalent};
 use pinwise_record::{ComparisonStudy, Finding, ServiceRecord, Stopped};
 use pinwise_stats::confirm::{Question, Score};
 use pinwise_stats::judge::Judge;
@@ -206,20 +206,18 @@ impl ComparePlan {
             .collect::<Result<_, _>>()?;
         let arms = merge_equivalent(places)
             .into_iter()
-            .map(
-                |Merged {
-                     placement: place,
-                     also_named: same_as,
-                 }| ArmPlan {
+            .map(|merged| {
+                let place = merged.placement;
+                ArmPlan {
                     name: place.placement.to_string(),
                     workload: Workload::new(command.clone()),
                     is_default: place.placement == Placement::os_default(),
                     binding: Binding::for_place(&place, None),
                     settings: Vec::new(),
                     place,
-                    same_as,
-                },
-            )
+                    same_as: merged.also_named,
+                }
+            })
             .collect();
         Ok(Self {
             arms,
