@@ -319,7 +319,7 @@ impl Host for LinuxMachine {
     }
 
     fn busiest(&mut self) -> Vec<BusyProcess> {
-        busiest::find_busiest()
+        find_busiest()
     }
 
     fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
