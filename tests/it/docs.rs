@@ -42,7 +42,7 @@ struct Stage {
     /// The user who runs them; `None`: the user of the tests.
     user: Option<u32>,
     /// The stage that this one is a copy of, kept for other tests to copy.
-    _beginning: Option<Arc<Stage>>,
+    _beginning: Option<Arc<Self>>,
 }
 
 /// Stages before their first example, by user; kept as long as a test uses one.
