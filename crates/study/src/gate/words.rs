@@ -275,7 +275,7 @@ pub(super) fn advice(
             let undecided = states.iter().flatten();
             let mut undecided = undecided.filter(|s| s.standing() == Standing::Undecided);
             if undecided.all(Measured::is_passed_by_cpu) {
-                return "CPU time has passed, and wall-clock time would take long. Count that as passed (--undecided pass), or decide by wall-clock time alone (metric = \"wall\" in the suite)."
+                return "CPU time has passed, and wall-clock time would take long. Count that as passed (--undecided pass), or judge one of them alone (metric = \"cpu\" or \"wall\" in the suite)."
                     .to_owned();
             }
             let states = states.iter().zip(&plan.benchmarks);

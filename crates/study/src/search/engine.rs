@@ -53,7 +53,8 @@ pub(super) fn carry_out(
     let arms = candidates(plan, &topology, &space)?;
     if arms.len() < 2 {
         return Err(SearchError::Plan(
-            "nothing to search: every placement uses the same CPUs here".to_owned(),
+            "nothing to search: threads with a CPU each have one placement here; for fewer CPUs: pinwise compare"
+                .to_owned(),
         ));
     }
     let mut engine = Engine::new(plan, past, machine, observer, &topology, &space, &unit_map);
