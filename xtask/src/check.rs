@@ -28,6 +28,7 @@ pub(crate) fn check(extent: Extent) -> Result<()> {
     }
     table.run("documentation", || documentation(extent));
     table.run("BPF program", bpf::check);
+    table.run("lock file of libFuzzer", fuzz::check_lock);
     table.run("terms of other packages", others);
     if extent == Extent::All {
         table.run("fuzz targets", || fuzz::fuzz(None));

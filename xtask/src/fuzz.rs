@@ -31,6 +31,14 @@ const FLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
 
+/// Is the lock file of libFuzzer's own workspace up to date? Only `check --all` builds it, but
+/// any new dependency of the crates makes it stale.
+pub(crate) fn check_lock() -> Result<()> {
+    let manifest = ["--manifest-path", "fuzz/libfuzzer/Cargo.toml"];
+    step(cargo(&["update", "--workspace", "--locked", "--quiet"]).args(manifest))
+        .context("cargo update --workspace --manifest-path fuzz/libfuzzer/Cargo.toml mends it")
+}
+
 /// Builds the targets and runs them side by side; `each` is the time of one, and
 /// without it, as in `check`, each begins with the same inputs on every machine: what
 /// fails there can be had again here.
