@@ -172,6 +172,12 @@ impl Request<'_> {
         self.realised.cpus.to_string()
     }
 
+    /// The CPUs in the placement's order, separated by commas.
+    fn ordered_list(&self) -> String {
+        let order: Vec<String> = self.realised.order.iter().map(usize::to_string).collect();
+        order.join(",")
+    }
+
     fn mask(&self) -> String {
         self.realised.cpus.to_mask()
     }

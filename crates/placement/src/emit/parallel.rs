@@ -7,13 +7,7 @@ use pinwise_topology::{CpuSet, Level};
 pub(super) fn slurm(request: &Request<'_>) -> Emission {
     let cpus = request.realised.cpus.len();
     let (amount, binding) = if request.is_bound() {
-        let order: Vec<String> = request
-            .realised
-            .order
-            .iter()
-            .map(usize::to_string)
-            .collect();
-        let list = order.join(",");
+        let list = request.ordered_list();
         (format!("--ntasks={cpus}"), format!("map_cpu:{list}"))
     } else {
         let amount = format!("--ntasks=1 --cpus-per-task={cpus}");
@@ -246,13 +240,7 @@ fn runs(order: &[usize]) -> Vec<(usize, usize, usize)> {
 const SHORTEST_RUN: usize = 4;
 
 pub(super) fn kmp(request: &Request<'_>) -> Emission {
-    let order: Vec<String> = request
-        .realised
-        .order
-        .iter()
-        .map(usize::to_string)
-        .collect();
-    let list = order.join(",");
+    let list = request.ordered_list();
     let places = if request.is_bound() {
         list
     } else {
