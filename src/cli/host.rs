@@ -38,9 +38,7 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
         usage,
     };
     let mut record = diagnose(&examined);
-    if load::is_loaded(&record.findings) {
-        load::name_busiest(&mut record.findings, &linux::find_busiest());
-    }
+    load::name_busiest(&mut record.findings, linux::find_busiest);
     terminal.show(&record, pinwise_report::doctor)?;
     Ok(Exit::Done)
 }

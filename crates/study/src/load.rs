@@ -10,7 +10,7 @@ const NAMED: usize = 3;
 const WORTH: f64 = 0.05;
 
 /// Does one of these say that other processes use the CPUs?
-pub fn is_loaded(findings: &[Finding]) -> bool {
+fn is_loaded(findings: &[Finding]) -> bool {
     findings.iter().any(is_of_load)
 }
 
@@ -18,8 +18,13 @@ fn is_of_load(finding: &Finding) -> bool {
     matches!(finding.check.as_str(), "foreign_load" | "load")
 }
 
-/// Names the processes that use the CPUs now in the advice of findings about load.
-pub fn name_busiest(findings: &mut [Finding], busy: &[BusyProcess]) {
+/// Names the processes that use the CPUs now in the advice of findings about load. `find` takes a
+/// moment, and is called only if there is such a finding.
+pub fn name_busiest(findings: &mut [Finding], find: impl FnOnce() -> Vec<BusyProcess>) {
+    if !is_loaded(findings) {
+        return;
+    }
+    let busy = find();
     let busy: Vec<&BusyProcess> = busy.iter().filter(|one| one.cpus >= WORTH).collect();
     let named = busy.iter().take(NAMED).map(|one| {
         let BusyProcess {
@@ -69,13 +74,13 @@ mod tests {
             cpus,
         };
         let mut all = vec![busy(7, 0.984), busy(8, 0.5), busy(9, 0.01)];
-        name_busiest(&mut findings, &all);
+        name_busiest(&mut findings, || all.clone());
         let advice = "Busiest now, of a CPU: cc1plus (7) 98 %, cc1plus (8) 50 %. Stop it.";
         assert_eq!(findings[0].advice, advice);
         assert_eq!(findings[1].advice, "Stop it.");
         all.extend((10..14).map(|process| busy(process, 0.3)));
         let mut findings = [finding("load")];
-        name_busiest(&mut findings, &all);
+        name_busiest(&mut findings, || all.clone());
         assert!(
             findings[0]
                 .advice

@@ -66,9 +66,7 @@ pub fn run(
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     let results = engine.into_results(stopped, elapsed);
     assemble::close(&mut record, plan, &topology, results);
-    if load::is_loaded(&record.findings) {
-        load::name_busiest(&mut record.findings, &machine.busiest());
-    }
+    load::name_busiest(&mut record.findings, || machine.busiest());
     observer.end(&record);
     Ok(record)
 }

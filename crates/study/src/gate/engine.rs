@@ -45,9 +45,7 @@ pub fn run(
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     assemble::fill(&mut record, plan, &engine.states, elapsed);
     assemble::close(&mut record, plan, &engine.states, stopped);
-    if load::is_loaded(&record.findings) {
-        load::name_busiest(&mut record.findings, &engine.machine.busiest());
-    }
+    load::name_busiest(&mut record.findings, || engine.machine.busiest());
     Ok(record)
 }
 
