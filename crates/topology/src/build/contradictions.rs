@@ -35,12 +35,16 @@ pub(super) fn cores_within_packages(
 
 /// The parts of a set in several units.
 fn parts(set: &CpuSet, units: &[CpuSet], homes: &[Option<usize>]) -> Vec<CpuSet> {
-    let homes = set.iter().filter_map(|cpu| homes.get(cpu).copied()?);
-    let homes: BTreeSet<usize> = homes.collect();
-    let parts = homes
+    let parts = units_around(set, homes)
         .into_iter()
         .map(|index| set.intersection(&units[index]));
     parts.collect()
+}
+
+/// The units that a set has CPUs of, by index.
+fn units_around(set: &CpuSet, homes: &[Option<usize>]) -> BTreeSet<usize> {
+    let units = set.iter().filter_map(|cpu| homes.get(cpu).copied()?);
+    units.collect()
 }
 
 /// Adds warnings of one kind, only the first two in full: a large machine may have one per CPU.
@@ -69,8 +73,7 @@ pub(super) fn unit_of_each_cpu(units: &[CpuSet]) -> Vec<Option<usize>> {
     homes
 }
 
-/// Levels of which a unit of one lies across units of the other: as reported, they cannot
-/// both be right.
+/// Warns if a unit of one level lies across units of another: both cannot be right.
 pub(super) fn crossings(
     cores: &[CpuSet],
     llcs: &[CpuSet],
@@ -101,9 +104,8 @@ fn crossing_of(
         unit.intersects(other) && !unit.is_subset(other) && !other.is_subset(unit)
     };
     let pairs = units.iter().flat_map(|unit| {
-        let around = unit.iter().filter_map(|cpu| homes.get(cpu).copied()?);
-        let around: BTreeSet<usize> = around.collect();
-        around.into_iter().map(move |index| (unit, &others[index]))
+        let around = units_around(unit, &homes).into_iter();
+        around.map(move |index| (unit, &others[index]))
     });
     let (unit, other) = pairs
         .into_iter()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Cache, CacheType, CpuKind, CpuSet};
 
-/// CPUs of one kind and how fast it is, in any unit that grows with speed.
+/// CPUs of one kind and their speed, in any unit that grows with speed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KindFacts {
     /// Its CPUs.
@@ -13,16 +13,16 @@ pub struct KindFacts {
     pub speed: u64,
 }
 
-/// From one kind to the next, capacities grow by more than this: those of favoured cores of
-/// one design by less (of a GB10's ten X925: 997, 1,017 and 1,024; of its A725: 718 and 731).
+/// Minimum ratio of capacities between kinds: those of favoured cores of one design differ by less
+/// (of a GB10's ten X925: 997, 1,017 and 1,024; of its A725: 718 and 731).
 pub(crate) const CAPACITY_STEP: f64 = 1.1;
 
-/// The same of the highest frequencies, in which favoured cores of one design differ more;
-/// Zen 5 and Zen 5c of a Ryzen AI 9 HX 370 have 5.1 and 3.3 GHz.
+/// The same for the highest frequencies, in which favoured cores of one design differ more; Zen 5
+/// and Zen 5c of a Ryzen AI 9 HX 370 have 5.1 and 3.3 GHz.
 pub(crate) const FREQUENCY_STEP: f64 = 1.25;
 
-/// Joins kinds that only their speed tells apart where that differs by at most `step`,
-/// and their cores have caches of the same sizes.
+/// Joins kinds that differ only in speed, by at most `step`, and whose cores have caches of the
+/// same sizes.
 pub(crate) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64) -> Vec<KindFacts> {
     let own_caches = |kind: &KindFacts| -> BTreeSet<(u8, CacheType, Option<u64>)> {
         let first = kind.cpus.first();
@@ -48,8 +48,8 @@ pub(crate) fn join_alike(mut kinds: Vec<KindFacts>, caches: &[Cache], step: f64)
     joined
 }
 
-/// Kinds by the sizes of a core's own caches, where nothing else names them: of a hybrid
-/// these differ. None where the size of one is not known.
+/// Kinds by the sizes of a core's own caches, which differ on a hybrid, if nothing else names them.
+/// None if a size is unknown.
 pub(super) fn kinds_by_caches(caches: &[Cache], online: &CpuSet) -> Vec<KindFacts> {
     let mut sizes: BTreeMap<usize, [Option<u64>; 3]> = BTreeMap::new();
     for cache in caches {
@@ -92,7 +92,7 @@ pub(crate) fn cache_speed(cpu: Option<usize>, caches: &[Cache]) -> u64 {
     (first << 32) + part(2).min(u64::from(u32::MAX))
 }
 
-/// Groups that differ, slowest first; none where all CPUs are alike.
+/// Groups that differ, slowest first; none if all CPUs are alike.
 fn by_speed(mut groups: Vec<KindFacts>, online: &CpuSet) -> Vec<KindFacts> {
     for group in &mut groups {
         group.cpus = group.cpus.intersection(online);
