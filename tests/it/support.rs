@@ -169,10 +169,15 @@ pub(crate) fn has_program(name: &str) -> bool {
 /// How many of these replays a test makes: a fifth, unless `PINWISE_REPLAYS=all` asks
 /// for all of them. Limits allow for what chance does in that number.
 pub(crate) fn replays(all: usize) -> usize {
-    match std::env::var("PINWISE_REPLAYS") {
-        Ok(which) if which == "all" => all,
-        _ => all.div_ceil(5).max(all.min(2)),
+    match makes_all_replays() {
+        true => all,
+        false => all.div_ceil(5).max(all.min(2)),
     }
+}
+
+/// Does `cargo xtask check --all` run the tests?
+pub(crate) fn makes_all_replays() -> bool {
+    std::env::var("PINWISE_REPLAYS").is_ok_and(|which| which == "all")
 }
 
 /// The content of a file of `tests/data/traces`.
