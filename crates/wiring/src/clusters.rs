@@ -15,7 +15,8 @@ use super::search::{By, Found};
 const RATIO: f64 = 1.08;
 /// The share of the cores that must meet this.
 const SUPPORTED: f64 = 0.9;
-/// Two clusters are told from one if mates exceed the cores of the other cluster by this ratio.
+/// Two clusters are distinguished from one if mates exceed the cores of the other cluster by this
+/// ratio.
 const APART: f64 = 1.05;
 /// A pair may be far from each other by chance.
 const MIN_CLUSTER: usize = 3;

@@ -146,7 +146,7 @@ impl Known {
         }
     }
 
-    /// If the cause that slowed other code is unknown, memory cannot be told apart.
+    /// If the cause that slowed other code is unknown, memory cannot be blamed separately.
     pub(super) const fn memory(&self) -> bool {
         self.accesses && (self.control || self.cycle)
     }

@@ -17,7 +17,7 @@ use crate::judge::{Judge, Means};
 use crate::paired::{Interval, Paired};
 use crate::{Responses, agreement};
 
-/// Chance that arms which differ by one factor are told apart by the median block,
+/// Chance that arms which differ by one factor are distinguished by the median block,
 /// over all arms. Few runs in a second mode are hard to count, so it is large;
 /// since the median has to lie outside the interval as well, fewer verdicts on
 /// such arms are withheld (`docs/method.md`).
