@@ -1,5 +1,5 @@
 //! Limits of version 2 of cgroups, which hosts of containers have: a verdict under a permanent one,
-//! and limits and cpusets of a command's own, which are removed however pinwise ends. On an
+//! and limits and cpusets of a command's own, which are removed however pinwise ends, and core scheduling. On an
 //! emulated machine with a real kernel.
 
 use crate::vm;
@@ -52,7 +52,11 @@ fn script() -> String {
            for i in 1 2; do grep Cpus_allowed_list /proc/self/status >>$seen & wait; done' \
           2>&1; echo \"status $?\"\n\
          sort /tmp/isolated-2-3 | uniq -c; groups\n\
-         partition | cmp - /tmp/before && interrupts | cmp - /tmp/interrupts && echo 'as before'\n",
+         partition | cmp - /tmp/before && interrupts | cmp - /tmp/interrupts && echo 'as before'\n\
+         echo '@@ core scheduling'\n\
+         \"$0\" compare --core-scheduling --max-runs 3 --shell=sh \
+          'grep core_cookie /proc/self/sched >>/tmp/cookies' 2>&1; echo \"status $?\"\n\
+         echo cookies $(grep -c ' 0$' /tmp/cookies) $(grep -vc ' 0$' /tmp/cookies)\n",
     );
     for (fault, arm) in killed() {
         text.push_str(&format!(
@@ -109,6 +113,7 @@ fn limits_of_cgroups_of_version_2() {
             "as before",
         ],
     );
+    says("core scheduling", &["cookies 3 3\n", "status 0"]);
     assert!(!part("isolated").contains("list:\t2-3"), "{out}");
     for (fault, arm) in killed() {
         says(&format!("{arm} {fault}"), &["status 137"]);

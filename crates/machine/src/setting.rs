@@ -19,6 +19,8 @@ pub enum RunSetting {
     Policy(SchedulingPolicy),
     /// The niceness of the command, -20 to 19.
     Nice(i32),
+    /// Core scheduling: no other program's thread runs on the same core at the same time.
+    CoreScheduling,
 }
 
 impl RunSetting {
@@ -32,6 +34,7 @@ impl RunSetting {
             Self::Companion(companion) => format!("{} beside it", companion.name),
             Self::Policy(policy) => format!("the scheduling policy {policy}"),
             Self::Nice(nice) => format!("niceness {nice}"),
+            Self::CoreScheduling => "core scheduling".to_owned(),
         }
     }
 
@@ -49,7 +52,7 @@ impl RunSetting {
     pub const fn needs_ledger(&self) -> bool {
         match self {
             Self::Offline(_) | Self::Interrupts(_) | Self::Group(_) => true,
-            Self::Companion(_) | Self::Policy(_) | Self::Nice(_) => false,
+            Self::Companion(_) | Self::Policy(_) | Self::Nice(_) | Self::CoreScheduling => false,
         }
     }
 }

@@ -25,6 +25,9 @@ pub struct SettingRecord {
     /// The niceness; absent if it was inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
+    /// Core scheduling: was no other program on the same core at the same time?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_core_scheduling: bool,
 }
 
 /// A command that ran beside each run.
@@ -72,7 +75,7 @@ impl SettingRecord {
         self.limit.is_some() || self.is_exclusive
     }
 
-    /// The words that start a command with its policy and niceness.
+    /// The words that start a command with its policy, niceness and core scheduling.
     #[must_use]
     pub fn launcher(&self) -> Vec<String> {
         let policy = self.policy.as_ref().and_then(|text| text.parse().ok());
@@ -80,6 +83,9 @@ impl SettingRecord {
         if let Some(nice) = self.nice {
             words.extend(["nice", "-n"].map(str::to_owned));
             words.push(nice.to_string());
+        }
+        if self.has_core_scheduling {
+            words.extend(["coresched", "new", "--"].map(str::to_owned));
         }
         words
     }

@@ -1,6 +1,7 @@
 //! Scheduling policies of a command.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use std::time::Duration;
 pub enum SchedulingPolicy {
     /// As most programs.
     Other,
+    /// As most programs, with time slices of this length instead of the kernel's. A woken thread
+    /// with a shorter slice runs before one with a longer (Linux 6.12).
+    OtherWithSlice(Duration),
     /// For batch work: it does not preempt others when it wakes.
     Batch,
     /// Only while nobody else wants the CPU.
@@ -32,17 +36,25 @@ pub enum SchedulingPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// No such policy.
-    #[error("write other, batch, idle, fifo:N, rr:N or deadline:RUNTIME/DEADLINE/PERIOD")]
+    #[error(
+        "write other, other:SLICE, batch, idle, fifo:N, rr:N or deadline:RUNTIME/DEADLINE/PERIOD"
+    )]
     Unknown,
     /// A priority that the kernel does not have.
     #[error("a real-time priority lies between 1 and 99")]
     Priority,
+    /// A slice that the kernel would replace by its nearest.
+    #[error("write other:SLICE with a time between 100us and 100ms")]
+    Slice,
     /// Times that the kernel does not take.
     #[error(
         "write deadline:RUNTIME/DEADLINE/PERIOD with times such as 5ms, the first at least 1us, none longer than the next"
     )]
     Deadline,
 }
+
+/// Slices that the kernel takes as they are: `__setparam_fair` keeps others within 0.1 and 100 ms.
+const SLICES: RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_millis(100);
 
 impl FromStr for SchedulingPolicy {
     type Err = PolicyError;
@@ -59,6 +71,10 @@ impl FromStr for SchedulingPolicy {
                 "idle" => Self::Idle,
                 _ => return Err(PolicyError::Unknown),
             },
+            Some(("other", text)) => {
+                let slice = time(text).filter(|slice| SLICES.contains(slice));
+                Self::OtherWithSlice(slice.ok_or(PolicyError::Slice)?)
+            }
             Some(("fifo", text)) => Self::Fifo(priority(text)?),
             Some(("rr", text)) => Self::RoundRobin(priority(text)?),
             Some(("deadline", text)) => deadline(text).ok_or(PolicyError::Deadline)?,
@@ -94,11 +110,20 @@ fn time(text: &str) -> Option<Duration> {
     Some(unit * number)
 }
 
+/// As [`time`] reads it.
+fn text_of_time(time: Duration) -> String {
+    match time.subsec_nanos() % 1_000_000 {
+        0 => format!("{}ms", time.as_millis()),
+        _ => format!("{}us", time.as_micros()),
+    }
+}
+
 impl fmt::Display for SchedulingPolicy {
     /// As it is read.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other => out.write_str("other"),
+            Self::OtherWithSlice(slice) => write!(out, "other:{}", text_of_time(*slice)),
             Self::Batch => out.write_str("batch"),
             Self::Idle => out.write_str("idle"),
             Self::Fifo(priority) => write!(out, "fifo:{priority}"),
@@ -108,11 +133,7 @@ impl fmt::Display for SchedulingPolicy {
                 deadline,
                 period,
             } => {
-                let times =
-                    [runtime, deadline, period].map(|time| match time.subsec_nanos() % 1_000_000 {
-                        0 => format!("{}ms", time.as_millis()),
-                        _ => format!("{}us", time.as_micros()),
-                    });
+                let times = [runtime, deadline, period].map(|time| text_of_time(*time));
                 write!(out, "deadline:{}", times.join("/"))
             }
         }
@@ -126,6 +147,13 @@ impl SchedulingPolicy {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         match self {
             Self::Other => words(&["chrt", "--other", "0"]),
+            Self::OtherWithSlice(slice) => words(&[
+                "chrt",
+                "--other",
+                "--sched-runtime",
+                &slice.as_nanos().to_string(),
+                "0",
+            ]),
             Self::Batch => words(&["chrt", "--batch", "0"]),
             Self::Idle => words(&["chrt", "--idle", "0"]),
             Self::Fifo(priority) => words(&["chrt", "--fifo", &priority.to_string()]),
@@ -162,6 +190,7 @@ mod tests {
     fn policies_are_read_as_they_are_written() {
         for text in [
             "other",
+            "other:3ms",
             "batch",
             "idle",
             "fifo:1",
@@ -182,6 +211,9 @@ mod tests {
         }
         for text in ["fifo:0", "fifo:100", "rr:x"] {
             assert_eq!(refused(text), PolicyError::Priority, "{text}");
+        }
+        for text in ["other:", "other:99us", "other:1s"] {
+            assert_eq!(refused(text), PolicyError::Slice, "{text}");
         }
         for text in [
             "deadline:5ms",

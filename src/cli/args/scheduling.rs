@@ -8,8 +8,8 @@ use pinwise_workload::SchedulingPolicy;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Other conditions")]
 pub struct SchedulingArgs {
-    /// Add each arm again with this policy: other, batch, idle, fifo:N, rr:N or
-    /// deadline:RUNTIME/DEADLINE/PERIOD; repeatable
+    /// Add each arm again with this policy: other, other:SLICE, batch, idle, fifo:N, rr:N
+    /// or deadline:RUNTIME/DEADLINE/PERIOD; repeatable
     #[arg(
         long = "policy",
         value_name = "POLICY",
@@ -25,11 +25,17 @@ pub struct SchedulingArgs {
         conflicts_with_all = ["with_itself", "pid", "unit", "cgroup"]
     )]
     pub nices: Vec<i32>,
+    /// Add each arm again with core scheduling: no other program runs on a core together with it
+    #[arg(
+        long = "core-scheduling",
+        conflicts_with_all = ["with_itself", "pid", "unit", "cgroup"]
+    )]
+    pub with_core_scheduling: bool,
 }
 
 impl SchedulingArgs {
     /// Is anything asked of the scheduler?
     pub(in crate::cli) fn are_given(&self) -> bool {
-        !self.policies.is_empty() || !self.nices.is_empty()
+        !self.policies.is_empty() || !self.nices.is_empty() || self.with_core_scheduling
     }
 }

@@ -1,4 +1,4 @@
-//! `--policy`, `--nice`, `--beside`: settings with which every arm also runs.
+//! `--policy`, `--nice`, `--core-scheduling`, `--beside`: settings with which every arm also runs.
 
 use anyhow::{Context, bail};
 
@@ -38,7 +38,7 @@ fn companions(args: &CompareArgs) -> anyhow::Result<Vec<Companion>> {
     Ok(found)
 }
 
-/// Every arm as it is, with each policy and niceness, and all of these with each companion; if some
+/// Every arm as it is, with each policy and niceness and with core scheduling, and all of these with each companion; if some
 /// have cgroups, all have.
 pub(super) fn with_settings(
     mut arms: Vec<ArmPlan>,
@@ -54,7 +54,9 @@ pub(super) fn with_settings(
     let policies = policies.map(|policy| (format!(", {policy}"), RunSetting::Policy(*policy)));
     let nices = args.scheduling.nices.iter();
     let nices = nices.map(|nice| (format!(", nice {nice}"), RunSetting::Nice(*nice)));
-    let scheduled: Vec<(String, RunSetting)> = policies.chain(nices).collect();
+    let cookie = (args.scheduling.with_core_scheduling)
+        .then(|| (", core scheduling".to_owned(), RunSetting::CoreScheduling));
+    let scheduled: Vec<(String, RunSetting)> = policies.chain(nices).chain(cookie).collect();
     let companions = companions(args)?.into_iter();
     let beside: Vec<(String, RunSetting)> = companions
         .map(|companion| {

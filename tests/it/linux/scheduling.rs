@@ -60,6 +60,41 @@ fn a_command_has_the_policy_and_niceness_of_its_arm() {
 }
 
 #[test]
+fn time_slices_are_as_long_as_asked_for() {
+    let test = "time_slices_are_as_long_as_asked_for";
+    let own = std::fs::read_to_string("/proc/self/sched").unwrap_or_default();
+    if !own.contains("se.slice") {
+        return skipped(test, "this kernel shows no slices");
+    }
+    let trial = Trial::new();
+    let look = "grep se.slice /proc/self/sched >> seen";
+    let arguments = [
+        "compare",
+        "--shell=sh",
+        "--max-runs",
+        "3",
+        "--policy",
+        "other:7ms",
+    ];
+    let output = trial
+        .pinwise(&[&arguments[..], &["--", look]].concat())
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    if err.contains("slices need Linux 6.12") {
+        return skipped(test, "this kernel is older than 6.12");
+    }
+    assert!(output.status.success(), "{err}");
+    let seen = std::fs::read_to_string(trial.path("seen")).unwrap();
+    let count = seen
+        .lines()
+        .filter(|line| line.ends_with(" 7000000"))
+        .count();
+    assert_eq!(2 * count, seen.lines().count(), "{seen}");
+    assert_eq!(trial.stored()["arms"][1]["setting"]["policy"], "other:7ms");
+}
+
+#[test]
 fn policies_that_cannot_be_are_refused() {
     let trial = Trial::new();
     let refused = |arguments: &[&str], words: &str| {
@@ -71,12 +106,13 @@ fn policies_that_cannot_be_are_refused() {
     };
     refused(
         &["--policy", "fast"],
-        "write other, batch, idle, fifo:N, rr:N",
+        "write other, other:SLICE, batch, idle, fifo:N, rr:N",
     );
     refused(
         &["--policy", "fifo:0"],
         "a real-time priority lies between 1 and 99",
     );
+    refused(&["--policy", "other:1s"], "a time between 100us and 100ms");
     refused(&["--nice", "40"], "40 is not in -20..=19");
     // Deadlines are kept on all CPUs or not at all.
     if let Some([first, _]) = two_cpus("policies_that_cannot_be_are_refused") {
@@ -84,6 +120,11 @@ fn policies_that_cannot_be_are_refused() {
         let policy = "deadline:1ms/20ms/20ms";
         let words = format!("the kernel refuses the scheduling policy {policy}");
         refused(&["--place", &place, "--policy", policy], &words);
+    }
+    // With SMT and a kernel that has it, it is granted: `limits_vm` tries that.
+    let smt = std::fs::read_to_string("/sys/devices/system/cpu/smt/active");
+    if smt.is_ok_and(|text| text.trim() == "0") {
+        refused(&["--core-scheduling"], "the kernel refuses core scheduling");
     }
     let simulated = [
         "--machine",

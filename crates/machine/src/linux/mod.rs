@@ -273,6 +273,7 @@ impl LinuxMachine {
             is_traced: bound.is_some(),
             is_subreaper: matches!(role, Role::Companion { .. }),
             scheduling: scheduling::attributes(settings),
+            has_own_cookie: settings.contains(&crate::RunSetting::CoreScheduling),
         };
         let held = Signals::hold();
         let started = sys::monotonic();
@@ -280,6 +281,7 @@ impl LinuxMachine {
         drop(held);
         let child = child.map_err(|(step, error)| match step {
             Step::Scheduling => scheduling::explain_refusal(settings, &error),
+            Step::Cookie => scheduling::explain_refused_cookie(&error),
             step => start_error(step, &error, command, cpus, memory),
         })?;
         let started = child.joined.unwrap_or(started);

@@ -33,6 +33,11 @@ const RESET_ON_FORK: u64 = 1;
 const DEADLINE: u32 = 6;
 
 impl SchedulingAttributes {
+    /// The slice to set, nanoseconds; 0: the kernel's own.
+    pub(super) const fn slice_ns(&self) -> u64 {
+        if self.policy == 0 { self.runtime_ns } else { 0 }
+    }
+
     /// The default policy, with time slices of this length.
     pub(super) fn with_slice(nice: i32, slice: Duration) -> Self {
         Self {
@@ -67,6 +72,9 @@ pub(super) fn attributes(settings: &[RunSetting]) -> Option<SchedulingAttributes
 fn of_policy(policy: SchedulingPolicy) -> SchedulingAttributes {
     let (number, priority) = match policy {
         SchedulingPolicy::Other => (libc::SCHED_OTHER, 0),
+        SchedulingPolicy::OtherWithSlice(slice) => {
+            return SchedulingAttributes::with_slice(0, slice);
+        }
         SchedulingPolicy::Batch => (libc::SCHED_BATCH, 0),
         SchedulingPolicy::Idle => (libc::SCHED_IDLE, 0),
         SchedulingPolicy::Fifo(priority) => (libc::SCHED_FIFO, priority),
@@ -107,12 +115,64 @@ pub(super) fn explain_refusal(settings: &[RunSetting], error: &io::Error) -> Mac
             " (it needs CAP_SYS_NICE; deadlines also all CPUs, and real time in a cgroup of version 1 cpu.rt_runtime_us)"
         }
         Some(libc::EBUSY) => " (the CPUs have not as much time left for deadlines)",
+        Some(libc::EOPNOTSUPP) => " (slices need Linux 6.12)",
         _ => "",
     };
     MachineError::Refused {
         what: wanted.collect::<Vec<_>>().join(", "),
         reason: format!("{error}{hint}"),
     }
+}
+
+/// The error if the kernel refused core scheduling.
+pub(super) fn explain_refused_cookie(error: &io::Error) -> MachineError {
+    let reason = match error.raw_os_error() {
+        Some(libc::ENODEV) => "no core here has two threads".to_owned(),
+        Some(libc::EINVAL) => "this kernel lacks it (CONFIG_SCHED_CORE)".to_owned(),
+        _ => error.to_string(),
+    };
+    MachineError::Refused {
+        what: RunSetting::CoreScheduling.action(),
+        reason,
+    }
+}
+
+/// Sets the calling thread's scheduling. An error is in `errno`.
+#[expect(unsafe_code, reason = "sched_setattr has no safe form")]
+pub(super) fn set_scheduling(attributes: &SchedulingAttributes) -> bool {
+    // SAFETY: both structures are as large as they say and outlive the calls.
+    unsafe {
+        if libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) < 0 {
+            return false;
+        }
+        if attributes.slice_ns() == 0 {
+            return true;
+        }
+        // Kernels before 6.12 ignore a slice without an error.
+        let mut set = SchedulingAttributes::default();
+        let size = size_of::<SchedulingAttributes>();
+        if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut set, size, 0) < 0 {
+            return false;
+        }
+        if set.slice_ns() != attributes.slice_ns() {
+            *libc::__errno_location() = libc::EOPNOTSUPP;
+            return false;
+        }
+    }
+    true
+}
+
+/// Gives the calling thread, and all that it starts, a cookie for core scheduling: no thread with
+/// another cookie, or none, then runs on the same core at the same time. An error is in `errno`.
+#[expect(unsafe_code, reason = "prctl has no safe form")]
+pub(super) fn take_own_cookie() -> bool {
+    // Constants of linux/prctl.h, which libc lacks.
+    const PR_SCHED_CORE: libc::c_int = 62;
+    const PR_SCHED_CORE_CREATE: libc::c_ulong = 1;
+    const PIDTYPE_PID: libc::c_ulong = 0;
+    let none: libc::c_ulong = 0;
+    // SAFETY: plain integers; thread 0 is the calling one.
+    unsafe { libc::prctl(PR_SCHED_CORE, PR_SCHED_CORE_CREATE, none, PIDTYPE_PID, none) == 0 }
 }
 
 /// The active `sched_ext` scheduler.
@@ -172,6 +232,9 @@ mod tests {
         assert_eq!((both.policy, both.nice), (3, 5));
         let inherited = attributes(&[RunSetting::Policy(SchedulingPolicy::Idle)]).unwrap();
         assert_eq!(inherited.nice, sys::nice_of(0).unwrap());
+        let slice = "other:3ms".parse().unwrap();
+        let both = attributes(&[RunSetting::Policy(slice), RunSetting::Nice(5)]).unwrap();
+        assert_eq!((both.policy, both.nice, both.runtime_ns), (0, 5, 3_000_000));
         let deadline = "deadline:1ms/5ms/10ms".parse().unwrap();
         let deadline = attributes(&[RunSetting::Policy(deadline)]).unwrap();
         assert_eq!((deadline.policy, deadline.runtime_ns), (6, 1_000_000));

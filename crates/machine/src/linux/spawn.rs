@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::bind::ptrace::{self, Orphans};
-use super::scheduling::SchedulingAttributes;
+use super::scheduling::{SchedulingAttributes, set_scheduling, take_own_cookie};
 use super::signals;
 use super::sys::{self, MASK_WORDS};
 use pinwise_topology::CpuSet;
@@ -59,6 +59,8 @@ pub(super) struct ChildPlan<'a> {
     pub(super) is_subreaper: bool,
     /// Its scheduling attributes; `None`: pinwise's own.
     pub(super) scheduling: Option<SchedulingAttributes>,
+    /// Does it share no core with others at the same time?
+    pub(super) has_own_cookie: bool,
 }
 
 /// A running child, or a stopped one if traced.
@@ -81,11 +83,12 @@ pub(super) enum Step {
     Affinity,
     Memory,
     Scheduling,
+    Cookie,
     Execute,
 }
 
 impl Step {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Clone,
         Self::Trace,
         Self::Group,
@@ -94,6 +97,7 @@ impl Step {
         Self::Affinity,
         Self::Memory,
         Self::Scheduling,
+        Self::Cookie,
         Self::Execute,
     ];
 }
@@ -114,6 +118,7 @@ struct Shared<'a> {
     signals: &'a libc::sigset_t,
     is_subreaper: bool,
     scheduling: Option<SchedulingAttributes>,
+    has_own_cookie: bool,
     parent: libc::pid_t,
     slot: &'a AtomicI32,
     granted: Vec<AtomicU64>,
@@ -197,6 +202,7 @@ impl Spawner {
             signals: plan.signals,
             is_subreaper: plan.is_subreaper,
             scheduling: plan.scheduling,
+            has_own_cookie: plan.has_own_cookie,
             // SAFETY: the call has no preconditions.
             parent: unsafe { libc::getpid() },
             slot: plan.slot,
@@ -370,10 +376,12 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
             }
         }
         if let Some(attributes) = &shared.scheduling {
-            let set = libc::syscall(libc::SYS_sched_setattr, 0, ptr::from_ref(attributes), 0);
-            if set < 0 {
+            if !set_scheduling(attributes) {
                 return Step::Scheduling;
             }
+        }
+        if shared.has_own_cookie && !take_own_cookie() {
+            return Step::Cookie;
         }
         libc::sigprocmask(libc::SIG_SETMASK, shared.signals, ptr::null_mut());
         libc::execve(

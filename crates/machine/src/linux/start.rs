@@ -268,7 +268,7 @@ pub(super) fn start_error(
             what: "a cgroup of the command's own".to_owned(),
             reason,
         },
-        Step::Clone | Step::Descriptors | Step::Scheduling => MachineError::System {
+        Step::Clone | Step::Descriptors | Step::Scheduling | Step::Cookie => MachineError::System {
             action: format!("starting '{command}'"),
             reason,
         },

@@ -146,6 +146,7 @@ fn setting(settings: &[RunSetting]) -> SettingRecord {
             }),
             RunSetting::Policy(policy) => record.policy = Some(policy.to_string()),
             RunSetting::Nice(nice) => record.nice = Some(*nice),
+            RunSetting::CoreScheduling => record.has_core_scheduling = true,
             // A finding says what was done to the host.
             RunSetting::Offline(_) | RunSetting::Interrupts(_) => {}
         }

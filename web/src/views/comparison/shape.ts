@@ -219,6 +219,7 @@ export function settingText(setting: SettingRecord | null | undefined): string {
       `cpuset of its own${setting.is_isolated ? ', isolated' : ''}`,
     setting?.policy && `policy ${setting.policy}`,
     typeof setting?.nice === 'number' && `nice ${setting.nice}`,
+    setting?.has_core_scheduling && 'core scheduling',
     ...(setting?.beside ?? []).map(
       ({ name, command }) => `beside ${name}: ${(command ?? []).join(' ')}`,
     ),

@@ -30,7 +30,10 @@ impl Ledger {
         match setting {
             RunSetting::Offline(cpus) => self.check_switch_off(cpus),
             RunSetting::Interrupts(moved) => self.check_interrupts(moved),
-            RunSetting::Companion(_) | RunSetting::Policy(_) | RunSetting::Nice(_) => Ok(()),
+            RunSetting::Companion(_)
+            | RunSetting::Policy(_)
+            | RunSetting::Nice(_)
+            | RunSetting::CoreScheduling => Ok(()),
             RunSetting::Group(_) => {
                 let changes = self.set(std::slice::from_ref(setting))?;
                 self.undo_these(&changes);
@@ -53,7 +56,10 @@ impl Ledger {
                 .check_interrupts(moved)
                 .and_then(|()| self.try_move(moved)),
             RunSetting::Group(group) => self.try_group(group),
-            RunSetting::Companion(_) | RunSetting::Policy(_) | RunSetting::Nice(_) => Ok(()),
+            RunSetting::Companion(_)
+            | RunSetting::Policy(_)
+            | RunSetting::Nice(_)
+            | RunSetting::CoreScheduling => Ok(()),
         });
         let changes: Vec<Id> = (first..self.next).map(Id).collect();
         if let Err(error) = made {
