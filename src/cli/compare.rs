@@ -11,6 +11,7 @@ use super::outputs::check_outputs;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, plan, recipes, restore};
+use anyhow::Context;
 use pinwise_format::shell;
 use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::{CommandRunner, Host, Machine, Tracer};
@@ -159,15 +160,15 @@ fn compare_arms(
 
 /// The tools of `--emit`, checked before an hour of measuring.
 fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<Target>> {
-    if args.emit.is_none() {
+    let Some(tools) = &args.emit else {
         return Ok(Vec::new());
-    }
+    };
     if terminal.is_json() {
         anyhow::bail!(
             "--emit prints text after the verdict: with --format json, run pinwise apply last --as TOOL --format json afterwards"
         );
     }
-    apply::targets("--emit", args.emit.as_deref())
+    Target::parse_list(tools).context("--emit")
 }
 
 /// `--emit`: the best arm in the words of other tools.
@@ -182,15 +183,18 @@ fn emit_best(
         terminal.note("--emit: undecided, so there is no best arm to print.");
         return Ok(());
     }
+    if record.verdict.not_recommended.is_some() {
+        terminal.note(&format!("--emit: {}", record.verdict.advice));
+        return Ok(());
+    }
     let answer = apply::of_comparison(record)?;
     if answer.has_nothing_to_apply() {
         terminal.note(&format!("--emit: {NOTHING_TO_APPLY}"));
         return Ok(());
     }
-    let best = match record.verdict.kind {
-        VerdictKind::Best => record.best.as_ref().unwrap_or(&record.baseline),
-        _ => &record.baseline,
-    };
+    let best = record
+        .recommended_arm()
+        .map_or(&record.baseline, |arm| &arm.name);
     if matches!(
         record.verdict.kind,
         VerdictKind::Same | VerdictKind::LeaveAlone

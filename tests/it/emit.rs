@@ -243,4 +243,43 @@ fn records_are_applied() {
     let (_, err, status) = pinwise(&[&["apply", "last", "--as", "docker"][..], &other].concat());
     assert_eq!(status, Some(0), "{err}");
     assert!(err.contains("from another machine"), "{err}");
+    let quick = folder.path().join("quick.toml");
+    std::fs::write(&quick, text.replace("base_s = 0.5", "base_s = 0.003")).unwrap();
+    what_is_not_recommended_is_not_applied(&format!("sim:{}", quick.display()), &pinwise);
+}
+
+/// Of runs that are mostly process start-up nothing is recommended, however clear the difference.
+fn what_is_not_recommended_is_not_applied(
+    machine: &str,
+    pinwise: &dyn Fn(&[&str]) -> (String, String, Option<i32>),
+) {
+    let places = "--seed 1 --place os-default --place cpu:0 --emit taskset -- prog";
+    let (out, err, status) =
+        pinwise(&[&["compare", "--machine", machine][..], &words(places)].concat());
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("cpu:0 is faster than os-default"), "{out}");
+    assert!(!out.contains("best") && !out.contains("# taskset"), "{out}");
+    let (out, err, status) = pinwise(&["apply", "last", "--as", "docker", "--machine", machine]);
+    assert_eq!((out.as_str(), status), ("", Some(2)), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert!(
+        err.contains("No placement is recommended for runs"),
+        "{err}"
+    );
+    assert!(
+        err.ends_with("instead of the record: --place cpu:0\n"),
+        "{err}"
+    );
+    let named = [
+        "apply",
+        "--place",
+        "cpu:0",
+        "--as",
+        "docker",
+        "--machine",
+        machine,
+    ];
+    let (out, err, status) = pinwise(&named);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("--cpuset-cpus=0"), "{out}");
 }

@@ -60,7 +60,8 @@ pub struct Comparison {
     pub arms: Vec<Arm>,
     /// Arm against baseline; only arms that were confirmed on fresh blocks.
     pub contrasts: Vec<ContrastRecord>,
-    /// Name of the best arm, if there is a verdict for one.
+    /// Name of the best arm, if there is a verdict for one. Whether it is recommended is in
+    /// `verdict.not_recommended`.
     pub best: Option<String>,
     /// The result.
     pub verdict: VerdictRecord,
@@ -411,6 +412,22 @@ impl Comparison {
             return format!("A/A: {shown}");
         }
         shown
+    }
+
+    /// The arm to use according to the verdict: of one that says nothing matters, the baseline.
+    /// `None` if it is undecided, or if nothing is recommended.
+    #[must_use]
+    pub fn recommended_arm(&self) -> Option<&Arm> {
+        let name = match self.verdict.kind {
+            _ if self.verdict.not_recommended.is_some() => None,
+            VerdictKind::Best => self.best.as_ref(),
+            VerdictKind::Timed => Some(&self.baseline),
+            VerdictKind::Same | VerdictKind::LeaveAlone => {
+                self.stopped.as_ref().map(|_| &self.baseline)
+            }
+            VerdictKind::Undecided => None,
+        }?;
+        self.arms.iter().find(|arm| arm.name == *name)
     }
 
     /// The name of the machine it ran on.

@@ -219,6 +219,7 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
     };
     let sentence = paragraph("", "", &sentence);
     let painted = match record.verdict.kind {
+        _ if record.verdict.not_recommended.is_some() => palette.strong(&sentence),
         VerdictKind::Best | VerdictKind::LeaveAlone => palette.good(&sentence),
         VerdictKind::Same | VerdictKind::Timed => palette.strong(&sentence),
         VerdictKind::Undecided => palette.warn(&sentence),

@@ -319,12 +319,19 @@ pub fn guarantee(look: &Look, alpha: f64) -> String {
     )
 }
 
-/// The whole comparison as a sentence, and what to do.
+/// The whole comparison as a sentence. `is_recommended`: an arm that is best is also to be used;
+/// of another only the difference is stated.
 #[must_use]
-pub fn overall_sentence(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> String {
+pub fn overall_sentence(
+    outcome: ComparisonOutcome,
+    look: &Look,
+    setting: &Setting<'_>,
+    is_recommended: bool,
+) -> String {
     let baseline = &setting.names[setting.baseline];
     match outcome {
-        ComparisonOutcome::Best(arm) => best_sentence(arm, look, setting),
+        ComparisonOutcome::Best(arm) if is_recommended => best_sentence(arm, look, setting),
+        ComparisonOutcome::Best(arm) => difference_sentence(arm, look, setting),
         ComparisonOutcome::Same => format!(
             "All arms are the same within ±{} {}: {baseline} will do.",
             percent(gain(setting.delta)),
@@ -444,6 +451,30 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
                 "{name} is best: all {} others are {} {judged}.",
                 others.len(),
                 setting.words.worse
+            ),
+        },
+    }
+}
+
+/// By how much `arm` is ahead, without a word on which to use.
+fn difference_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
+    let Words { better, worse } = setting.words;
+    let judged = setting.judge.phrase();
+    let [name, baseline] = [arm, setting.baseline].map(|column| &setting.names[column]);
+    let by = |contrast: &Contrast| {
+        let sizes = setting.sizes(contrast.interval.low, contrast.interval.high);
+        format!("{sizes} {judged}{}", under_which_load(contrast, setting))
+    };
+    match look.contrasts.iter().find(|c| c.arm == arm) {
+        Some(contrast) => format!("{name} is {better} than {baseline} by {}.", by(contrast)),
+        None => match look.contrasts.as_slice() {
+            [only] => {
+                let other = &setting.names[only.arm];
+                format!("{other} is {worse} than {name} by {}.", by(only))
+            }
+            others => format!(
+                "All {} others are {worse} than {name} {judged}.",
+                others.len()
             ),
         },
     }

@@ -59,7 +59,7 @@ fn check(contrast: Contrast, sentence: &str, overall: &str) {
     assert_eq!(contrast_sentence(&contrast, basis, &setting), sentence);
     let look = look(40, contrast);
     let outcome = outcome(&look, setting.delta, true);
-    assert_eq!(overall_sentence(outcome, &look, &setting), overall);
+    assert_eq!(overall_sentence(outcome, &look, &setting, true), overall);
 }
 
 #[test]
@@ -149,6 +149,24 @@ fn sentences() {
 }
 
 #[test]
+fn an_arm_that_is_not_recommended_is_not_called_best() {
+    let names = two_arms();
+    let setting = setting(&names);
+    let sentence = |best: usize, contrast: Contrast| {
+        let outcome = ComparisonOutcome::Best(best);
+        overall_sentence(outcome, &look(40, contrast), &setting, false)
+    };
+    assert_eq!(
+        sentence(1, contrast(1, -0.058, -0.0003, Decision::Faster)),
+        "cpu:0 is faster than os-default by 0.03–5.6 % in the typical run."
+    );
+    assert_eq!(
+        sentence(0, contrast(1, 0.02, 0.04, Decision::Slower)),
+        "cpu:0 is slower than os-default by 2.0–4.1 % in the typical run."
+    );
+}
+
+#[test]
 fn arms_that_may_be_better_still_are_named_beside_the_best() {
     let names = ["t=1", "t=2", "t=4"].map(str::to_owned);
     let setting = setting(&names);
@@ -160,7 +178,7 @@ fn arms_that_may_be_better_still_are_named_beside_the_best() {
             contrasts: vec![contrast(1, -0.35, -0.25, Decision::Faster), best.clone()],
             ..look(40, best)
         };
-        overall_sentence(ComparisonOutcome::Best(2), &look, &setting)
+        overall_sentence(ComparisonOutcome::Best(2), &look, &setting, true)
     };
     assert_eq!(
         sentence([0.3, -0.04, 0.0]),

@@ -117,22 +117,34 @@ fn no_best_arm(id: &str, sentence: &str) -> anyhow::Error {
     )
 }
 
+/// The record's own words on why, and how to apply it all the same.
+fn not_recommended(id: &str, advice: &str, placement: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "record {id}: {} To apply it all the same, name the place instead of the record: --place {}",
+        advice.trim_end_matches('.').to_owned() + ".",
+        shell::word(placement)
+    )
+}
+
 /// The arm of the verdict; of one that says nothing matters, the baseline.
 pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answer> {
     let kind = record.verdict.kind;
     let is_idle = matches!(kind, VerdictKind::Same | VerdictKind::LeaveAlone);
-    let best = match &record.best {
-        Some(best) if kind == VerdictKind::Best => best,
-        _ if kind == VerdictKind::Timed => &record.baseline,
-        _ if is_idle && record.stopped.is_some() => &record.baseline,
-        _ => return Err(no_best_arm(&record.id, &record.verdict.sentence)),
-    };
-    let Some(arm) = record.arms.iter().find(|arm| arm.name == *best) else {
-        bail!("record {}: best arm '{best}' does not exist", record.id);
+    let Some(arm) = record.recommended_arm() else {
+        let best = record
+            .arms
+            .iter()
+            .find(|arm| Some(&arm.name) == record.best.as_ref());
+        return Err(match (&record.verdict.not_recommended, best) {
+            (Some(_), Some(arm)) => {
+                not_recommended(&record.id, &record.verdict.advice, &arm.placement.name)
+            }
+            _ => no_best_arm(&record.id, &record.verdict.sentence),
+        });
     };
     let is_recipe = arm.workload.recipe.is_some();
     // The advice is the same as of a verdict to leave it alone.
-    let changes_nothing = *best == record.baseline && record.verdict.commands.is_empty();
+    let changes_nothing = arm.name == record.baseline && record.verdict.commands.is_empty();
     Ok(Answer {
         placement: arm.placement.name.clone(),
         cpus: arm.cpus.clone(),
@@ -153,13 +165,17 @@ pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answe
 fn of_search(record: &SearchRecord) -> anyhow::Result<Answer> {
     let kind = record.verdict.kind;
     let is_idle = matches!(kind, SearchAnswer::LeaveAlone | SearchAnswer::DoesNotMatter);
-    let best = match (&record.best, kind) {
-        _ if is_idle => record.arms.first(),
-        (Some(best), SearchAnswer::Best) => record.arms.iter().find(|arm| arm.name == *best),
-        _ => None,
-    };
-    let Some(arm) = best else {
-        return Err(no_best_arm(&record.id, &record.verdict.sentence));
+    let Some(arm) = record.recommended_arm() else {
+        let best = record
+            .arms
+            .iter()
+            .find(|arm| Some(&arm.name) == record.best.as_ref());
+        return Err(match (&record.verdict.not_recommended, best) {
+            (Some(_), Some(arm)) => {
+                not_recommended(&record.id, &record.verdict.advice, &arm.placement)
+            }
+            _ => no_best_arm(&record.id, &record.verdict.sentence),
+        });
     };
     let (command, environment) = record.command_line(arm);
     Ok(Answer {
@@ -189,6 +205,14 @@ fn of_bench(record: &Bench) -> anyhow::Result<Answer> {
     let Some(cell) = usable.max_by(|a, b| speed(a).total_cmp(&speed(b))) else {
         return Err(no_best_arm(&record.id, "no cell could be measured"));
     };
+    let speed_up = cell.speed_up.as_ref();
+    if speed_up.is_some_and(|speed_up| speed_up.low.is_none_or(|low| low <= 1.0)) {
+        let why = format!(
+            "{} is fastest, but may be no faster than the baseline",
+            cell.name
+        );
+        return Err(no_best_arm(&record.id, &why));
+    }
     Ok(Answer {
         placement: cell.placement.clone(),
         cpus: cell.cpus.clone(),

@@ -346,6 +346,19 @@ pub struct FeatureRecord {
 }
 
 impl SearchRecord {
+    /// The arm to use according to the answer: `os-default` if nothing beats it. `None` if it is
+    /// undecided, or if nothing is recommended.
+    #[must_use]
+    pub fn recommended_arm(&self) -> Option<&SearchArm> {
+        let is_best = |arm: &&SearchArm| Some(&arm.name) == self.best.as_ref();
+        match self.verdict.kind {
+            _ if self.verdict.not_recommended.is_some() => None,
+            SearchAnswer::Best => self.arms.iter().find(is_best),
+            SearchAnswer::LeaveAlone | SearchAnswer::DoesNotMatter => self.arms.first(),
+            SearchAnswer::Undecided => None,
+        }
+    }
+
     /// What it is about, in a few words.
     #[must_use]
     pub fn title(&self) -> String {

@@ -114,9 +114,9 @@ fn arms_table(record: &SearchRecord) -> String {
 fn row(record: &SearchRecord, arm: &PredictedArm) -> Vec<String> {
     let candidate = record.arms.iter().find(|a| a.name == arm.arm);
     let label = candidate.map_or(&arm.arm, |a| &a.label);
-    let mark = match record.best.as_ref() {
+    let mark = match record.recommended_arm() {
         None => "",
-        Some(best) if *best == arm.arm => "* ",
+        Some(best) if best.name == arm.arm => "* ",
         Some(_) => "  ",
     };
     let measured = arm.measured.map(|m| value(record, m.value));

@@ -331,16 +331,26 @@ fn conclude(
     let choice = without_placebo(look, placebo, setting.baseline);
     let is_default = plan.arms[plan.baseline].is_default;
     let mut outcome = verdict::outcome(&choice, setting.delta, is_default);
-    let mut sentence = verdict::overall_sentence(outcome, &choice, setting);
     let first = record.contrasts.first();
     let known = first.and_then(|contrast| contrast.cpu_time.as_ref());
-    if let Some(cpu) = cpu.filter(|_| known.is_some_and(|known| known.decides)) {
+    let cpu = cpu.filter(|_| known.is_some_and(|known| known.decides));
+    if let Some(cpu) = cpu {
         outcome = ComparisonOutcome::Best(match cpu.decision {
             Decision::Faster => cpu.arm,
             _ => setting.baseline,
         });
-        sentence.clone_from(&record.contrasts[0].sentence);
     }
+    let best = match outcome {
+        ComparisonOutcome::Best(column) => Some(columns[column]),
+        ComparisonOutcome::LeaveAlone => Some(plan.baseline),
+        ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
+    };
+    record.best = best.map(|arm| plan.arms[arm].name.clone());
+    let withheld = recommendation::withheld(record, best);
+    let mut sentence = match cpu {
+        Some(_) => record.contrasts[0].sentence.clone(),
+        None => verdict::overall_sentence(outcome, &choice, setting, withheld.is_none()),
+    };
     if record.plan.screened_arms > 0 {
         let dropped = record.arms.iter().filter(|arm| arm.eliminated).count();
         sentence.push_str(&format!(
@@ -351,17 +361,11 @@ fn conclude(
             }
         ));
     }
-    let best = match outcome {
-        ComparisonOutcome::Best(column) => Some(columns[column]),
-        ComparisonOutcome::LeaveAlone => Some(plan.baseline),
-        ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
-    };
-    record.best = best.map(|arm| plan.arms[arm].name.clone());
     let of_limit = match outcome {
         ComparisonOutcome::Undecided => limit::conclusion(record, plan, &choice, setting),
         _ => None,
     };
-    let (not_recommended, advice) = match recommendation::withheld(record, best) {
+    let (not_recommended, advice) = match withheld {
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
         None => (
             None,
@@ -381,12 +385,7 @@ fn conclude(
         _ => Vec::new(),
     };
     record.verdict = VerdictRecord {
-        kind: match outcome {
-            ComparisonOutcome::Best(_) => VerdictKind::Best,
-            ComparisonOutcome::Same => VerdictKind::Same,
-            ComparisonOutcome::LeaveAlone => VerdictKind::LeaveAlone,
-            ComparisonOutcome::Undecided => VerdictKind::Undecided,
-        },
+        kind: kind_of(outcome),
         sentence,
         headline: None,
         advice: advice.unwrap_or_default(),
@@ -397,6 +396,15 @@ fn conclude(
         steadiness: None,
         beside: None,
     };
+}
+
+const fn kind_of(outcome: ComparisonOutcome) -> VerdictKind {
+    match outcome {
+        ComparisonOutcome::Best(_) => VerdictKind::Best,
+        ComparisonOutcome::Same => VerdictKind::Same,
+        ComparisonOutcome::LeaveAlone => VerdictKind::LeaveAlone,
+        ComparisonOutcome::Undecided => VerdictKind::Undecided,
+    }
 }
 
 /// The choices: a placebo proves the method, it is not a choice.

@@ -289,6 +289,10 @@ test('every arm is advised once, the one to use first', () => {
     verdict: { kind: 'best', not_recommended: 'quiet_only' },
   });
   expect(said(quiet)[0]).toEqual(['Not recommended', ['b']]);
+  const marked = (record: Comparison): string[] =>
+    armLines(record).flatMap(({ name, isBest }) => (isBest ? [name] : []));
+  expect(marked(comparison())).toEqual(['b']);
+  expect(marked(quiet)).toEqual([]);
   const leave = comparison({
     best: null,
     verdict: { kind: 'leave_alone', sentence: '' },

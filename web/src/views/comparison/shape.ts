@@ -111,7 +111,7 @@ export function armLines(record: Comparison): ArmLine[] {
         arm,
         standing,
         word: arm.standing || 'no verdict',
-        isBest: name === record.best,
+        isBest: name === record.best && !record.verdict?.not_recommended,
         colour,
         dots,
         median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),

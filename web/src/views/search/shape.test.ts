@@ -142,3 +142,15 @@ test('what is missing is left out', () => {
   ]);
   expect(candidateRows({})).toEqual([]);
 });
+
+test('only the arm to use has a star', () => {
+  const shown = (record: SearchRecord): string[] =>
+    candidateRows(record).map((row) => row[0]!.text);
+  const undecided = { ...SEARCH, verdict: { kind: 'undecided' } };
+  const busy = {
+    ...SEARCH,
+    verdict: { kind: 'best', not_recommended: 'busy_machine' },
+  };
+  for (const record of [undecided, busy])
+    expect(shown(record as SearchRecord)[0]).toBe('x @ 4 threads');
+});

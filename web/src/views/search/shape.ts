@@ -131,7 +131,7 @@ export function candidates(record: SearchRecord): Candidate[] {
           low: isKnown ? p.low! : null,
           high: isKnown ? p.high! : null,
           runs: p.runs ?? 0,
-          isBest: p.arm === record.best,
+          isBest: p.arm === recommendedArm(record),
         },
       ];
     })
@@ -183,8 +183,14 @@ export function candidateRows(record: SearchRecord): Cell[][] {
   });
 }
 
+/** The arm to use; what only leads, or is not recommended, is not marked. */
+const recommendedArm = (record: SearchRecord): string | null => {
+  const { kind, not_recommended: withheld } = record.verdict ?? {};
+  return kind === 'undecided' || withheld ? null : (record.best ?? null);
+};
+
 const markOf = (record: SearchRecord, arm: string): string =>
-  arm === record.best ? '★ ' : arm === record.least?.arm ? '☆ ' : '';
+  arm === recommendedArm(record) ? '★ ' : arm === record.least?.arm ? '☆ ' : '';
 
 export interface Step {
   runs: number;
