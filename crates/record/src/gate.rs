@@ -13,6 +13,7 @@ use super::named::named;
 use super::outcome::GateOutcome;
 use super::{Entry, Header, StoredRecord};
 use pinwise_format::count;
+use pinwise_stats::describe::median;
 
 /// Two builds over a suite of benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -241,6 +242,22 @@ impl GateBenchmark {
     #[must_use]
     pub fn is_slower_by_cpu(&self) -> bool {
         self.cpu.as_ref().is_some_and(|cpu| cpu.decides)
+    }
+
+    /// Median figures of the base and the head, in this unit, that belong to that change.
+    #[must_use]
+    pub fn decisive_medians(&self) -> ([Option<f64>; 2], &str) {
+        if !self.is_slower_by_cpu() {
+            return ([self.base, self.head], &self.metric.unit);
+        }
+        let of = |cpu_s: fn(&GatePair) -> Option<f64>| {
+            let times: Option<Vec<f64>> = self.pairs.iter().map(cpu_s).collect();
+            median(&times?)
+        };
+        (
+            [of(|pair| pair.base_cpu_s), of(|pair| pair.head_cpu_s)],
+            "s",
+        )
     }
 
     /// The change that its outcome is based on: that of CPU time if it decides.

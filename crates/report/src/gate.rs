@@ -82,15 +82,16 @@ fn needs_words(benchmark: &GateBenchmark) -> bool {
 }
 
 fn row(benchmark: &GateBenchmark) -> Vec<String> {
-    let figure = |value: Option<f64>| match value {
-        Some(value) => quantity(value, &benchmark.metric.unit),
+    let (medians, unit) = benchmark.decisive_medians();
+    let [base, head] = medians.map(|value| match value {
+        Some(value) => quantity(value, unit),
         None => "–".to_owned(),
-    };
+    });
     let [change, interval] = effect(benchmark);
     vec![
         name(&benchmark.name),
-        figure(benchmark.base),
-        figure(benchmark.head),
+        base,
+        head,
         change,
         interval,
         benchmark.pairs.len().to_string(),
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_cpu_time_is_marked() {
+    fn a_change_of_cpu_time_stands_beside_its_own_medians() {
         let effect = |percent: f64| EffectRecord::from_percent(percent, Some(1.0), Some(9.0));
         let benchmark = |decides: bool| -> GateBenchmark {
             serde_json::from_value(serde_json::json!({
@@ -285,7 +286,11 @@ mod tests {
                     "better_word": "faster", "worse_word": "slower",
                 },
                 "min_effect": 0.01, "outcome": "slower", "standing": "", "sentence": "",
-                "change": "", "interval": "", "pairs": [],
+                "change": "", "interval": "", "base": 2.0, "head": 1.9,
+                "pairs": [{
+                    "at_s": 0.0, "base": 2.0, "head": 1.9, "head_first": true,
+                    "base_cpu_s": 0.4, "head_cpu_s": 0.42,
+                }],
                 "effect": effect(2.0),
                 "cpu": { "ratio": 1.05, "effect": effect(5.0), "decides": decides },
             }))
@@ -295,6 +300,8 @@ mod tests {
             super::effect(&benchmark(true)),
             ["+5.0 % CPU", "+1.0 to +9.0 %"]
         );
+        assert_eq!(row(&benchmark(true))[1..3], ["400 ms", "420 ms"]);
+        assert_eq!(row(&benchmark(false))[1..3], ["2.00 s", "1.90 s"]);
         assert_eq!(
             super::effect(&benchmark(false)),
             ["+2.0 %", "+1.0 to +9.0 %"]

@@ -238,7 +238,9 @@ pub(super) fn medians_contradict(record: &GateRecord) -> Option<Finding> {
         let change = medians.map_or(0.0, |(base, head)| head / base - 1.0);
         let pairs = benchmark.effect.as_ref().map_or(0.0, |effect| effect.value);
         let is_slower = benchmark.outcome == GateOutcome::Slower;
-        (is_slower || change.abs() >= benchmark.min_effect) && change * pairs < 0.0
+        // Where CPU time decides, its own medians are shown.
+        let is_shown = !benchmark.is_slower_by_cpu();
+        is_shown && (is_slower || change.abs() >= benchmark.min_effect) && change * pairs < 0.0
     };
     let names = record.benchmarks.iter().filter(contradicts);
     let names: Vec<&str> = names.map(|benchmark| benchmark.name.as_str()).collect();

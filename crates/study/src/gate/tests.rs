@@ -529,23 +529,34 @@ fn medians_that_contradict_the_pairs_are_named() {
 }
 
 #[test]
-fn an_undecided_gate_names_the_cpu_time_that_would_pass() {
+fn an_undecided_gate_names_what_cpu_time_decides() {
     let mut record = gate(vec![planned("same")], 60, 1);
-    assert_eq!(words::passes_by_cpu(&record), "");
+    assert_eq!(words::cpu_time_decides(&record), "");
     record.benchmarks[0].outcome = GateOutcome::Undecided;
-    assert_eq!(words::passes_by_cpu(&record), "");
-    let cpu = |high: f64| {
+    assert_eq!(words::cpu_time_decides(&record), "");
+    (record.benchmarks[0].low, record.benchmarks[0].high) = (Some(0.97), Some(1.05));
+    let mut say = |low: f64, high: f64| {
         let effect = serde_json::json!({
             "unit": "%", "value": 0.1, "low": null, "high": null, "text": "", "interval": "",
         });
         let cpu = serde_json::json!({
-            "ratio": 1.0, "low": 0.999, "high": high, "effect": effect, "decides": false,
+            "ratio": 1.0, "low": low, "high": high, "effect": effect, "decides": false,
         });
-        serde_json::from_value(cpu).unwrap()
+        record.benchmarks[0].cpu = Some(serde_json::from_value(cpu).unwrap());
+        words::cpu_time_decides(&record)
     };
-    record.benchmarks[0].cpu = Some(cpu(1.2));
-    assert_eq!(words::passes_by_cpu(&record), "");
-    record.benchmarks[0].cpu = Some(cpu(1.001));
-    let said = words::passes_by_cpu(&record);
-    assert!(said.contains("metric = \"cpu\""), "{said}");
+    let end = ": metric = \"cpu\" in the suite judges that alone.";
+    assert_eq!(
+        say(0.999, 1.001),
+        format!(" same would pass by CPU time{end}")
+    );
+    assert_eq!(
+        say(1.02, 1.03),
+        format!(" same would fail by CPU time{end}")
+    );
+    assert_eq!(
+        say(0.995, 1.02),
+        format!(" same varies less in CPU time, which decides sooner{end}")
+    );
+    assert_eq!(say(0.96, 1.2), "");
 }

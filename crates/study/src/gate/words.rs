@@ -233,19 +233,52 @@ fn limit(record: &GateRecord) -> String {
     }
 }
 
-/// What CPU time would decide when wall-clock time leaves a benchmark undecided.
-pub(super) fn passes_by_cpu(record: &GateRecord) -> String {
-    let mut open = record.with(&GateOutcome::Undecided);
-    let passes = |entry: &&GateBenchmark| {
-        let high = entry.cpu.as_ref().and_then(|cpu| cpu.high);
-        high.is_some_and(|high| high < 1.0 + entry.min_effect)
+/// CPU time that is known this many times as exactly as wall-clock time takes a quarter of the pairs.
+const SHARPER: f64 = 2.0;
+
+/// What CPU time decides, or would decide sooner, when wall-clock time leaves benchmarks undecided.
+pub(super) fn cpu_time_decides(record: &GateRecord) -> String {
+    let named = |is_so: &dyn Fn(&GateBenchmark, f64, f64) -> bool| {
+        let open = record.with(&GateOutcome::Undecided).filter(|entry| {
+            let cpu = entry.cpu.as_ref();
+            let ends = cpu.and_then(|cpu| cpu.low.zip(cpu.high));
+            ends.is_some_and(|(low, high)| is_so(entry, low, high))
+        });
+        let names: Vec<&str> = open.map(|entry| entry.name.as_str()).collect();
+        let more = names.len().saturating_sub(NAMED);
+        let shown = names[..names.len() - more].join(", ");
+        match more {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
     };
-    open.find(passes).map_or_else(String::new, |entry| {
-        format!(
-            " {} would pass by CPU time: metric = \"cpu\" in the suite judges that alone.",
-            entry.name
-        )
-    })
+    let passes = named(&|entry, _, high| high < 1.0 + entry.min_effect);
+    let fails = named(&|entry, low, _| low > 1.0 + entry.min_effect);
+    let sooner = named(&|entry, low, high| {
+        let limit = 1.0 + entry.min_effect;
+        let is_open = low <= limit && high >= limit;
+        let wall = entry
+            .low
+            .zip(entry.high)
+            .map(|(low, high)| (high / low).ln());
+        is_open && wall.is_some_and(|wall| wall >= SHARPER * (high / low).ln())
+    });
+    let said = [
+        (passes, "would pass by CPU time"),
+        (fails, "would fail by CPU time"),
+        (sooner, "varies less in CPU time, which decides sooner"),
+    ];
+    let said = said.iter().filter(|(names, _)| !names.is_empty());
+    let said: Vec<String> = said
+        .map(|(names, what)| format!("{names} {what}"))
+        .collect();
+    match said.as_slice() {
+        [] => String::new(),
+        said => format!(
+            " {}: metric = \"cpu\" in the suite judges that alone.",
+            said.join("; ")
+        ),
+    }
 }
 
 /// More than anybody waits for.
@@ -266,7 +299,7 @@ pub(super) fn advice(
         GateDecision::Broken => "Fix what fails, or leave it out of the suite.".to_owned(),
         GateDecision::Undecided if record.stopped == Some(Stopped::Interrupted) => String::new(),
         GateDecision::Undecided => {
-            let by_cpu = passes_by_cpu(record);
+            let by_cpu = cpu_time_decides(record);
             if is_withheld(record) {
                 return format!(
                     "More time does not resolve why the verdict is withheld; see below.{by_cpu}"

@@ -65,7 +65,7 @@ test('what needs attention stands first, the rest in the order of the suite', ()
   );
 });
 
-test('where CPU time decides, its change is shown', () => {
+test('where CPU time decides, its change and its medians are shown', () => {
   const cpu = {
     ratio: 1.021,
     low: 1.01,
@@ -80,9 +80,17 @@ test('where CPU time decides, its change is shown', () => {
         ratio: 1.01,
         cpu,
         change: '+2.1 % CPU',
+        base: 2,
+        head: 1.9,
+        pairs: [{ base: 2, head: 1.9, base_cpu_s: 0.4, head_cpu_s: 0.42 }],
       }),
     ],
   });
+  const [row] = benchmarkRows([line!]);
+  expect(row!.slice(1, 3).map((cell) => cell.text)).toEqual([
+    '400 ms',
+    '420 ms',
+  ]);
   expect(line).toMatchObject({
     ratio: 1.021,
     low: 1.01,

@@ -2,10 +2,11 @@
 
 import { items, list, number, text } from '../../fields';
 import { count, quantity, wholeNumber } from '../../format';
-import { positive } from '../../numbers';
+import { median, positive } from '../../numbers';
 import type {
   BuildRecord,
   GateBenchmark,
+  GatePair,
   GateRecord,
   Maybe,
 } from '../../records';
@@ -164,15 +165,20 @@ export const isRate = ({ benchmark }: GateLine): boolean =>
 export function benchmarkRows(lines: readonly GateLine[]): Cell[][] {
   return lines.map((line, at) => {
     const { benchmark: b, name, change, interval, word } = line;
+    // A change of CPU time stands beside medians of CPU time.
+    const isByCpu = b.cpu?.decides === true;
+    const unit = isByCpu ? 's' : text(b.metric?.unit);
     const figure = (value: Maybe<number>): Cell => ({
-      text: quantity(value, text(b.metric?.unit)),
+      text: quantity(value, unit),
       sort: number(value),
     });
+    const cpu = (of: (pair: GatePair) => Maybe<number>): number | null =>
+      median(list(b.pairs).flatMap((pair) => number(of(pair)) ?? []));
     const pairs = list(b.pairs).length;
     return [
       { text: name },
-      figure(b.base),
-      figure(b.head),
+      figure(isByCpu ? cpu((pair) => pair.base_cpu_s) : b.base),
+      figure(isByCpu ? cpu((pair) => pair.head_cpu_s) : b.head),
       { text: change || '–', sort: line.ratio },
       { text: interval || '–', sort: line.high },
       { text: wholeNumber(pairs), sort: pairs },
