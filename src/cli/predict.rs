@@ -95,7 +95,11 @@ fn threads(
     let cpus = topology.allowed.len();
     if let Some(threads) = args.threads {
         if threads > cpus {
-            return Err(beyond(&format!("--threads {threads}"), cpus));
+            return Err(beyond(
+                &format!("--threads {threads}"),
+                cpus,
+                "pinwise compare",
+            ));
         }
         return Ok(threads);
     }

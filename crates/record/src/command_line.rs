@@ -153,6 +153,30 @@ pub fn with_effort(argv: &[String], options: &[(&str, String)]) -> Option<String
     Some(shell::line(&words))
 }
 
+/// Options of a search that a comparison does not have, or that mean runs of all arms there.
+const SEARCHED: [&str; 7] = [
+    "--threads",
+    "--max-slowdown",
+    "--confirm",
+    "--max-runs",
+    "--runs",
+    "-r",
+    "--budget",
+];
+
+/// The comparison that measures directly what a search was asked for, with this option in place of
+/// its threads; `None` if no command line made it.
+#[must_use]
+pub fn as_comparison(argv: &[String], threads: Option<(&str, String)>) -> Option<String> {
+    let mut words = without_options(argv, &SEARCHED);
+    let own = words.iter().take_while(|word| *word != "--");
+    let at = own.skip(1).position(|word| word == "search")? + 1;
+    let threads = threads.map(|(name, value)| [name.to_owned(), value]);
+    let compare = std::iter::once("compare".to_owned());
+    words.splice(at..=at, compare.chain(threads.into_iter().flatten()));
+    Some(shell::line(&words))
+}
+
 /// Options that name files to write: doing an experiment again is no reason to
 /// write over those of the first time.
 const WRITTEN: [&str; 6] = [
@@ -258,6 +282,24 @@ mod tests {
             assert_eq!(with(&line).as_deref(), Some(wanted), "{runs}");
         }
         assert_eq!(with("pinwise search -- prog"), None);
+    }
+
+    #[test]
+    fn what_a_search_was_asked_for_is_compared_directly() {
+        let compared = |line: &str, threads| {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            as_comparison(&argv, threads)
+        };
+        let line = "pinwise search --threads 2 --confirm=3 -r9 --input a.txt -- prog --threads 2";
+        assert_eq!(
+            compared(line, Some(("--threads-env", "2".to_owned()))).unwrap(),
+            "pinwise compare --threads-env 2 --input a.txt -- prog --threads 2"
+        );
+        assert_eq!(
+            compared("pinwise --store none search prog", None).unwrap(),
+            "pinwise --store none compare prog"
+        );
+        assert_eq!(compared("pinwise compare -- search", None), None);
     }
 
     #[test]

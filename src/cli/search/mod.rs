@@ -46,10 +46,7 @@ pub(super) fn search(
     let planned = match &past {
         Some(past) => check_machine(past, machine.as_mut())
             .and_then(|()| plan::resume(args, past, machine.as_mut())),
-        None => plan::fresh(args, seed, machine.as_mut(), terminal).map(|plan| SearchPlan {
-            argv: global.argv.clone(),
-            ..plan
-        }),
+        None => plan::fresh(args, &global.argv, seed, machine.as_mut(), terminal),
     };
     let plan = match planned {
         Err(error) if is_interrupt(&error) => return Ok(report_interrupt(terminal)),

@@ -10,7 +10,7 @@ use crate::cli::args::SearchArgs;
 use crate::cli::plan;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::CommandRunner;
-use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped};
+use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped, as_comparison};
 use pinwise_study::search::SearchPlan;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, SuccessRule, Workload};
@@ -42,6 +42,7 @@ struct Team {
 /// A search that begins.
 pub(super) fn fresh(
     args: &SearchArgs,
+    argv: &[String],
     seed: u64,
     machine: &mut dyn CommandRunner,
     terminal: &Terminal,
@@ -60,7 +61,7 @@ pub(super) fn fresh(
     for warning in warnings {
         terminal.note(&warning);
     }
-    let team = team(args, &workload, &topology, machine, terminal)?;
+    let team = team(args, argv, &workload, &topology, machine, terminal)?;
     let (id, started) = plan::name_and_time();
     Ok(SearchPlan {
         workload,
@@ -79,7 +80,7 @@ pub(super) fn fresh(
         seed,
         output,
         id,
-        argv: Vec::new(),
+        argv: argv.to_vec(),
         started,
         tags: args.results.tags.clone(),
     })
@@ -100,6 +101,7 @@ fn effort(args: &SearchArgs) -> Option<Effort> {
 /// is the program as it is, unless the command cannot do without a number.
 fn team(
     args: &SearchArgs,
+    argv: &[String],
     workload: &Workload,
     topology: &Topology,
     machine: &mut dyn CommandRunner,
@@ -124,7 +126,17 @@ fn team(
     if args.workload.threads_env.is_some() {
         bail!("--threads-env: --threads sets the same variables; omit it");
     }
-    let searched = threads::parse(text, cpus)?;
+    let option = if text.contains("..") {
+        None
+    } else if names_threads {
+        Some(("--parameter", format!("threads={text}")))
+    } else {
+        let is_number = text.parse::<usize>().is_ok();
+        is_number.then(|| ("--threads-env", text.clone()))
+    };
+    let compare = option.and_then(|option| as_comparison(argv, Some(option)));
+    let compare = compare.unwrap_or_else(|| "pinwise compare".to_owned());
+    let searched = threads::parse(text, cpus, &compare)?;
     let most = searched.last().copied().unwrap_or(1);
     let is_counted = searched.len() > 1 && !names_threads;
     let of_default = match is_counted {

@@ -2,8 +2,9 @@
 
 use anyhow::bail;
 
-/// Numbers of threads to be searched, ascending.
-pub(super) fn parse(text: &str, cpus: usize) -> anyhow::Result<Vec<usize>> {
+/// Numbers of threads to be searched, ascending. `compare`: the command for more than `cpus`.
+pub(super) fn parse(text: &str, cpus: usize, compare: &str) -> anyhow::Result<Vec<usize>> {
+    let number = |text: &str, word: &str, cpus: usize| number(text, word, cpus, compare);
     let mut found = match text.split_once("..") {
         Some((first, last)) => {
             let first = number(text, first, cpus)?;
@@ -26,7 +27,7 @@ pub(super) fn parse(text: &str, cpus: usize) -> anyhow::Result<Vec<usize>> {
     Ok(found)
 }
 
-fn number(text: &str, word: &str, cpus: usize) -> anyhow::Result<usize> {
+fn number(text: &str, word: &str, cpus: usize, compare: &str) -> anyhow::Result<usize> {
     let word = word.trim();
     if word == "max" {
         return Ok(cpus);
@@ -43,20 +44,20 @@ fn number(text: &str, word: &str, cpus: usize) -> anyhow::Result<usize> {
     // What is too long for a number is beyond the CPUs as well.
     let threads = word.parse().unwrap_or(usize::MAX);
     if threads > cpus {
-        return Err(beyond(&format!("--threads {text}"), cpus));
+        return Err(beyond(&format!("--threads {text}"), cpus, compare));
     }
     Ok(threads)
 }
 
-/// More threads than CPUs; `what` names the argument.
-pub(in crate::cli) fn beyond(what: &str, cpus: usize) -> anyhow::Error {
+/// More threads than CPUs; `what` names the argument, and `compare` the command that tries them.
+pub(in crate::cli) fn beyond(what: &str, cpus: usize, compare: &str) -> anyhow::Error {
     let allowed = if cpus == 1 {
         "1 CPU is".to_owned()
     } else {
         format!("{cpus} CPUs are")
     };
     anyhow::anyhow!(
-        "{what}: only {allowed} allowed here, and every thread gets one of its own (more threads than CPUs: pinwise compare)"
+        "{what}: only {allowed} allowed here, and every thread gets one of its own (more threads than CPUs: {compare})"
     )
 }
 
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn numbers_lists_and_ranges() {
-        let of = |text: &str| parse(text, 96).unwrap();
+        let of = |text: &str| parse(text, 96, "").unwrap();
         assert_eq!(of("8"), [8]);
         assert_eq!(of("16,4, 8,4"), [4, 8, 16]);
         assert_eq!(of("max"), [96]);
@@ -105,7 +106,7 @@ mod tests {
         for bad in [
             "", "0", "0..4", "x", "1,,2", "-1", "1.5", "..4", "1...4", "4..2",
         ] {
-            let message = format!("{:#}", parse(bad, 8).unwrap_err());
+            let message = format!("{:#}", parse(bad, 8, "pinwise compare").unwrap_err());
             assert!(
                 message.starts_with(&format!("--threads '{bad}': ")),
                 "{message}"
@@ -117,7 +118,7 @@ mod tests {
             ("2", 1),
             ("99999999999999999999999", 8),
         ] {
-            let message = format!("{:#}", parse(bad, cpus).unwrap_err());
+            let message = format!("{:#}", parse(bad, cpus, "pinwise compare").unwrap_err());
             assert!(
                 message.contains(&format!("--threads {bad}: only {cpus} CPU")),
                 "{message}"
@@ -137,7 +138,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,12}", cpus in 1usize..400) {
-            if let Ok(found) = parse(&text, cpus) {
+            if let Ok(found) = parse(&text, cpus, "") {
                 prop_assert!(found.iter().all(|threads| (1..=cpus).contains(threads)));
             }
         }

@@ -52,10 +52,7 @@ pub(super) fn carry_out(
     let unit_map = UnitMap::new(&topology);
     let arms = candidates(plan, &topology, &space)?;
     if arms.len() < 2 {
-        return Err(SearchError::Plan(
-            "nothing to search: threads with a CPU each have one placement here; for fewer CPUs: pinwise compare"
-                .to_owned(),
-        ));
+        return Err(SearchError::Plan(plan.nothing_to_search(&topology)));
     }
     let mut engine = Engine::new(plan, past, machine, observer, &topology, &space, &unit_map);
     for candidate in arms {

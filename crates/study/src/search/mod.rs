@@ -28,10 +28,12 @@ mod words;
 
 use std::time::Duration;
 
+use pinwise_format::count;
 use pinwise_machine::{CommandRunner, MachineError, Output};
 use pinwise_placement::Realised;
 use pinwise_placement::space::Occupancy;
-use pinwise_record::SearchRecord;
+use pinwise_record::{SearchRecord, as_comparison};
+use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload};
 
 /// A candidate.
@@ -162,6 +164,28 @@ impl SearchPlan {
             return bad("a budget is needed: --budget or --max-runs");
         }
         Ok(())
+    }
+}
+
+impl SearchPlan {
+    /// Why there is nothing to search, and the comparison that measures what can be.
+    fn nothing_to_search(&self, topology: &Topology) -> String {
+        let threads = match self.threads.as_slice() {
+            [threads] => count(*threads, "thread"),
+            _ => "threads".to_owned(),
+        };
+        let why = format!("nothing to search: {threads} with a CPU each have one placement here");
+        if topology.allowed.len() < 2 {
+            return why;
+        }
+        let each = self.threads.first().filter(|_| self.sets_threads);
+        let option = each.map(|threads| match self.workload.names_threads() {
+            true => ("--parameter", format!("threads={threads}")),
+            false => ("--threads-env", threads.to_string()),
+        });
+        let compare = as_comparison(&self.argv, option);
+        let compare = compare.unwrap_or_else(|| "pinwise compare".to_owned());
+        format!("{why}; fewer CPUs are tried by: {compare}")
     }
 }
 

@@ -324,6 +324,23 @@ fn numbers_of_threads_are_searched_together() {
     );
 }
 
+/// On two CPUs `search` refused what `compare` tries.
+#[test]
+fn where_one_placement_is_left_the_comparison_is_named() {
+    let mut plan = plan(&[2], 1);
+    plan.sets_threads = true;
+    plan.argv = ["pinwise", "search", "--threads", "2", "--", "prog"]
+        .map(str::to_owned)
+        .to_vec();
+    let mut two = machine("topology = \"core:2 pu:1\"", 1);
+    let error = run(&plan, None, &mut two, &mut Unwatched).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "nothing to search: 2 threads with a CPU each have one placement here; fewer CPUs are \
+         tried by: pinwise compare --threads-env 2 -- prog"
+    );
+}
+
 #[test]
 fn one_cpu_leaves_nothing_to_search() {
     let error = run(
