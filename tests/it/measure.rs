@@ -105,7 +105,7 @@ fn caches_of_one_verdict_are_one_line_and_the_answer_is_a_sentence() {
     );
     let answer = record["measured"]["answer"].as_str().unwrap();
     assert!(
-        answer.starts_with("The kernel's picture is right: "),
+        answer.starts_with("The kernel's picture is right"),
         "{answer}"
     );
 }

@@ -49,11 +49,11 @@ impl Measured {
             let why = why.unwrap_or("nothing could be compared.");
             return format!("Whether the kernel's picture is right cannot be told here: {why}");
         }
-        let open = match open.as_str() {
+        let how_far = match open.as_str() {
             "" => String::new(),
-            open => format!("; cannot be told here: {open}"),
+            open => format!(" as far as could be measured ({open} not confirmed)"),
         };
-        format!("The kernel's picture is right: {right} are as measured{open}.")
+        format!("The kernel's picture is right{how_far}: {right} are as measured.")
     }
 
     /// Which CPUs share something else instead, if groups were found.
@@ -108,7 +108,7 @@ mod tests {
         let (smt, llc) = (LevelName::Smt, LevelName::Llc);
         assert_eq!(
             answer(&[(smt.clone(), Agrees), (llc.clone(), CannotTell)]),
-            "The kernel's picture is right: SMT siblings are as measured; cannot be told here: last-level caches."
+            "The kernel's picture is right as far as could be measured (last-level caches not confirmed): SMT siblings are as measured."
         );
         assert_eq!(
             answer(&[(llc.clone(), Agrees), (smt.clone(), Contradicted)]),
@@ -125,7 +125,7 @@ mod tests {
                 (caches.clone(), Agrees),
                 (caches, CannotTell)
             ]),
-            "The kernel's picture is right: SMT siblings are as measured; cannot be told here: some cache sizes."
+            "The kernel's picture is right as far as could be measured (some cache sizes not confirmed): SMT siblings are as measured."
         );
         let open = answer(&[(llc, CannotTell)]);
         assert!(open.contains("cannot be told here: CPUs 0"), "{open}");

@@ -110,12 +110,18 @@ fn strip(pair: &DriftPair) -> String {
         .collect()
 }
 
+/// The plan says something if a third of it or more was used.
+const MUCH_OF_PLAN: f64 = 3.0;
+
 /// Time, pairs, batches and what was left out.
 pub(super) fn effort(record: &EffortRecord, palette: Palette) -> String {
+    let planned = match MUCH_OF_PLAN * record.spent_s >= record.budget_s {
+        true => format!(" ({} planned)", seconds(record.budget_s)),
+        false => String::new(),
+    };
     let mut sentences = vec![format!(
-        "Took {} ({} planned): {} measured{}.",
+        "Took {}{planned}: {} measured{}.",
         seconds(record.spent_s),
-        seconds(record.budget_s),
         count(record.pairs_measured, "pair"),
         pairs_skipped(record)
     )];
