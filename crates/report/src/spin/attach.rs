@@ -25,10 +25,6 @@ const MAX_LINES: usize = 8;
 pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
-    out += &format!(
-        "{}\n",
-        paragraph("", "  ", &format!("{}.", capital(&record.verdict())))
-    );
     if let Some(shares) = &record.shares {
         out += &shares_table(record, shares);
     }
@@ -54,6 +50,9 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
         out += &format!("{}\n", paragraph("  · ", "    ", &visible(note)));
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
+    // The answer comes last, next to the prompt.
+    let answer = format!("{}.", capital(&record.verdict()));
+    out += &format!("\n{}\n", palette.strong(&paragraph("", "", &answer)));
     out
 }
 
