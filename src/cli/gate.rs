@@ -1,5 +1,6 @@
 //! `gate`: two builds over a suite of benchmarks.
 
+mod bisect;
 mod builds;
 mod listing;
 
@@ -38,7 +39,7 @@ pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> any
     if !args.bisect {
         return made;
     }
-    Ok(match made {
+    let exit = match made {
         Ok(Exit::Undecided | Exit::Error) => Exit::Skip,
         Ok(exit) => exit,
         Err(error) => {
@@ -46,7 +47,12 @@ pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> any
             // Another commit would not change that.
             Exit::StopBisecting
         }
-    })
+    };
+    let budget = args.budget.unwrap_or(USUAL_BUDGET);
+    if let Some(end) = bisect::describe_end(&global.argv, args, budget, exit) {
+        terminal.warn(&end);
+    }
+    Ok(exit)
 }
 
 fn judge(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {

@@ -32,7 +32,7 @@ const VARIANT: &str = "PINWISE_VARIANT";
 const BUILT: &str = "built";
 
 /// Digits of a commit that are shown.
-const SHORT_COMMIT: usize = 12;
+pub(super) const SHORT_COMMIT: usize = 12;
 
 /// Both builds.
 pub(super) enum Builds {
@@ -301,7 +301,7 @@ fn submodule(entry: &str) -> Option<(&str, &str)> {
 
 /// What git prints, without the end of its line.
 #[expect(clippy::disallowed_methods, reason = "revisions are git's")]
-fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
+pub(super) fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new("git");
     // Those of a hook, for example, would make it work on the user's own tree.
     let variables = std::env::vars_os().map(|(name, _)| name);

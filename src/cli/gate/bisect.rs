@@ -1,0 +1,157 @@
+//! `--bisect`: where a bisection ends that had to skip commits. git lists those that are left, and
+//! nothing says how to go on.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::builds::{SHORT_COMMIT, git};
+use crate::cli::Exit;
+use crate::cli::args::GateArgs;
+use pinwise_format::{count, shell};
+use pinwise_record::without_options;
+
+/// What git knows so far.
+#[derive(Debug, Default)]
+struct Marks {
+    bad: String,
+    good: Vec<String>,
+    skipped: BTreeSet<String>,
+}
+
+impl Marks {
+    /// Reads lines of a commit and the name of its mark.
+    fn parse(refs: &str) -> Self {
+        let mut marks = Self::default();
+        for (commit, name) in refs.lines().filter_map(|line| line.split_once(' ')) {
+            let name = name.trim_start_matches("refs/bisect/");
+            match name.split('-').next() {
+                Some("bad") => commit.clone_into(&mut marks.bad),
+                Some("good") => marks.good.push(commit.to_owned()),
+                Some("skip") => marks.skipped.extend([commit.to_owned()]),
+                _ => {}
+            }
+        }
+        marks
+    }
+
+    /// With this exit of the gate of `commit`.
+    fn mark(&mut self, commit: &str, exit: Exit) {
+        match exit {
+            Exit::Done => self.good.push(commit.to_owned()),
+            Exit::GateFailed => commit.clone_into(&mut self.bad),
+            Exit::Skip => self.skipped.extend([commit.to_owned()]),
+            _ => {}
+        }
+    }
+
+    /// Of the commits that may be the first bad one, newest first, those that were skipped, if no
+    /// other can be tried.
+    fn left_open(&self, candidates: &[String]) -> Vec<String> {
+        let others = || candidates.iter().filter(|commit| **commit != self.bad);
+        match others().all(|commit| self.skipped.contains(commit)) {
+            true => others().cloned().collect(),
+            false => Vec::new(),
+        }
+    }
+}
+
+/// What to say if the bisection in this folder ends, with this exit, before it found one commit.
+pub(super) fn describe_end(
+    argv: &[String],
+    args: &GateArgs,
+    budget: Duration,
+    exit: Exit,
+) -> Option<String> {
+    let format = "--format=%(objectname) %(refname)";
+    let refs = git(None, &["for-each-ref", format, "refs/bisect/"]).ok()?;
+    let mut marks = Marks::parse(&refs);
+    marks.mark(&git(None, &["rev-parse", "HEAD"]).ok()?, exit);
+    if marks.bad.is_empty() || marks.good.is_empty() {
+        return None;
+    }
+    let mut words = vec!["rev-list", &marks.bad, "--not"];
+    words.extend(marks.good.iter().map(String::as_str));
+    let candidates = git(None, &words).ok()?;
+    let candidates: Vec<String> = candidates.lines().map(str::to_owned).collect();
+    let open = marks.left_open(&candidates);
+    let middle = open.get(open.len() / 2)?;
+    let command = command_that_decides(argv, args, middle, budget)?;
+    Some(describe(&marks.bad, &open, &command))
+}
+
+fn describe(bad: &str, open: &[String], command: &str) -> String {
+    let short = |commit: &String| commit.get(..SHORT_COMMIT).unwrap_or(commit).to_owned();
+    let names: Vec<String> = open.iter().map(short).collect();
+    format!(
+        "The bisection ends between {}: {} is bad, and {} before it could not be judged. With more time: {command}",
+        count(open.len() + 1, "commit"),
+        short(&bad.to_owned()),
+        names.join(", ")
+    )
+}
+
+/// The same gate of that commit, with twice the time.
+fn command_that_decides(
+    argv: &[String],
+    args: &GateArgs,
+    commit: &str,
+    budget: Duration,
+) -> Option<String> {
+    let mut words = without_options(argv, &["--budget"]);
+    words.retain(|word| word != "--bisect");
+    let gate = words.iter().position(|word| word == "gate")?;
+    let after = |from: usize, wanted: &String| {
+        let found = words.iter().skip(from).position(|word| word == wanted)?;
+        Some(from + found)
+    };
+    let head = after(after(gate + 1, &args.base)? + 1, &args.head)?;
+    commit.get(..SHORT_COMMIT)?.clone_into(&mut words[head]);
+    let minutes = (2.0 * budget.as_secs_f64() / 60.0).ceil();
+    words.extend(["--budget".to_owned(), format!("{minutes:.0}m")]);
+    Some(shell::line(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A history of commits `a` to `e`; `e` is bad and `a` good.
+    fn open_after(more: &[(&str, Exit)]) -> Vec<String> {
+        let mut marks =
+            Marks::parse("e refs/bisect/bad\na refs/bisect/good-a\nc refs/bisect/skip-c\n");
+        for (commit, exit) in more {
+            marks.mark(commit, *exit);
+        }
+        let newest_first = ["e", "d", "c", "b", "a"].map(str::to_owned);
+        let from = newest_first.iter().position(|c| *c == marks.bad).unwrap();
+        let good = |commit: &String| marks.good.contains(commit);
+        let to = newest_first.iter().position(good).unwrap();
+        marks.left_open(&newest_first[from..to])
+    }
+
+    #[test]
+    fn a_bisection_ends_where_only_skipped_commits_are_left() {
+        assert_eq!(open_after(&[]), [""; 0]);
+        assert_eq!(open_after(&[("d", Exit::Skip)]), [""; 0]);
+        assert_eq!(
+            open_after(&[("d", Exit::Skip), ("b", Exit::Done)]),
+            ["d", "c"]
+        );
+        assert_eq!(
+            open_after(&[("d", Exit::GateFailed), ("b", Exit::Done)]),
+            ["c"]
+        );
+        // It found the one.
+        assert_eq!(open_after(&[("d", Exit::Done)]), [""; 0]);
+    }
+
+    #[test]
+    fn the_end_of_a_bisection_names_the_command_that_decides() {
+        let open = ["0123456789abcdef".to_owned()];
+        assert_eq!(
+            describe("fedcba9876543210", &open, "pinwise gate a b"),
+            "The bisection ends between 2 commits: fedcba987654 is bad, and 0123456789ab before it \
+             could not be judged. With more time: pinwise gate a b"
+        );
+    }
+}
