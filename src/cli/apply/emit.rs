@@ -18,7 +18,8 @@ pub(super) fn apply(
     args: &ApplyArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let targets = targets("--as", args.target.as_deref())?;
+    let targets = args.target.as_deref().map(Target::parse_list);
+    let targets = targets.transpose().context("--as")?;
     if args.threads == Some(0) {
         bail!("--threads 0: a program has at least 1 thread");
     }
@@ -56,6 +57,10 @@ pub(super) fn apply(
             return Ok(Exit::Done);
         }
     }
+    let targets = targets.unwrap_or_else(|| {
+        terminal.note("For other tools: --as TOOL, or all (pinwise apply --help).");
+        vec![Target::new(usual_tool(&realised))]
+    });
     let emissions: Vec<Emission> = targets
         .iter()
         .map(|target| emit(target, &realised, &topology, &context))
@@ -64,16 +69,12 @@ pub(super) fn apply(
     Ok(Exit::Done)
 }
 
-/// The tools that an option names.
-pub(in crate::cli) fn targets(option: &str, text: Option<&str>) -> anyhow::Result<Vec<Target>> {
-    let Some(text) = text else {
-        let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.name()).collect();
-        bail!(
-            "{option} TOOL is missing: {} or all (or --pid, --unit, --cgroup for a running program)",
-            names.join(", ")
-        );
-    };
-    Target::parse_list(text).with_context(|| option.to_owned())
+/// What most people would type.
+const fn usual_tool(realised: &Realised) -> Tool {
+    match realised.memory {
+        Some(_) => Tool::Numactl,
+        None => Tool::Taskset,
+    }
 }
 
 /// Remarks on an answer before it is applied here.

@@ -5,7 +5,7 @@ mod emit;
 mod live;
 
 pub(super) use answer::{NOTHING_TO_APPLY, of_comparison};
-pub(super) use emit::{print, targets};
+pub(super) use emit::print;
 pub(super) use live::target;
 
 use anyhow::bail;

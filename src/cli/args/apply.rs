@@ -34,7 +34,8 @@ pub struct ApplyArgs {
     /// Where the threads should run
     #[arg(long, value_name = "PLACEMENT")]
     pub place: Option<String>,
-    /// Print the placement for these tools: a comma-separated list, or all
+    /// Print the placement for these tools: a comma-separated list, or all [default: taskset, or
+    /// numactl if memory is placed]
     #[arg(long = "as", value_name = "TOOL", help_heading = "Print for a tool")]
     pub target: Option<String>,
     /// Number of threads of the program, for tools that need it
