@@ -9,6 +9,10 @@ named! {
     BlockedIn from pinwise_sched::BlockedIn {
         /// A lock, a condition variable, another thread's end.
         Lock = "lock",
+        /// A mutex.
+        Mutex = "mutex",
+        /// A condition variable, a semaphore, another thread's end.
+        Condition = "condition",
         /// Any of several things.
         Events = "events",
         /// A time.
@@ -44,6 +48,40 @@ pub struct BlockedRecord {
     pub looks: u64,
     /// What it waited for then, the most frequent first.
     pub parts: Vec<BlockedPart>,
+    /// Its threads, the most often blocked first, of a hundred at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<BlockedThread>,
+}
+
+/// A thread of a process that was found blocked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BlockedThread {
+    /// Its number.
+    pub thread: i32,
+    /// Its name.
+    pub name: String,
+    /// Looks that found it blocked.
+    pub looks: u64,
+    /// What it waited for in most of them.
+    pub what: BlockedIn,
+    /// Times it was woken; `null` if the source does not show that.
+    pub wakes: Option<u64>,
+    /// The threads of its process that woke it most often, as far as they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub woken_by: Vec<WakerRecord>,
+}
+
+/// A thread that woke another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WakerRecord {
+    /// Its number.
+    pub thread: i32,
+    /// Its name; empty if unknown.
+    pub name: String,
+    /// How often, at least.
+    pub times: u64,
 }
 
 /// A part of the looks.
@@ -61,7 +99,9 @@ impl BlockedIn {
     #[must_use]
     pub const fn words(&self) -> &str {
         match self {
-            Self::Lock => "a lock or another thread (futex)",
+            Self::Lock => "a lock, work or another thread (futex)",
+            Self::Mutex => "a lock (mutex)",
+            Self::Condition => "work or another thread (condition variable or similar)",
             Self::Events => "events (poll, epoll, select)",
             Self::Timer => "a timer (sleep)",
             Self::Disk => "a disk or device",

@@ -82,12 +82,12 @@ pub use attribution::{
     AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord,
 };
 pub use bench::{Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState};
-pub use blocked::{BlockedIn, BlockedPart, BlockedRecord};
+pub use blocked::{BlockedIn, BlockedPart, BlockedRecord, BlockedThread, WakerRecord};
 pub use bound::Bound;
 pub use change::{
     ChangeVerdict, ComparedRecord, DiffRecord, FigureChange, MachineChange, MachineFact,
 };
-pub use command_line::{CommandRecord, again, with_effort, without_options};
+pub use command_line::{CommandRecord, again, as_comparison, with_effort, without_options};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, Comparison, ComparisonStudy, Estimate, NOT_ENDED, NotRecommended,
     PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, TimedOutRecord,

@@ -176,6 +176,10 @@ pub struct TraceTotals {
     pub wakeups: Option<u64>,
     /// Moves between CPUs by the outermost boundary that was crossed.
     pub migrations: MigrationCounts,
+    /// Time that its threads lived during the trace, all together, without those that were awake for
+    /// less than a hundredth of theirs; `null` in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life_s: Option<f64>,
     /// Time on CPUs, seconds.
     pub cpu_s: f64,
     /// `cpu_s` is an upper bound: more than the kernel counted for the command, whose own
@@ -442,6 +446,19 @@ pub struct CoreTimeRecord {
     pub busy_s: Option<f64>,
     /// Time with two or more.
     pub shared_s: Option<f64>,
+}
+
+impl TraceFigures {
+    /// This time as a share of that of the threads, which ran, were queued or blocked meanwhile.
+    #[must_use]
+    pub fn share_of_threads(&self, seconds: f64) -> f64 {
+        let awake_s = self.totals.cpu_s + self.waits.total_s.unwrap_or(0.0);
+        let life_s = self.totals.life_s.unwrap_or(0.0).max(awake_s);
+        match life_s > 0.0 {
+            true => (seconds / life_s).min(1.0),
+            false => 0.0,
+        }
+    }
 }
 
 impl TraceRecord {

@@ -57,6 +57,7 @@ mod tests {
                     looks: *looks,
                 })
                 .collect(),
+            threads: Vec::new(),
         }
     }
 
@@ -67,8 +68,8 @@ mod tests {
         assert_eq!(
             blocked(std::slice::from_ref(&server)).as_deref(),
             Some(
-                "a lock or another thread (futex) 75.0 %, a timer (sleep) 25.0 % of 4 looks at \
-                 its blocked threads"
+                "a lock, work or another thread (futex) 75.0 %, a timer (sleep) 25.0 % of 4 looks \
+                 at its blocked threads"
             )
         );
         let hidden = |pid| process(pid, "a\u{1b}", &[(BlockedIn::Unknown, 1)]);

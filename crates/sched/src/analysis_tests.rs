@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{
     Analysis, Blame, Causes, Event, EventKind, IDLE, Left, Sample, SchedulingClass, Scope, Summary,
-    Tid, Tier, Wait, Why, take_varint,
+    Tid, Tier, Wait, Wakers, Why, take_varint,
 };
 use pinwise_topology::{CpuSet, Topology};
 
@@ -46,6 +46,10 @@ fn wake(ms: u64, thread: Tid, target: u32) -> Event {
 fn mask(thread: Tid, cpus: &str) -> Event {
     let cpus = Box::new(CpuSet::parse_list(cpus).unwrap());
     at(0, 0, EventKind::Mask { thread, cpus })
+}
+
+fn known(thread: Tid, process: Tid) -> Event {
+    at(0, 0, EventKind::Known { thread, process })
 }
 
 fn follow(thread: Tid) -> Event {
@@ -289,6 +293,72 @@ fn waits_behind_others_and_behind_own_threads_are_told_apart() {
         [vec![follow(1), fork], busy, waits].concat(),
         // 102 was preempted at 50 and waits behind thread 1 to the end.
         [0, 0, 10, 60, 0],
+    );
+}
+
+#[test]
+fn who_wakes_a_thread_is_known_if_a_thread_ran_there() {
+    let result = on_smt(
+        vec![
+            follow(1),
+            follow(2),
+            follow(3),
+            known(1, 1),
+            known(2, 1),
+            known(900, 900),
+            switch(10, 0, IDLE, 2),
+            wake(20, 1, 3),
+            switch(21, 3, IDLE, 1),
+            switch(31, 3, 1, IDLE),
+            // By an interrupt, on a CPU that idles.
+            at(
+                40,
+                5,
+                EventKind::Wake {
+                    thread: 1,
+                    target: 3,
+                },
+            ),
+            switch(41, 3, IDLE, 1),
+            switch(42, 3, 1, IDLE),
+            // By a timer, while another program ran there.
+            switch(50, 6, IDLE, 900),
+            at(
+                51,
+                6,
+                EventKind::Wake {
+                    thread: 1,
+                    target: 3,
+                },
+            ),
+        ],
+        100,
+    );
+    let woken = result.by_thread.iter().find(|t| t.thread == 1).unwrap();
+    assert_eq!(
+        (woken.wakers.wakes, &woken.wakers.threads[..]),
+        (3, &[(2, 1)][..])
+    );
+    // Thread 3 slept: what the others waited is no smaller share for that.
+    assert_eq!(result.life_ns, 200 * MS);
+}
+
+#[test]
+fn the_most_frequent_wakers_of_many_are_kept() {
+    let mut wakers = Wakers::default();
+    for tid in 0..1_000 {
+        wakers.add(Some(100 + tid));
+        wakers.add(Some(7));
+    }
+    assert_eq!(wakers.wakes, 2_000);
+    let most = wakers
+        .threads
+        .iter()
+        .max_by_key(|(_, times)| *times)
+        .unwrap();
+    assert!(
+        most.0 == 7 && most.1 > 500 && wakers.threads.len() <= 8,
+        "{wakers:?}"
     );
 }
 

@@ -10,6 +10,10 @@ use super::Tid;
 pub enum BlockedIn {
     /// `futex`: a lock, a condition variable, another thread's end.
     Lock,
+    /// `futex` as a mutex calls it.
+    Mutex,
+    /// `futex` as a condition variable calls it, a semaphore, or who awaits a thread's end.
+    Condition,
     /// `poll`, `epoll_wait`, `select` and similar: any of several things.
     Events,
     /// `nanosleep`.
@@ -41,6 +45,17 @@ pub struct BlockedProcess {
     pub name: String,
     /// How many polls of blocked threads found each reason.
     pub looks: BTreeMap<BlockedIn, u64>,
+    /// The same of single threads, of a hundred at most.
+    pub threads: BTreeMap<Tid, BlockedThread>,
+}
+
+/// What a thread was blocked in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedThread {
+    /// Its name.
+    pub name: String,
+    /// How many polls found each reason.
+    pub looks: BTreeMap<BlockedIn, u64>,
 }
 
 impl BlockedProcess {
@@ -51,8 +66,9 @@ impl BlockedProcess {
     }
 }
 
-/// Limits the distinct processes.
+/// Limits the distinct processes, and the threads of each.
 const MAX_PROCESSES: usize = 1_000;
+const MAX_THREADS: usize = 100;
 
 /// Polls of the blocked threads of all processes.
 #[derive(Debug, Default)]
@@ -74,6 +90,11 @@ impl Blocked {
             name.clone_into(&mut seen.name);
         }
         *seen.looks.entry(what).or_default() += 1;
+        if seen.threads.len() < MAX_THREADS || seen.threads.contains_key(&thread) {
+            let seen = seen.threads.entry(thread).or_default();
+            name.clone_into(&mut seen.name);
+            *seen.looks.entry(what).or_default() += 1;
+        }
     }
 
     /// The most often blocked first.
@@ -105,5 +126,8 @@ mod tests {
         assert_eq!(all[0].name, "server");
         let looks: Vec<(BlockedIn, u64)> = all[0].looks.clone().into_iter().collect();
         assert_eq!(looks, [(BlockedIn::Lock, 3), (BlockedIn::Events, 1)]);
+        let worker = &all[0].threads[&8];
+        assert_eq!(worker.name, "worker");
+        assert_eq!(worker.looks.get(&BlockedIn::Lock), Some(&3));
     }
 }

@@ -49,7 +49,7 @@ mod tracepoint;
 mod varint;
 
 pub use analysis::Analysis;
-pub use blocked::{BlockedIn, BlockedProcess};
+pub use blocked::{BlockedIn, BlockedProcess, BlockedThread};
 pub use cpu_map::{CpuMap, Crossed};
 pub use event::{Event, EventKind, IDLE, Left, Sample, SchedulingClass, Tid};
 pub use interrupts::{InterruptAccount, InterruptShare, InterruptSummary, InterruptTime};
@@ -58,7 +58,7 @@ pub use migrations::Migrations;
 pub use summary::{
     Avoidable, Blame, Causes, CoreSummary, CpuSlices, CpuSpans, CpuSummary, EPISODE_NS,
     IdleWaiting, LeftOut, MAX_PACKED, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingSpan,
-    SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitSpans, Waits, Why,
+    SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitSpans, Waits, Wakers, Why,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};
 pub use tracepoint::{Field, Format as TracepointFormat, FormatError, States};

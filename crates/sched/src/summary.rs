@@ -24,6 +24,9 @@ pub struct Summary {
     pub wakeups: Option<u64>,
     /// Moves between CPUs.
     pub migrations: Migrations,
+    /// Time that threads lived, all together; threads that were awake for less than a hundredth of
+    /// theirs are left out, since they have no part in what happened.
+    pub life_ns: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
     /// CPU time of all other threads.
@@ -186,6 +189,8 @@ pub struct ThreadSummary {
     pub process: Option<Tid>,
     /// Its name.
     pub name: String,
+    /// From its beginning, or its first event, to its end, or that of the trace.
+    pub life_ns: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
     /// Time queued.
@@ -204,6 +209,55 @@ pub struct ThreadSummary {
     pub cpus: Vec<(u32, u64)>,
     /// The CPUs it was last known to be allowed.
     pub allowed: Option<CpuSet>,
+    /// Who woke it.
+    pub wakers: Wakers,
+}
+
+/// Who woke a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wakers {
+    /// Times it was woken.
+    pub wakes: u64,
+    /// Threads of its process that ran where it was woken from, with how often at least. Timers and
+    /// other interrupts wake, too, whoever runs: threads of other processes are no evidence.
+    pub threads: Vec<(Tid, u64)>,
+}
+
+impl Wakers {
+    /// Wakers that are kept of a thread.
+    const MAX_KEPT: usize = 8;
+
+    /// It was woken; `by` whom, if that is known. Of many wakers those that wake it most often stay
+    /// (Misra and Gries 1982).
+    pub(super) fn add(&mut self, by: Option<Tid>) {
+        self.wakes += 1;
+        let Some(by) = by else { return };
+        if self.add_times(by, 1) {
+            return;
+        }
+        self.threads.iter_mut().for_each(|(_, times)| *times -= 1);
+        self.threads.retain(|(_, times)| *times > 0);
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.wakes += later.wakes;
+        for (waker, times) in later.threads {
+            self.add_times(waker, times);
+        }
+    }
+
+    /// Returns whether there was room.
+    fn add_times(&mut self, waker: Tid, times: u64) -> bool {
+        if let Some((_, sum)) = self.threads.iter_mut().find(|(known, _)| *known == waker) {
+            *sum += times;
+            return true;
+        }
+        let has_room = self.threads.len() < Self::MAX_KEPT;
+        if has_room {
+            self.threads.push((waker, times));
+        }
+        has_room
+    }
 }
 
 impl ThreadSummary {
@@ -211,7 +265,9 @@ impl ThreadSummary {
     pub(super) fn merge(&mut self, later: Self) {
         let sum =
             |a: &mut Option<u64>, b: Option<u64>| *a = b.map_or(*a, |b| Some(b + a.unwrap_or(0)));
+        self.life_ns += later.life_ns;
         self.cpu_ns += later.cpu_ns;
+        self.wakers.merge(later.wakers);
         sum(&mut self.wait_ns, later.wait_ns);
         self.is_wait_bound |= later.is_wait_bound;
         sum(&mut self.switches, later.switches);

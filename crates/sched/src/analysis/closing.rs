@@ -55,6 +55,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         preemptions: is_counted.then_some(totals.preemptions),
         wakeups: scope.has_wakeups.then_some(counts.wakeups),
         migrations: totals.migrations,
+        life_ns: totals.life_ns,
         cpu_ns: totals.cpu_ns,
         foreign_ns: sum(|cpu| cpu.foreign_ns),
         idle_ns: sum(|cpu| cpu.idle_ns),
@@ -85,9 +86,14 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     }
 }
 
+/// A thread that is awake for less than one part in this many of its life has no part in what the
+/// others do.
+const ASLEEP: u64 = 100;
+
 /// Sums over all followed threads, including those not listed.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
+    life_ns: u64,
     cpu_ns: u64,
     switches: u64,
     preemptions: u64,
@@ -96,6 +102,10 @@ pub(super) struct Totals {
 
 impl Totals {
     pub(super) fn add(&mut self, thread: &ThreadSummary) {
+        let awake_ns = thread.cpu_ns.saturating_add(thread.wait_ns.unwrap_or(0));
+        if awake_ns > 0 && awake_ns >= thread.life_ns / ASLEEP {
+            self.life_ns = self.life_ns.saturating_add(thread.life_ns);
+        }
         self.cpu_ns += thread.cpu_ns;
         self.switches += thread.switches.unwrap_or(0);
         self.preemptions += thread.preemptions.unwrap_or(0);

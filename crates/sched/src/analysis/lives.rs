@@ -310,5 +310,7 @@ pub(super) fn summarise(
         shared_ns: has_events.then_some(tally.shared_ns),
         cpus,
         allowed: thread.mask.map(cpus_of),
+        life_ns: now_ns.saturating_sub(thread.since_ns),
+        wakers: tally.wakers.clone(),
     }
 }

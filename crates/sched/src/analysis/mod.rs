@@ -155,7 +155,7 @@ impl Analysis {
             EventKind::Switch { prev, left, next } => self.switch(cpu, *prev, *left, *next),
             EventKind::In { thread } => self.comes(cpu, *thread),
             EventKind::Out { thread, left } => self.goes(cpu, *thread, *left),
-            EventKind::Wake { thread, target } => self.wake(*thread, *target),
+            EventKind::Wake { thread, target } => self.wake(cpu, *thread, *target),
             EventKind::Fork {
                 parent,
                 child,

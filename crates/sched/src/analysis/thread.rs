@@ -1,6 +1,6 @@
 //! A thread of a trace: what it does, by events and by the kernel's own account.
 
-use super::super::summary::Causes;
+use super::super::summary::{Causes, Wakers};
 use super::super::{Migrations, Sample, SchedulingClass, Tid};
 use super::{looks::Polled, queues::Mark};
 
@@ -100,6 +100,7 @@ pub(super) struct Tally {
     pub(super) cpus: Vec<(u32, u64)>,
     /// Its index among the threads of the timeline's slices.
     pub(super) place: Option<u32>,
+    pub(super) wakers: Wakers,
 }
 
 impl Tally {

@@ -6,13 +6,23 @@ use super::thread::{Place, Queued, State};
 use super::{Analysis, Occupant};
 
 impl Analysis {
-    /// A thread became runnable.
-    pub(super) fn wake(&mut self, thread: Tid, target: u32) {
+    /// A thread became runnable; the event comes from `cpu`.
+    pub(super) fn wake(&mut self, cpu: u32, thread: Tid, target: u32) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
         if !self.threads.is_own(slot) {
             return;
         }
         self.counts.wakeups += 1;
+        let waker = match self.cpu_state(cpu).occupant {
+            Occupant::Thread(waker) if waker != slot => self.threads.thread(waker),
+            _ => None,
+        };
+        let process = self.threads.thread(slot).and_then(|woken| woken.process);
+        let waker = waker.filter(|waker| process.is_some() && waker.process == process);
+        let waker = waker.map(|waker| waker.tid);
+        if let Some(woken) = self.threads.thread_mut(slot) {
+            woken.tally.wakers.add(waker);
+        }
         // A thread may be woken before it has left its CPU: it just continues.
         if matches!(self.state_of(slot), State::Unknown | State::Blocked) {
             self.queue(slot, target, false);

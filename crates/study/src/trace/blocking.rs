@@ -1,15 +1,9 @@
 //! What threads wait for beside a CPU: what they are blocked in, and whether they wait by
 //! giving up the CPU again and again.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
-use pinwise_format::{count_of, grouped, percent, seconds, shell};
-use pinwise_record::{
-    BlockedIn, BlockedPart, BlockedRecord, Finding, LowerBound, Severity, ThreadRecord,
-    TraceRecord, TraceSource,
-};
-use pinwise_sched::BlockedProcess;
+use super::waiters;
+use pinwise_format::{grouped, percent, seconds, shell};
+use pinwise_record::{Finding, LowerBound, Severity, ThreadRecord, TraceRecord, TraceSource};
 
 /// All threads are blocked for this share of the time: that is the main reason for its duration.
 const MOSTLY_BLOCKED: f64 = 0.5;
@@ -17,10 +11,6 @@ const MOSTLY_BLOCKED: f64 = 0.5;
 const PARTLY_BLOCKED: f64 = 0.1;
 /// A shorter command mostly waits to be started.
 const MIN_BLOCKED_S: f64 = 0.1;
-/// Processes that are kept.
-const MAX_PROCESSES: usize = 50;
-/// A smaller share of the polls is not named in a sentence.
-const NOTABLE: f64 = 0.1;
 /// The scheduler preempts a thread about once per slice of at least 0.7 ms. A thread that leaves
 /// its CPU this often per second of CPU time, and hardly ever blocks, yields.
 const YIELDS_PER_CPU_SECOND: f64 = 5_000.0;
@@ -33,30 +23,6 @@ const AWAKE: f64 = 0.9;
 const RARE_PER_SECOND: f64 = 5.0;
 /// In a shorter trace every thread may be one.
 const MIN_AWAKE_S: f64 = 1.0;
-
-/// What threads of each process were blocked in.
-pub(super) fn record(seen: &[BlockedProcess]) -> Vec<BlockedRecord> {
-    let record = |seen: &BlockedProcess| BlockedRecord {
-        process: seen.process,
-        name: seen.name.clone(),
-        looks: seen.total(),
-        parts: rank(
-            seen.looks
-                .iter()
-                .map(|(&what, &looks)| (what.into(), looks)),
-        ),
-    };
-    seen.iter().take(MAX_PROCESSES).map(record).collect()
-}
-
-/// The most frequent first.
-fn rank(looks: impl Iterator<Item = (BlockedIn, u64)>) -> Vec<BlockedPart> {
-    let mut parts: Vec<BlockedPart> = looks
-        .map(|(what, looks)| BlockedPart { what, looks })
-        .collect();
-    parts.sort_by_key(|part| Reverse(part.looks));
-    parts
-}
 
 /// While a thread runs or is queued, not all are blocked; together those times are at
 /// least as long as that while. Where the trace saw them in part only, the share is no
@@ -90,36 +56,14 @@ pub(super) fn find_blocking(record: &TraceRecord, counted_cpu_s: Option<f64>) ->
     let sentence = format!(
         "All threads were blocked for {bound} {} of the time, {}.",
         percent(share),
-        describe_reasons(&record.blocked)
+        waiters::describe_reasons(&record.blocked)
     );
+    let wakers = waiters::describe_wakers(&record.blocked, &record.threads);
+    let sentence = wakers.map_or(sentence.clone(), |wakers| format!("{sentence} {wakers}"));
     let finding = Finding::new("blocked", severity, sentence, advice)
         .with_weight(weight)
         .with_evidence("share", share);
     Some(finding)
-}
-
-/// What most polls of blocked threads found.
-fn describe_reasons(blocked: &[BlockedRecord]) -> String {
-    let mut sums: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
-    for part in blocked.iter().flat_map(|seen| &seen.parts) {
-        *sums.entry(&part.what).or_default() += part.looks;
-    }
-    let all: u64 = sums.values().sum();
-    let unknown = sums.remove(&BlockedIn::Unknown).unwrap_or(0);
-    if 2 * unknown >= all {
-        return "on locks, timers, input or a disk, not for want of a CPU".to_owned();
-    }
-    let parts = rank(sums.into_iter().map(|(what, looks)| (what.clone(), looks)));
-    let share = |part: &BlockedPart| part.looks as f64 / all as f64;
-    let notable = parts.iter().filter(|part| share(part) >= NOTABLE);
-    let parts: Vec<String> = notable
-        .map(|part| format!("{} in {}", part.what.words(), percent(share(part))))
-        .collect();
-    let looks = count_of(all, "look", "looks");
-    format!(
-        "not for want of a CPU: they waited for {} of {looks}",
-        parts.join(", ")
-    )
 }
 
 /// A loop around `sched_yield` looks like nothing else.
@@ -190,6 +134,8 @@ pub(super) fn find_never_blocking(record: &TraceRecord) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use pinwise_record::{BlockedIn, BlockedRecord};
+
     use super::*;
 
     fn of_process() -> TraceRecord {
@@ -228,7 +174,8 @@ mod tests {
             process: 7,
             name: "waiter".to_owned(),
             looks: looks.iter().map(|(_, looks)| looks).sum(),
-            parts: rank(looks.iter().cloned()),
+            parts: waiters::rank(looks.iter().cloned()),
+            threads: Vec::new(),
         }];
         find_blocking(&record, counted_cpu_s).map(|found| (found.sentence, found.advice))
     }
@@ -254,8 +201,8 @@ mod tests {
             (BlockedIn::Events, 3),
         ];
         let (sentence, _) = find(0.06, Some(0.18), &[], &looks).unwrap();
-        let seen = "not for want of a CPU: they waited for a lock or another thread (futex) in \
-                    80.0 %, events (poll, epoll, select) in 15.0 % of 20 looks.";
+        let seen = "not for want of a CPU: they waited for a lock, work or another thread \
+                    (futex) in 80.0 %, for events (poll, epoll, select) in 15.0 % of 20 looks.";
         assert_eq!(sentence, format!("{start}{seen}"));
         let looks = [(BlockedIn::Timer, 1), (BlockedIn::Unknown, 1)];
         let (sentence, _) = find(0.06, Some(0.18), &[], &looks).unwrap();
@@ -265,7 +212,7 @@ mod tests {
     #[test]
     fn what_is_blocked_is_said_where_the_trace_missed_cpu_time() {
         let disk = [(BlockedIn::Disk, 9), (BlockedIn::Timer, 1)];
-        let seen = "not for want of a CPU: they waited for a disk or device in 90.0 %, a timer \
+        let seen = "not for want of a CPU: they waited for a disk or device in 90.0 %, for a timer \
                     (sleep) in 10.0 % of 10 looks.";
         for bound in [LowerBound::CpuTime, LowerBound::Queued] {
             let (sentence, _) = find(0.06, Some(0.18), &[bound], &disk).unwrap();

@@ -8,6 +8,7 @@ mod memory;
 mod reconcile;
 mod recorder;
 mod timeline;
+mod waiters;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Events to a record: the analysis's nanoseconds become the record's seconds.
 
-use super::{blocking, seconds, timeline};
+use super::{seconds, timeline, waiters};
 use pinwise_machine::Throttling;
 use pinwise_record::{
     CoreTimeRecord, CpuTimeRecord, Header, HostRecord, IdleWaitingRecord, LostRecord, LowerBound,
@@ -109,7 +109,7 @@ impl TraceRecorder {
             elapsed_s: seconds(summary.to_ns - summary.from_ns),
             cost: None,
             figures,
-            blocked: blocking::record(&summary.blocked),
+            blocked: waiters::record(&summary),
             threads: summary.by_thread.iter().map(thread).collect(),
             threads_left_out: summary.threads_left_out,
             cpus: cpus(&summary),
@@ -199,6 +199,7 @@ fn totals(summary: &Summary) -> TraceTotals {
         switches: summary.switches,
         preemptions: summary.preemptions,
         wakeups: summary.wakeups,
+        life_s: Some(seconds(summary.life_ns)),
         migrations: migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
         cpu_is_upper_bound: summary.unknown.doubtful_cpu_ns

@@ -298,7 +298,7 @@ group('figures', () => {
       },
     ];
     expect(shape.blockedTable({ blocked })!.rows).toEqual([
-      ['server 7', 'a lock or another thread (futex)', '3', '75.0 %'],
+      ['server 7', 'a lock, work or another thread (futex)', '3', '75.0 %'],
       ['server 7', 'events (poll, epoll, select)', '1', '25.0 %'],
     ]);
   });

@@ -186,7 +186,9 @@ export function waitTable(record: TraceRecord): Table | null {
 }
 
 const BLOCKED_WORDS: Readonly<Record<string, string>> = {
-  lock: 'a lock or another thread (futex)',
+  lock: 'a lock, work or another thread (futex)',
+  mutex: 'a lock (mutex)',
+  condition: 'work or another thread (condition variable or similar)',
   events: 'events (poll, epoll, select)',
   timer: 'a timer (sleep)',
   disk: 'a disk or device',

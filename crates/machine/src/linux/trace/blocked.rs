@@ -1,6 +1,7 @@
 //! What a blocked thread waits for, from `/proc/PID/task/TID/syscall`: its present system call and
 //! arguments. The kernel shows it to processes that may trace the thread.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use super::threads::ExistingThread;
@@ -30,7 +31,11 @@ pub(super) fn read_call(
     let mut fields = text.split_ascii_whitespace();
     let number: Option<i64> = fields.next().and_then(|number| number.parse().ok());
     let mut rest = fields.map(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16).ok());
-    let first = rest.next().flatten();
+    let arguments = [
+        rest.next().flatten(),
+        rest.next().flatten(),
+        rest.next().flatten(),
+    ];
     let stack = rest.rev().nth(1).flatten();
     let (Some(number), Some(stack)) = (number, stack) else {
         return Some(if state == 'D' {
@@ -42,7 +47,14 @@ pub(super) fn read_call(
     if stack < END_OF_32_BITS {
         return Some(BlockedIn::Unknown);
     }
+    let [first, operation, value] = arguments;
     let what = classify(number, || first.and_then(|fd| open_file(found, fd)));
+    let what = match (number, operation, value) {
+        (libc::SYS_futex, Some(operation), Some(value)) => {
+            classify_futex(operation, value, || uses_glibc(found.process))
+        }
+        _ => what,
+    };
     Some(match (what, state) {
         // A parent that waits for its child to execute cannot be interrupted either.
         (BlockedIn::Child, _) => BlockedIn::Child,
@@ -92,6 +104,45 @@ fn classify(number: i64, file: impl FnOnce() -> Option<String>) -> BlockedIn {
     }
 }
 
+/// The value of a mutex that others wait for, of glibc and of Rust's standard library.
+const CONTENDED: u64 = 2;
+
+/// Which kind of `futex` wait it is, where its arguments show that. glibc's mutex, and nothing else
+/// there, waits plainly for a word that is 2; its condition variables, semaphores and `pthread_join`
+/// wait by `FUTEX_WAIT_BITSET`, and so do all of Rust's, of which the mutex waits for a 2. In musl
+/// condition variables wait plainly for a 2, too.
+fn classify_futex(operation: u64, value: u64, is_glibc: impl FnOnce() -> bool) -> BlockedIn {
+    const WAIT: u64 = unsigned(libc::FUTEX_WAIT);
+    const WAIT_BITSET: u64 = unsigned(libc::FUTEX_WAIT_BITSET);
+    let flags = unsigned(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    match (operation & !flags, value) {
+        (WAIT, CONTENDED) if is_glibc() => BlockedIn::Mutex,
+        (WAIT_BITSET, value) if value != CONTENDED => BlockedIn::Condition,
+        _ => BlockedIn::Lock,
+    }
+}
+
+/// A constant of the kernel as the file has it.
+const fn unsigned(constant: i32) -> u64 {
+    constant.cast_unsigned() as u64
+}
+
+/// Has the process loaded glibc? Asked again and again about the same one.
+#[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+fn uses_glibc(process: i32) -> bool {
+    thread_local! {
+        static LATEST: Cell<Option<(i32, bool)>> = const { Cell::new(None) };
+    }
+    if let Some((_, answer)) = LATEST.get().filter(|(known, _)| *known == process) {
+        return answer;
+    }
+    let maps = std::fs::read(Path::new(&format!("/proc/{process}/maps")));
+    let name = b"/libc.so.6\n";
+    let answer = maps.is_ok_and(|maps| maps.windows(name.len()).any(|part| part == name));
+    LATEST.set(Some((process, answer)));
+    answer
+}
+
 /// A descriptor's link in `/proc/PID/fd`.
 fn classify_file(link: &str) -> BlockedIn {
     match link {
@@ -128,6 +179,27 @@ mod tests {
             Some(expected),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_mutex_and_a_condition_variable_are_distinguished_by_their_arguments() {
+        let private = unsigned(libc::FUTEX_PRIVATE_FLAG);
+        let by_clock = unsigned(libc::FUTEX_CLOCK_REALTIME);
+        let bitset = unsigned(libc::FUTEX_WAIT_BITSET);
+        for (operation, value, is_glibc, expected) in [
+            (private, 2, true, BlockedIn::Mutex),
+            (0, 2, true, BlockedIn::Mutex),
+            // A condition variable of musl.
+            (private, 2, false, BlockedIn::Lock),
+            (private, 0, true, BlockedIn::Lock),
+            (private | by_clock | bitset, 0, true, BlockedIn::Condition),
+            (private | bitset, 4711, false, BlockedIn::Condition),
+            // A mutex of Rust's standard library, or a condition variable signalled twice.
+            (private | bitset, 2, true, BlockedIn::Lock),
+        ] {
+            let found = classify_futex(operation, value, || is_glibc);
+            assert_eq!(found, expected, "{operation:#x} {value}");
+        }
     }
 
     #[test]

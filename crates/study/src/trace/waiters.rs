@@ -1,0 +1,309 @@
+//! Which threads wait, for what, and who wakes them, by looks at blocked threads and by wake-ups.
+//!
+//! A lock and an idle pool look alike in the scheduler's events: only what a thread is blocked in
+//! tells one from the other, where the kernel shows it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use pinwise_format::{count, count_of, grouped, percent, seconds};
+use pinwise_record::{
+    BlockedIn, BlockedPart, BlockedRecord, BlockedThread, ThreadRecord, WakerRecord,
+};
+use pinwise_sched::{BlockedProcess, Summary, ThreadSummary, Tid};
+
+/// Processes that are kept.
+const MAX_PROCESSES: usize = 50;
+/// Wakers of a thread that are kept.
+const MAX_WAKERS: usize = 3;
+/// A smaller share of the polls is not named in a sentence.
+const NOTABLE: f64 = 0.1;
+/// Names of threads in a sentence.
+const NAMED: usize = 3;
+/// Fewer wake-ups say too little about who wakes whom.
+const MIN_WAKES: u64 = 20;
+/// Who wakes them is known if this share of the wake-ups by threads is by one, or by each other.
+const MOSTLY: f64 = 0.8;
+
+/// What threads of each process were blocked in.
+pub(super) fn record(summary: &Summary) -> Vec<BlockedRecord> {
+    let known: BTreeMap<Tid, &ThreadSummary> = summary
+        .by_thread
+        .iter()
+        .map(|thread| (thread.thread, thread))
+        .collect();
+    let record = |seen: &BlockedProcess| BlockedRecord {
+        process: seen.process,
+        name: seen.name.clone(),
+        looks: seen.total(),
+        parts: rank(
+            seen.looks
+                .iter()
+                .map(|(&what, &looks)| (what.into(), looks)),
+        ),
+        threads: list_threads(seen, &known, summary.wakeups.is_some()),
+    };
+    let all = summary.blocked.iter().take(MAX_PROCESSES);
+    all.map(record).collect()
+}
+
+fn list_threads(
+    seen: &BlockedProcess,
+    known: &BTreeMap<Tid, &ThreadSummary>,
+    sees_wakes: bool,
+) -> Vec<BlockedThread> {
+    let waker = |&(thread, times): &(Tid, u64)| WakerRecord {
+        thread,
+        name: known
+            .get(&thread)
+            .map_or_else(String::new, |t| t.name.clone()),
+        times,
+    };
+    let threads = seen.threads.iter().filter_map(|(&thread, seen)| {
+        let (what, _) = seen.looks.iter().max_by_key(|(_, looks)| **looks)?;
+        let wakers = known.get(&thread).filter(|_| sees_wakes);
+        let wakers = wakers.map(|thread| &thread.wakers);
+        let mut woken_by: Vec<WakerRecord> =
+            wakers.map_or_else(Vec::new, |by| by.threads.iter().map(waker).collect());
+        woken_by.sort_by_key(|waker| (Reverse(waker.times), waker.thread));
+        woken_by.truncate(MAX_WAKERS);
+        Some(BlockedThread {
+            thread,
+            name: seen.name.clone(),
+            looks: seen.looks.values().sum(),
+            what: (*what).into(),
+            wakes: wakers.map(|wakers| wakers.wakes),
+            woken_by,
+        })
+    });
+    let mut threads: Vec<BlockedThread> = threads.collect();
+    threads.sort_by_key(|thread| (Reverse(thread.looks), thread.thread));
+    threads
+}
+
+/// The most frequent first.
+pub(super) fn rank(looks: impl Iterator<Item = (BlockedIn, u64)>) -> Vec<BlockedPart> {
+    let mut parts: Vec<BlockedPart> = looks
+        .map(|(what, looks)| BlockedPart { what, looks })
+        .collect();
+    parts.sort_by_key(|part| Reverse(part.looks));
+    parts
+}
+
+/// What most polls of blocked threads found, and of which threads.
+pub(super) fn describe_reasons(blocked: &[BlockedRecord]) -> String {
+    let mut sums: BTreeMap<&BlockedIn, u64> = BTreeMap::new();
+    for part in blocked.iter().flat_map(|seen| &seen.parts) {
+        *sums.entry(&part.what).or_default() += part.looks;
+    }
+    let all: u64 = sums.values().sum();
+    let unknown = sums.remove(&BlockedIn::Unknown).unwrap_or(0);
+    if 2 * unknown >= all {
+        return "on locks, timers, input or a disk, not for want of a CPU".to_owned();
+    }
+    let parts = rank(sums.into_iter().map(|(what, looks)| (what.clone(), looks)));
+    let share = |part: &BlockedPart| part.looks as f64 / all as f64;
+    let notable = parts.iter().filter(|part| share(part) >= NOTABLE);
+    let parts: Vec<String> = notable
+        .enumerate()
+        .map(|(at, part)| {
+            let who = name_waiters(blocked, &part.what);
+            let verb = if at == 0 { " waited" } else { "" };
+            let who = match (who.as_str(), at) {
+                ("", 0) => "they",
+                (who, _) => who,
+            };
+            let what = format!(
+                "{who}{verb} for {} in {}",
+                part.what.words(),
+                percent(share(part))
+            );
+            what.trim_start().to_owned()
+        })
+        .collect();
+    let looks = count_of(all, "look", "looks");
+    format!("not for want of a CPU: {} of {looks}", parts.join(", "))
+}
+
+/// The threads that mostly waited for this: `worker (4 threads), main (7)`.
+fn name_waiters(blocked: &[BlockedRecord], what: &BlockedIn) -> String {
+    let mut named: Vec<(&str, i32, usize)> = Vec::new();
+    let threads = blocked.iter().flat_map(|seen| &seen.threads);
+    for thread in threads.filter(|thread| thread.what == *what) {
+        match named.iter_mut().find(|(name, ..)| *name == thread.name) {
+            Some((.., many)) => *many += 1,
+            None => named.push((&thread.name, thread.thread, 1)),
+        }
+    }
+    let rest = named.len().saturating_sub(NAMED);
+    let shown = named.iter().take(NAMED);
+    let shown = shown.map(|(name, thread, many)| match many {
+        1 => format!("{name} ({thread})"),
+        many => format!("{name} ({})", count(*many, "thread")),
+    });
+    let mut shown: Vec<String> = shown.collect();
+    if rest > 0 {
+        shown.push(format!("{rest} more"));
+    }
+    shown.join(", ")
+}
+
+/// Which threads of their process woke those that wait for other threads, as a sentence: whoever
+/// holds what they want, or hands it to them. `None` if that is not known.
+pub(super) fn describe_wakers(
+    blocked: &[BlockedRecord],
+    threads: &[ThreadRecord],
+) -> Option<String> {
+    let of_threads = |what: &BlockedIn| {
+        matches!(
+            what,
+            BlockedIn::Lock | BlockedIn::Mutex | BlockedIn::Condition
+        )
+    };
+    let all = blocked.iter().flat_map(|seen| &seen.threads);
+    let waiting: Vec<&BlockedThread> = all.filter(|thread| of_threads(&thread.what)).collect();
+    let what = &waiting.iter().max_by_key(|thread| thread.looks)?.what;
+    let group = waiting.iter().filter(|thread| thread.what == *what);
+    let members: BTreeSet<i32> = group.clone().map(|thread| thread.thread).collect();
+    let mut by: BTreeMap<(i32, &str), u64> = BTreeMap::new();
+    for waker in group.clone().flat_map(|thread| &thread.woken_by) {
+        *by.entry((waker.thread, &waker.name)).or_default() += waker.times;
+    }
+    let known: u64 = by.values().sum();
+    let is_most = |times: u64| times >= MIN_WAKES && times as f64 >= MOSTLY * known as f64;
+    let inside = by
+        .iter()
+        .filter(|((thread, _), _)| members.contains(thread));
+    let inside: u64 = inside.map(|(_, times)| times).sum();
+    let (&(first, name), &most) = by.iter().max_by_key(|(_, times)| **times)?;
+    let (times, by_whom) = match name {
+        _ if is_most(inside) && members.len() > 1 => (inside, "each other".to_owned()),
+        name if is_most(most) && !name.is_empty() => (most, format!("{name} ({first})")),
+        _ => return None,
+    };
+    let wakes: u64 = group.filter_map(|thread| thread.wakes).sum();
+    let cpu = threads
+        .iter()
+        .filter(|thread| members.contains(&thread.thread));
+    let each_s = cpu.map(|thread| thread.cpu_s).sum::<f64>() / wakes.max(1) as f64;
+    let who = name_waiters(blocked, what);
+    let verb = if members.len() == 1 { "was" } else { "were" };
+    Some(format!(
+        "{who} {verb} woken {} times by {by_whom}, and ran for {} per wake-up.",
+        grouped(times),
+        seconds(each_s)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that was found waiting for this ten times, woken as often as said, by whom.
+    fn thread(
+        thread: i32,
+        name: &str,
+        what: BlockedIn,
+        wakes: u64,
+        by: &[(i32, &str, u64)],
+    ) -> BlockedThread {
+        let waker = |&(thread, name, times): &(i32, &str, u64)| WakerRecord {
+            thread,
+            name: name.to_owned(),
+            times,
+        };
+        BlockedThread {
+            thread,
+            name: name.to_owned(),
+            looks: 10,
+            what,
+            wakes: Some(wakes),
+            woken_by: by.iter().map(waker).collect(),
+        }
+    }
+
+    fn process(threads: Vec<BlockedThread>) -> Vec<BlockedRecord> {
+        let parts = threads.iter().map(|t| (t.what.clone(), t.looks));
+        let mut sums: BTreeMap<BlockedIn, u64> = BTreeMap::new();
+        parts.for_each(|(what, looks)| *sums.entry(what).or_default() += looks);
+        vec![BlockedRecord {
+            process: 7,
+            name: "server".to_owned(),
+            looks: sums.values().sum(),
+            parts: rank(sums.into_iter()),
+            threads,
+        }]
+    }
+
+    fn ran(thread: i32, cpu_s: f64) -> ThreadRecord {
+        let text = include_str!("../../../../tests/data/records/trace.json");
+        let record: pinwise_record::TraceRecord = serde_json::from_str(text).unwrap();
+        ThreadRecord {
+            thread,
+            cpu_s,
+            ..record.threads[0].clone()
+        }
+    }
+
+    #[test]
+    fn the_threads_of_a_pool_are_named_with_who_hands_them_work() {
+        let worker = |tid| {
+            let by = [(7, "server", 98), (1, "other", 2)];
+            thread(tid, "worker", BlockedIn::Condition, 100, &by)
+        };
+        let blocked = process(vec![
+            worker(8),
+            worker(9),
+            thread(7, "server", BlockedIn::Events, 50, &[]),
+        ]);
+        assert_eq!(
+            describe_reasons(&blocked),
+            "not for want of a CPU: worker (2 threads) waited for work or another thread \
+             (condition variable or similar) in 66.7 %, server (7) for events (poll, epoll, select) in \
+             33.3 % of 30 looks"
+        );
+        assert_eq!(
+            describe_wakers(&blocked, &[ran(8, 0.1), ran(9, 0.1)]).unwrap(),
+            "worker (2 threads) were woken 196 times by server (7), and ran for 1.00 ms per wake-up."
+        );
+    }
+
+    #[test]
+    fn threads_that_hand_on_a_lock_wake_each_other() {
+        let thread = |tid, other| {
+            let by = [(other, "job", 90), (7, "main", 10)];
+            thread(tid, "job", BlockedIn::Mutex, 100, &by)
+        };
+        let blocked = process(vec![thread(8, 9), thread(9, 8)]);
+        assert!(describe_reasons(&blocked).contains("job (2 threads) waited for a lock (mutex)"));
+        let said = describe_wakers(&blocked, &[ran(8, 0.1), ran(9, 0.1)]).unwrap();
+        assert!(said.contains("woken 180 times by each other,"), "{said}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_wakers_that_are_not_known() {
+        let alone = |wakes, by: &[(i32, &str, u64)]| {
+            describe_wakers(
+                &process(vec![thread(8, "a", BlockedIn::Lock, wakes, by)]),
+                &[],
+            )
+        };
+        assert_eq!(alone(100, &[(7, "main", 40), (6, "io", 30)]), None);
+        assert_eq!(alone(5, &[(7, "main", 5)]), None);
+        assert_eq!(alone(100, &[(7, "", 100)]), None);
+        assert!(
+            alone(100, &[(7, "main", 100)])
+                .unwrap()
+                .starts_with("a (8) was woken 100 times")
+        );
+        // A timer wakes it.
+        let slept = process(vec![thread(
+            8,
+            "a",
+            BlockedIn::Timer,
+            100,
+            &[(7, "main", 100)],
+        )]);
+        assert_eq!(describe_wakers(&slept, &[]), None);
+    }
+}
