@@ -15,7 +15,10 @@ fn is_loaded(findings: &[Finding]) -> bool {
 }
 
 fn is_of_load(finding: &Finding) -> bool {
-    matches!(finding.check.as_str(), "foreign_load" | "load")
+    matches!(
+        finding.check.as_str(),
+        "foreign_load" | "load" | "other_processes" | "queued"
+    )
 }
 
 /// Names the processes that use the CPUs now in the advice of findings about load. `find` takes a

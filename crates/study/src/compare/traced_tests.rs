@@ -68,7 +68,7 @@ fn a_lower_bound_is_called_one() {
     figures.lower_bounds = vec![LowerBound::Queued];
     check(
         &figures,
-        "a never migrated; its threads were queued at least 50 % of the time they could have run.",
+        "a never migrated; its threads were queued at least 50 % of their time.",
     );
 }
 
@@ -83,8 +83,8 @@ fn an_arm_is_reported_in_a_sentence() {
     check(
         &figures((0, 0, 2), Some((31.4, 40.0)), Some(1.0)),
         "a migrated twice, 2 of them across packages; 31 % of its CPU time was beside a busy \
-         SMT sibling while a core idled, by the scheduler; its threads were queued 50 % of the \
-         time they could have run.",
+         SMT sibling while a core idled, by the scheduler; its threads were queued 50 % of \
+         their time.",
     );
     check(
         &figures((0, 0, 0), Some((0.0, 96.0)), None),

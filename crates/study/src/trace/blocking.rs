@@ -232,33 +232,65 @@ mod tests {
         assert_eq!(find(14.0), None);
     }
 
+    /// A service on a CPU for 2 % of its time waited for 121 % of that.
     #[test]
-    fn time_queued_reads_alike_wherever_it_is_said() {
-        let sentences = |waited_s: f64| -> Vec<String> {
+    fn time_queued_is_a_share_of_the_threads_time() {
+        let find = |waited_s: f64, life_s: Option<f64>| {
             let mut record = of_process();
             record.figures.waits.total_s = Some(waited_s);
             record.figures.waits.is_upper_bound = true;
             record.figures.totals.cpu_s = 1.0;
+            record.figures.totals.life_s = life_s;
             record.figures.lost = Default::default();
             let mut causes = record.figures.waits.because.unwrap();
             causes.other_processes_s = waited_s;
             record.figures.waits.because = Some(causes);
             record.header.findings.clear();
             super::super::findings::judge(&mut record, true);
-            let findings = record.header.findings.into_iter();
-            findings.map(|found| found.sentence).collect()
+            let mut findings = record.header.findings.into_iter();
+            let found = findings.find(|found| found.check == "other_processes")?;
+            let start = "Threads waited ";
+            let said = found.sentence.strip_prefix(start).unwrap().to_owned();
+            Some((found.severity, said.split(" behind").next()?.to_owned()))
         };
-        let has = |sentences: Vec<String>, words: &str| {
-            assert!(sentences.iter().any(|s| s.contains(words)), "{sentences:?}");
+        let found = |severity, text: &str| Some((severity, text.to_owned()));
+        assert_eq!(
+            find(1.21, Some(50.0)),
+            found(Severity::Note, "1.21 s (2.4 % of their time)")
+        );
+        assert_eq!(
+            find(22.86, Some(50.0)),
+            found(Severity::Warning, "22.9 s (45.7 % of their time)")
+        );
+        assert_eq!(find(0.4, Some(50.0)), None);
+        // Of a record that lacks it, they lived at least as long as they were awake.
+        assert_eq!(
+            find(22.86, None),
+            found(Severity::Warning, "22.9 s (95.8 % of their time)")
+        );
+    }
+
+    #[test]
+    fn what_could_be_avoided_is_marked_by_its_size() {
+        let check = |shared_s: f64| {
+            let mut record = of_process();
+            record.figures.totals.cpu_s = 10.0;
+            record.figures.totals.life_s = Some(10.0);
+            record.figures.waits = Default::default();
+            record.figures.idle_while_waiting = Default::default();
+            record.figures.lost = Default::default();
+            let sharing = &mut record.figures.avoidable_smt_sharing;
+            (sharing.seconds, sharing.percent) = (Some(shared_s), Some(10.0 * shared_s));
+            record.header.findings.clear();
+            super::super::findings::judge(&mut record, true);
+            let found = record.header.findings;
+            let severity =
+                |check: &str| found.iter().find(|f| f.check == check).map(|f| f.severity);
+            [severity("avoidable_smt_sharing"), severity("in_order")]
         };
-        has(
-            sentences(0.15),
-            "Threads waited 150 ms (15.0 % of their CPU time) behind other",
-        );
-        has(
-            sentences(22.86),
-            "Threads waited 22.9 s (22.9 times their CPU time) behind other",
-        );
+        assert_eq!(check(2.0), [Some(Severity::Warning), None]);
+        assert_eq!(check(0.5), [Some(Severity::Note), None]);
+        assert_eq!(check(0.01), [None, Some(Severity::Note)]);
     }
 
     #[test]
@@ -297,7 +329,7 @@ mod tests {
         };
         let process = || of_process().source;
         assert_eq!(check(process(), 0.5, false), 1);
-        assert_eq!(check(process(), 0.04, false), 0);
+        assert_eq!(check(process(), 0.004, false), 0);
         assert_eq!(check(process(), 0.5, true), 0);
     }
 

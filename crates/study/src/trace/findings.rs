@@ -4,17 +4,20 @@ use std::cmp::Reverse;
 
 use super::blocking::{find_blocking, find_never_blocking, find_yielding};
 use super::memory::find_far_memory;
-use pinwise_format::{count_of, grouped, percent, seconds, three_digits};
-use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource};
+use pinwise_format::{count_of, grouped, percent, seconds};
+use pinwise_record::{
+    Finding, LowerBound, Severity, TraceFigures, TraceRecord, TraceSource, WaitCauses,
+};
 use pinwise_sched::{Availability, Tier};
 use pinwise_topology::CpuSet;
 
 /// A smaller share of the CPU time is not worth mentioning, per cent.
 const WORTH_PERCENT: f64 = 1.0;
-/// Queued for this share of the CPU time, per cent, is worth a warning.
-const MUCH_WAITING_PERCENT: f64 = 5.0;
-/// From here on, too many threads wait for each other, % of their CPU time.
-const CROWDED_PERCENT: f64 = 50.0;
+/// A smaller share of the threads' time is not worth mentioning.
+const WORTH: f64 = 0.01;
+/// From this share of the threads' time on, it is what to look at first. Less cannot be why a
+/// program is slow.
+const MUCH: f64 = 0.1;
 /// Throttled time is a mean over the trace: a difference of less than this part of it cannot be
 /// blamed on others.
 const REST_OF_THROTTLING: f64 = 0.1;
@@ -22,8 +25,12 @@ const REST_OF_THROTTLING: f64 = 0.1;
 const TOO_CONTRADICTORY: f64 = 1e-3;
 /// From this share of them on, a figure may be so wrong that a warning is due.
 const MISLEADING: f64 = 1e-2;
-/// Moves that cross a cache or more, a second of CPU time.
-const MANY_FAR_MOVES: f64 = 5.0;
+/// Moves that cross a cache or more, a second of CPU time: each costs up to 0.1 ms (1 MiB of cached
+/// data, at 10 GB/s), so that these may cost [`MUCH`] of it.
+const MANY_FAR_MOVES: f64 = 1_000.0;
+
+/// Findings that the scheduler could have avoided, however small.
+const WASTE: [&str; 3] = ["avoidable_smt_sharing", "idle_while_waiting", "mask"];
 
 /// Judges the figures. `knows_quotas`: the time that quotas took is known.
 pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
@@ -43,7 +50,8 @@ pub(super) fn judge(record: &mut TraceRecord, knows_quotas: bool) {
         find_migrations(figures),
     ];
     record.header.findings.extend(found.into_iter().flatten());
-    if !record.findings.iter().any(|f| f.severity > Severity::Note) {
+    let is_waste = |f: &Finding| f.severity > Severity::Note || WASTE.contains(&f.check.as_str());
+    if !record.findings.iter().any(is_waste) {
         record.header.findings.extend(report_little_waste(record));
     }
     sort(record);
@@ -66,23 +74,18 @@ fn sort(record: &mut TraceRecord) {
     record.header.findings.sort_by_key(key);
 }
 
-fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
-    let cpu_s = figures.totals.cpu_s;
-    if cpu_s > 0.0 {
-        100.0 * seconds / cpu_s
-    } else {
-        0.0
-    }
+/// A time as people judge it: `150 ms (15.0 % of their time)`.
+fn describe_time(figures: &TraceFigures, time_s: f64) -> String {
+    let share = figures.share_of_threads(time_s);
+    format!("{} ({} of their time)", seconds(time_s), percent(share))
 }
 
-/// `15.0 % of their CPU time`; beyond twice of it, a number of times is easier to read.
-fn of_their_cpu_time(percent_of_cpu: f64) -> String {
-    match percent_of_cpu < 200.0 {
-        true => format!("{} of their CPU time", percent(percent_of_cpu / 100.0)),
-        false => format!(
-            "{} times their CPU time",
-            three_digits(percent_of_cpu / 100.0)
-        ),
+/// How much a time matters; `None` if that is hardly worth a word.
+fn severity_of(figures: &TraceFigures, time_s: f64) -> Option<Severity> {
+    match figures.share_of_threads(time_s) {
+        share if share >= MUCH => Some(Severity::Warning),
+        share if share >= WORTH => Some(Severity::Note),
+        _ => None,
     }
 }
 
@@ -154,6 +157,7 @@ fn find_avoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
     if share < WORTH_PERCENT {
         return None;
     }
+    let severity = severity_of(figures, shared_s).unwrap_or(Severity::Note);
     let by = sharing.by.unwrap_or_default();
     let causes = [
         (by.scheduler_s, "by the scheduler's choice"),
@@ -183,7 +187,7 @@ fn find_avoidable_sharing(figures: &TraceFigures) -> Option<Finding> {
         "Try one CPU per core: pinwise compare --place os-default --place one-per-core -- …"
     };
     Some(
-        Finding::new("avoidable_smt_sharing", Severity::Warning, sentence, advice)
+        Finding::new("avoidable_smt_sharing", severity, sentence, advice)
             .with_weight(8)
             .with_evidence("seconds", shared_s)
             .with_evidence("percent", share)
@@ -220,21 +224,21 @@ fn find_waits_while_idle(figures: &TraceFigures, knows_quotas: bool) -> Option<F
     if !figures.lost.idle_task_unseen.is_empty() {
         return None;
     }
-    let is_much = of_cpu(figures, scheduler_s) >= WORTH_PERCENT;
-    (is_much && !is_rest_of_throttling(figures, scheduler_s)).then(|| {
+    let severity = severity_of(figures, scheduler_s)?;
+    (!is_rest_of_throttling(figures, scheduler_s)).then(|| {
         let longest = idle.longest_s.map_or_else(String::new, |longest_s| {
             format!(", up to {} at a time", seconds(longest_s))
         });
         let sentence = format!(
-            "For {} of the time that threads were queued, a CPU that they may use was idle{longest}.",
-            seconds(scheduler_s),
+            "Threads were queued for {} while a CPU that they may use was idle{longest}.",
+            describe_time(figures, scheduler_s),
         );
         let advice = if knows_quotas {
             "The scheduler left work queued; a placement that spreads the threads avoids it (pinwise compare)."
         } else {
             "The cause is unknown: either the scheduler left work queued, or a CPU quota held the threads back, which this trace cannot see."
         };
-        Finding::new("idle_while_waiting", Severity::Warning, sentence, advice)
+        Finding::new("idle_while_waiting", severity, sentence, advice)
             .with_weight(7)
             .with_evidence("scheduler_s", scheduler_s)
             .with_evidence("longest_s", idle.longest_s)
@@ -250,16 +254,14 @@ fn is_rest_of_throttling(figures: &TraceFigures, waited_s: f64) -> bool {
 
 fn find_waits_for_mask(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.mask_s;
-    let share = of_cpu(figures, waited_s);
-    let is_rest = is_rest_of_throttling(figures, waited_s);
-    (share >= MUCH_WAITING_PERCENT && !is_rest).then(|| {
+    let severity = severity_of(figures, waited_s)?;
+    (!is_rest_of_throttling(figures, waited_s)).then(|| {
         let sentence = format!(
-            "Threads waited {} ({}) while the only idle CPUs were outside their affinity mask.",
-            seconds(waited_s),
-            of_their_cpu_time(share)
+            "Threads waited {} while the only idle CPUs were outside their affinity mask.",
+            describe_time(figures, waited_s)
         );
         let advice = "Allow more CPUs, or start fewer threads.";
-        Finding::new("mask", Severity::Warning, sentence, advice)
+        Finding::new("mask", severity, sentence, advice)
             .with_weight(6)
             .with_evidence("mask_s", waited_s)
     })
@@ -267,17 +269,14 @@ fn find_waits_for_mask(figures: &TraceFigures) -> Option<Finding> {
 
 fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.other_processes_s;
-    let share = of_cpu(figures, waited_s);
-    let is_rest = is_rest_of_throttling(figures, waited_s);
-    (share >= MUCH_WAITING_PERCENT && !is_rest).then(|| {
+    let severity = severity_of(figures, waited_s)?;
+    (!is_rest_of_throttling(figures, waited_s)).then(|| {
         let sentence = format!(
-            "Threads waited {} ({}) behind other programs while no CPU was free for them.",
-            seconds(waited_s),
-            of_their_cpu_time(share)
+            "Threads waited {} behind other programs while no CPU was free for them.",
+            describe_time(figures, waited_s)
         );
-        let advice =
-            "Other programs use these CPUs (see pinwise top); stop them, or place them elsewhere.";
-        Finding::new("other_processes", Severity::Warning, sentence, advice)
+        let advice = "Stop them, or place them elsewhere; pinwise top shows what runs where.";
+        Finding::new("other_processes", severity, sentence, advice)
             .with_weight(6)
             .with_evidence("other_processes_s", waited_s)
     })
@@ -285,18 +284,14 @@ fn find_waits_for_others(figures: &TraceFigures) -> Option<Finding> {
 
 fn find_waits_for_class(figures: &TraceFigures) -> Option<Finding> {
     let waited_s = figures.waits.because?.scheduling_class_s;
-    let share = of_cpu(figures, waited_s);
-    (share >= MUCH_WAITING_PERCENT).then(|| {
-        let sentence = format!(
-            "Threads waited {} ({}) because of their own scheduling class.",
-            seconds(waited_s),
-            of_their_cpu_time(share)
-        );
-        let advice = "SCHED_DEADLINE has a budget in each period, real-time classes leave some CPU time to others (sched_rt_runtime_us), and SCHED_IDLE lets others go first; chrt -p shows and changes the class.";
-        Finding::new("scheduling_class", Severity::Warning, sentence, advice)
-            .with_weight(6)
-            .with_evidence("scheduling_class_s", waited_s)
-    })
+    let severity = severity_of(figures, waited_s)?;
+    let sentence = format!(
+        "Threads waited {} because of their own scheduling class.",
+        describe_time(figures, waited_s)
+    );
+    let advice = "SCHED_DEADLINE has a budget in each period, real-time classes leave some CPU time to others (sched_rt_runtime_us), and SCHED_IDLE lets others go first; chrt -p shows and changes the class.";
+    let finding = Finding::new("scheduling_class", severity, sentence, advice).with_weight(6);
+    Some(finding.with_evidence("scheduling_class_s", waited_s))
 }
 
 fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding> {
@@ -306,45 +301,40 @@ fn find_crowding(figures: &TraceFigures, source: &TraceSource) -> Option<Finding
         TraceSource::Machine | TraceSource::Import { pid: None, .. } => "other traced threads",
         _ => "threads of the same program",
     };
-    let share = of_cpu(figures, waited_s);
-    (share >= MUCH_WAITING_PERCENT).then(|| {
-        let sentence = format!(
-            "Threads waited {} ({}) behind {whose} while no CPU was free for them.",
-            seconds(waited_s),
-            of_their_cpu_time(share)
-        );
-        // If there are more threads than CPUs, they wait for each other whether other programs run
-        // or not.
-        let rest_s = figures.waits.total_s.unwrap_or(0.0) - waited_s;
-        let (severity, weight) = match share >= CROWDED_PERCENT && waited_s > rest_s {
-            true => (Severity::Warning, 8),
-            false => (Severity::Note, 4),
-        };
-        let advice = "Fewer threads may be as fast; whether they spin: pinwise spin attach.";
-        Finding::new("own_threads", severity, sentence, advice)
-            .with_weight(weight)
-            .with_evidence("own_threads_s", waited_s)
-    })
+    let is_much = severity_of(figures, waited_s)? == Severity::Warning;
+    let sentence = format!(
+        "Threads waited {} behind {whose} while no CPU was free for them.",
+        describe_time(figures, waited_s)
+    );
+    // If there are more threads than CPUs, they wait for each other whether other programs run
+    // or not.
+    let rest_s = figures.waits.total_s.unwrap_or(0.0) - waited_s;
+    let (severity, weight) = match is_much && waited_s > rest_s {
+        true => (Severity::Warning, 8),
+        false => (Severity::Note, 4),
+    };
+    let advice = "Fewer threads may be as fast; whether they spin: pinwise spin attach.";
+    let finding = Finding::new("own_threads", severity, sentence, advice).with_weight(weight);
+    Some(finding.with_evidence("own_threads_s", waited_s))
 }
 
 /// A tier that does not see all CPUs and wake-ups does not know why threads were queued.
 fn find_unexplained(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let waited_s = figures.waits.total_s?;
-    let share = of_cpu(figures, waited_s);
+    let severity = severity_of(figures, waited_s)?;
     let is_unexplained = figures.waits.because.is_none() && figures.throttled.is_none();
-    (is_unexplained && share >= MUCH_WAITING_PERCENT).then(|| {
+    is_unexplained.then(|| {
         let sentence = format!(
-            "Threads were queued for {}{} ({}): CPUs were busy, or a quota or mask held them back.",
+            "Threads were queued for {}{}: CPUs were busy, or a quota or mask held them back.",
             figures.bound(LowerBound::Queued).words(),
-            seconds(waited_s),
-            of_their_cpu_time(share)
+            describe_time(figures, waited_s)
         );
         let advice = match record.source {
             TraceSource::Import { .. } => "",
             _ => "--tier bpf or tracepoint shows which (pinwise trace tiers).",
         };
-        Finding::new("queued", Severity::Warning, sentence, advice)
+        Finding::new("queued", severity, sentence, advice)
             .with_weight(6)
             .with_evidence("queued_s", waited_s)
     })
@@ -425,19 +415,26 @@ fn find_poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Findin
 fn find_throttling(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let quota = figures.throttled.filter(|quota| quota.times > 0)?;
-    let waited = match figures.waits.because {
-        Some(because) => format!(
-            "threads waited {} because of it",
-            seconds(because.throttled_s)
-        ),
-        None => format!("{} of CPU time throttled", seconds(quota.seconds)),
+    let (waited_s, waited) = match figures.waits.because {
+        Some(WaitCauses { throttled_s, .. }) => {
+            let waited = describe_time(figures, throttled_s);
+            (
+                throttled_s,
+                format!("threads waited {waited} because of it"),
+            )
+        }
+        None => {
+            let held = seconds(quota.seconds);
+            (quota.seconds, format!("{held} of CPU time throttled"))
+        }
     };
     let sentence = format!(
         "A cgroup's CPU quota was used up in {} of {} periods: {waited}.",
         quota.times, quota.periods
     );
     let advice = "Raise the quota (cpu.max; in version 1 of cgroups cpu.cfs_quota_us), or use fewer threads.";
-    let finding = Finding::new("throttled", Severity::Warning, sentence, advice);
+    let severity = severity_of(figures, waited_s).unwrap_or(Severity::Note);
+    let finding = Finding::new("throttled", severity, sentence, advice);
     Some(
         finding
             .with_weight(9)

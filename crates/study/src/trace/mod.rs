@@ -10,11 +10,13 @@ mod recorder;
 mod timeline;
 mod waiters;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub use recorder::{About, TraceRecorder};
 
 use crate::host::host_record;
+use crate::load;
 use pinwise_machine::{End, Listener, MachineError, Run, Subject, TierCost, TraceOrder, Tracer};
 use pinwise_record::{TierRecord, TraceCost, TraceRecord, TraceSource, TraceTier};
 use pinwise_sched::{Availability, Event, Tier};
@@ -130,7 +132,19 @@ pub fn run(
     let counted = traced.run.as_ref();
     let counted = counted.and_then(|run| Some((run.user? + run.system?).as_secs_f64()));
     findings::add(&mut record, plan.tiers, counted);
+    name_others(&mut record, machine);
     Ok(record)
+}
+
+/// Names the busiest processes that the trace is not about in the findings that blame others.
+fn name_others(record: &mut TraceRecord, machine: &mut dyn Tracer) {
+    let traced = record.threads.iter().filter_map(|thread| thread.process);
+    let traced: BTreeSet<i32> = traced.collect();
+    load::name_busiest(&mut record.header.findings, || {
+        let mut busy = machine.busiest();
+        busy.retain(|one| !traced.contains(&one.process));
+        busy
+    });
 }
 
 /// Which processes outlived a command, and how they go on.

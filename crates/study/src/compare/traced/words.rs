@@ -83,11 +83,10 @@ fn name_culprit(by: &SharingCauses) -> &'static str {
     }
 }
 
-/// Time queued as a share of the time that threads could have run, per cent.
+/// Time queued as a share of the threads' time, per cent.
 fn queued_percent(figures: &TraceFigures) -> Option<f64> {
-    let waited = figures.waits.total_s?;
-    let runnable = waited + figures.totals.cpu_s;
-    (runnable > 0.0).then(|| 100.0 * waited / runnable)
+    let waited_s = figures.waits.total_s?;
+    Some(100.0 * figures.share_of_threads(waited_s))
 }
 
 fn describe_queueing(figures: &TraceFigures) -> Option<String> {
@@ -98,7 +97,7 @@ fn describe_queueing(figures: &TraceFigures) -> Option<String> {
         format!(", {idle:.0} % of it while a CPU idled")
     });
     Some(format!(
-        "its threads were queued {}{share:.0} % of the time they could have run{idle}",
+        "its threads were queued {}{share:.0} % of their time{idle}",
         figures.bound(LowerBound::Queued).words()
     ))
 }
@@ -126,7 +125,7 @@ pub(super) fn beside(record: &Comparison) -> Option<String> {
             one,
             other,
             queued_percent,
-            " of the time that threads of {} could have run they were queued",
+            " of their time threads of {} were queued",
         ),
     ]
     .into_iter()
