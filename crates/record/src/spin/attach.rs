@@ -210,6 +210,9 @@ impl StoredRecord for SpinAttachRecord {
     }
 }
 
+/// A smaller share of the CPU time is next to nothing.
+const HARDLY: f64 = 0.005;
+
 impl SpinAttachRecord {
     /// The share of spinning in a sentence, with its figures.
     #[must_use]
@@ -226,9 +229,54 @@ impl SpinAttachRecord {
             Some(counted_s) => format!("the sampled {:.2} s of {counted_s:.2} s", self.cpu_s),
             None => format!("{:.2} s", self.cpu_s),
         };
-        format!(
+        let figure = format!(
             "{:.1} % of {of} of CPU time is spinning ({spin_s:.2} s)",
             100.0 * share,
-        )
+        );
+        match share < HARDLY {
+            true => format!("it hardly spins: {figure}"),
+            false => format!("{figure}{}", self.describe_worst(share)),
+        }
+    }
+
+    /// Where it spins most, of this share of its CPU time.
+    fn describe_worst(&self, share: f64) -> String {
+        let spins = |place: &&SpinPlace| place.kind != SpinKind::Work;
+        let Some(worst) = self.places.iter().find(spins) else {
+            return String::new();
+        };
+        let part = match 2.0 * worst.share >= share {
+            true => "most of it",
+            false => "the largest part",
+        };
+        match &worst.function {
+            Some(function) => format!(", {part} in {function}"),
+            None => format!(", {part} at {:#x}", worst.address),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_says_where_it_spins_most() {
+        let text = include_str!("../../../../tests/data/records/spin-attach.json");
+        let mut record: SpinAttachRecord = serde_json::from_str(text).unwrap();
+        let spins = |place: &&mut SpinPlace| place.kind != SpinKind::Work;
+        let worst = record.places.iter_mut().find(spins).unwrap();
+        worst.function = Some("wait_for_turn".to_owned());
+        worst.share = 0.3;
+        for (share, end) in [
+            (0.4, ", most of it in wait_for_turn"),
+            (0.9, ", the largest part in wait_for_turn"),
+        ] {
+            record.spin_share = Some(share);
+            assert!(record.verdict().ends_with(end), "{}", record.verdict());
+        }
+        record.spin_share = Some(0.001);
+        let said = record.verdict();
+        assert!(said.starts_with("it hardly spins: 0.1 % of"), "{said}");
     }
 }

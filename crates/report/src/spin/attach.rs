@@ -51,7 +51,7 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     }
     out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     // The answer comes last, next to the prompt.
-    let answer = format!("{}.", capital(&record.verdict()));
+    let answer = format!("{}.", capital(&visible(&record.verdict())));
     out += &format!("\n{}\n", palette.strong(&paragraph("", "", &answer)));
     out
 }
