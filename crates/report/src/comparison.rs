@@ -393,4 +393,15 @@ mod tests {
         assert!(!header(&record).contains("typical"));
         assert!(comparison(&record, Palette::new(false)).contains("typical"));
     }
+
+    #[test]
+    fn tables_in_files_say_why_nothing_is_recommended() {
+        let text = include_str!("../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        let advice = "No placement is recommended here.";
+        record.verdict.advice = advice.to_owned();
+        assert!(!crate::markdown(&record).contains(advice));
+        record.verdict.not_recommended = Some(pinwise_record::NotRecommended::BusyMachine);
+        assert!(crate::markdown(&record).contains(advice));
+    }
 }

@@ -81,6 +81,9 @@ pub fn markdown(record: &Comparison) -> String {
         ));
     }
     text.push_str(&format!("\n{}\n", visible(&record.verdict.sentence)));
+    if record.verdict.not_recommended.is_some() {
+        text.push_str(&format!("\n{}\n", visible(&record.verdict.advice)));
+    }
     if let Some(beside) = &record.verdict.beside {
         text.push_str(&format!("\n{}\n", visible(beside)));
     }
