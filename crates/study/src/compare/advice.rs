@@ -1,12 +1,12 @@
 //! What to do after a comparison whose placements are not withheld.
 
 use super::plan::ComparePlan;
-use super::{caveats, limit};
+use super::{caveats, limit, parts};
 use crate::launchers;
 use pinwise_format::percent;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Realised, Wish};
-use pinwise_record::{CommandRecord, Comparison, Stopped, with_effort};
+use pinwise_record::{CommandRecord, Comparison, ContrastRecord, Severity, Stopped, with_effort};
 use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
@@ -78,12 +78,29 @@ pub(super) fn to_do(
                     }
                     ref stopped => plan.more_effort(stopped.as_ref()),
                 };
-                format!("Give it {more}: {}.", prices.text)
+                format!("Give it {more}: {}.{}", prices.text, by_cpu_time(record))
             }
-            None => "A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).".to_owned(),
+            None => format!(
+                "A verdict takes more than an hour here. Make the machine quieter (see pinwise doctor), or accept a larger smallest effect (--min-effect).{}",
+                by_cpu_time(record)
+            ),
         },
     };
     Some(text)
+}
+
+/// What decides at once where only waiting leaves wall-clock time undecided, as the finding on it
+/// explains.
+fn by_cpu_time(record: &Comparison) -> &'static str {
+    let mut contrasts = record.contrasts.iter();
+    let decides = |contrast: &ContrastRecord| {
+        let found = parts::of_cpu_time(contrast, record);
+        found.is_some_and(|found| found.severity == Severity::Warning)
+    };
+    match contrasts.any(decides) {
+        true => " Or judge CPU time, which is known: --metric cpu.",
+        false => "",
+    }
 }
 
 /// Factor on top of what a first verdict needs: blocks are not equally long.
@@ -168,5 +185,35 @@ pub(super) fn budget(needed_s: f64) -> String {
     match needed_s <= 90.0 {
         true => format!("{:.0}s", needed_s.ceil()),
         false => format!("{:.0}m", (needed_s / 60.0).ceil()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pinwise_record::{ComponentRecord, ContrastVerdict};
+
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_advised_where_it_is_known() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        let cpus = record.arms[0].cpus.clone();
+        record
+            .arms
+            .iter_mut()
+            .for_each(|arm| arm.cpus.clone_from(&cpus));
+        record.contrasts.truncate(1);
+        let contrast = &mut record.contrasts[0];
+        contrast.verdict = ContrastVerdict::Undecided;
+        (contrast.low, contrast.high) = (Some(0.7), Some(1.4));
+        let part = |low, high| Some(ComponentRecord::new(1.0, Some(low), Some(high)));
+        contrast.wall_per_cpu_time = part(0.7, 1.4);
+        contrast.cpu_time = part(0.9, 1.1);
+        assert_eq!(by_cpu_time(&record), "");
+        record.contrasts[0].cpu_time = part(0.995, 1.005);
+        assert!(by_cpu_time(&record).ends_with("--metric cpu."));
+        record.metric.name = "cpu".to_owned();
+        assert_eq!(by_cpu_time(&record), "");
     }
 }
