@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(findings[0].advice, advice);
         assert_eq!(findings[1].advice, "Stop it.");
         all.extend((10..14).map(|process| busy(process, 0.3)));
-        let mut findings = [finding("load")];
+        let mut findings = [finding("other_processes")];
         name_busiest(&mut findings, || all.clone());
         assert!(
             findings[0]
