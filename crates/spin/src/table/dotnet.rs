@@ -2,7 +2,7 @@
 //!
 //! Nothing is computed here.
 
-use super::{NORMALISED, doubling, looking, tunable};
+use super::{NORMALISED, USUAL, doubling, looking, tunable};
 use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 /// Monitor of the .NET Framework and of `CoreCLR` before 2.1: rounds of 50 PAUSEs that triple while
@@ -18,8 +18,6 @@ pub const NETFX_AWARELOCK: Algorithm = Algorithm {
         growth: Growth::Times(3),
         below: Bound::PerCpu(20_000),
     },
-    longest: None,
-    least_cpus: 1,
     then: "SwitchToThread between repetitions, then event wait",
     tunables: &[
         tunable(
@@ -43,6 +41,7 @@ pub const NETFX_AWARELOCK: Algorithm = Algorithm {
     source: "dotnet/coreclr src/vm/crst.cpp, syncblk.inl, eeconfig.cpp, src/inc/clrconfigvalues.h",
     evidence: Evidence::Excerpt,
     note: "It looks at the lock only between rounds; a step function of the number of logical processors.",
+    ..USUAL
 };
 
 /// Monitor of `CoreCLR` since 2.1, the repaired one.
@@ -52,8 +51,6 @@ pub const CORECLR_MONITOR: Algorithm = Algorithm {
     versions: "2.1-8",
     unit: NORMALISED,
     backoff: doubling(30, 1, u64::MAX),
-    longest: None,
-    least_cpus: 1,
     then: "event wait",
     tunables: &[
         tunable(
@@ -70,6 +67,7 @@ pub const CORECLR_MONITOR: Algorithm = Algorithm {
     source: "dotnet/runtime src/coreclr/inc/yieldprocessornormalized.h @165bbb9d7c58e3cae4ec279e16821349788dea43; yieldprocessornormalized.cpp @00845426b0a1a325a1b414d0bf63cc9b3c85af43; clrconfigvalues.h",
     evidence: Evidence::Read,
     note: "The length of a unit is measured at start (for 10 ms; from .NET 6 or 7 on now and then).",
+    ..USUAL
 };
 
 pub(super) static ROWS: &[Algorithm] = &[
@@ -80,13 +78,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "Framework 4.x",
         unit: Unit::Hint,
         backoff: doubling(10, 4, 2048),
-        longest: None,
-        least_cpus: 1,
         then: "Thread.Yield, Sleep(0), Sleep(1)",
-        tunables: &[],
         source: "https://github.com/dotnet/coreclr/pull/9548 (benaadams: 4,8,...,2048 then yields)",
         evidence: Evidence::Excerpt,
         note: "ManualResetEventSlim and Task multiplied it by the number of processors until dotnet/coreclr#13556.",
+        ..USUAL
     },
     Algorithm {
         id: "coreclr_gc_join",
@@ -94,13 +90,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.x-2.0",
         unit: Unit::Hint,
         backoff: looking(Bound::PerCpu(4096), 1),
-        longest: None,
-        least_cpus: 1,
         then: "event wait",
-        tunables: &[],
         source: "https://github.com/dotnet/coreclr/issues/13388",
         evidence: Evidence::Excerpt,
         note: "Later versions normalise it.",
+        ..USUAL
     },
     CORECLR_MONITOR,
     Algorithm {
@@ -109,13 +103,12 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: ".NET Core 2.1+",
         unit: NORMALISED,
         backoff: doubling(10, 1, u64::MAX),
-        longest: None,
         least_cpus: 2,
         then: "Thread.Yield, Sleep(0) every 5 yields, Sleep(1) after 20",
-        tunables: &[],
         source: "dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/SpinWait.cs @04da5a173f6331f6bb4ce24a28ccf32e136c427e",
         evidence: Evidence::Read,
         note: "35 iterations are suggested before waiting; on one CPU it always yields.",
+        ..USUAL
     },
     Algorithm {
         id: "dotnet_lock",
@@ -123,13 +116,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: ".NET 8 preview/9+",
         unit: NORMALISED,
         backoff: doubling(22, 1, u64::MAX),
-        longest: None,
-        least_cpus: 1,
         then: "AutoResetEvent wait",
-        tunables: &[],
         source: "dotnet/runtime src/libraries/System.Private.CoreLib/src/System/Threading/Lock.cs @047a59c5d265f94a9197fca7cab2ea9af67b7beb",
         evidence: Evidence::Read,
         note: "1 to 22 iterations by how well they went before; it begins with 22.",
+        ..USUAL
     },
     Algorithm {
         id: "dotnet_threadpool",
@@ -137,8 +128,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: ".NET 6+",
         unit: NORMALISED,
         backoff: looking(Bound::Fixed(70), 1),
-        longest: None,
-        least_cpus: 1,
         then: "futex or condvar wait",
         tunables: &[tunable(
             "DOTNET_ThreadPool_UnfairSemaphoreSpinLimit",
@@ -148,6 +137,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/dotnet/runtime/issues/100348 ; https://github.com/dotnet/coreclr/pull/13921",
         evidence: Evidence::Excerpt,
         note: "280 on arm64, where an idle program was seen to use 46 % CPU against 3 % with 0. How often it looks the source does not say: after each unit is assumed.",
+        ..USUAL
     },
     Algorithm {
         id: "windows_cs",
@@ -155,7 +145,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "documented",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(4000), 1),
-        longest: None,
         least_cpus: 2,
         then: "semaphore wait",
         tunables: &[tunable(
@@ -166,5 +155,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://learn.microsoft.com/en-us/windows/win32/api/synchapi/nf-synchapi-initializecriticalsectionandspincount",
         evidence: Evidence::Excerpt,
         note: "4000 is the heap manager's; the default of plain critical sections is not verified.",
+        ..USUAL
     },
 ];

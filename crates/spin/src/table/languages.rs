@@ -2,7 +2,7 @@
 //!
 //! Nothing is computed here.
 
-use super::{doubling, looking, tunable};
+use super::{USUAL, doubling, looking, tunable};
 use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 pub(super) static ROWS: &[Algorithm] = &[
@@ -12,13 +12,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "JDK 11..21",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(30), 1),
-        longest: None,
-        least_cpus: 1,
         then: "park",
-        tunables: &[],
         source: "openjdk/jdk src/hotspot/share/runtime/objectMonitor.cpp @009970c984d82c1a5750df28118adc9fa151de07",
         evidence: Evidence::Read,
         note: "11 hints and up to 5000 loads of the owner with a hint every 256th: the cost of a hint matters little. It adapts by success, not by time; -XX:PreBlockSpin is gone.",
+        ..USUAL
     },
     Algorithm {
         id: "java_onspinwait",
@@ -26,8 +24,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "JDK 9+",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(1), 1),
-        longest: None,
-        least_cpus: 1,
         then: "caller decides",
         tunables: &[
             tunable("-XX:OnSpinWaitInst", "none", "JVM option, arm64"),
@@ -36,6 +32,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/openjdk/jdk/pull/16994 ; https://github.com/openjdk/jdk/pull/17430",
         evidence: Evidence::Excerpt,
         note: "One hint a call: PAUSE on x86.",
+        ..USUAL
     },
     Algorithm {
         id: "openj9_spin",
@@ -43,13 +40,12 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "current",
         unit: Unit::Hint,
         backoff: Backoff::Unknown,
-        longest: None,
-        least_cpus: 1,
         then: "park",
         tunables: &[tunable("-Xthr:", "", "JVM option")],
         source: "https://github.com/eclipse-openj9/openj9/issues/10773 ; https://github.com/eclipse-openj9/openj9/pull/553",
         evidence: Evidence::Excerpt,
         note: "Options set it: hints, looks and yields multiply. A slower PAUSE is an open question there.",
+        ..USUAL
     },
     Algorithm {
         id: "go_mutex",
@@ -57,13 +53,12 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.26.8",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(4), 30),
-        longest: None,
         least_cpus: 2,
         then: "semacquire",
-        tunables: &[],
         source: "go1.26.8 src/runtime/lock_spinbit.go:54-55, proc.go:7944, internal/sync/mutex.go, asm_amd64.s:863, asm_arm64.s:1103",
         evidence: Evidence::Read,
         note: "PAUSEs on amd64; on arm64 since 1.26 the 30 are nanoseconds. Only with another P running and an empty local queue.",
+        ..USUAL
     },
     Algorithm {
         id: "go_runtime_mutex",
@@ -71,7 +66,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.24+",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(4), 30),
-        longest: None,
         least_cpus: 2,
         then: "osyield, then futex sleep",
         tunables: &[tunable(
@@ -82,6 +76,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "go1.26.8 src/runtime/lock_spinbit.go",
         evidence: Evidence::Read,
         note: "Only one spinning thread is allowed.",
+        ..USUAL
     },
     Algorithm {
         id: "rust_std_mutex",
@@ -89,13 +84,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.95",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(100), 1),
-        longest: None,
-        least_cpus: 1,
         then: "futex_wait",
-        tunables: &[],
         source: "rust-lang/rust library/std/src/sys/sync/mutex/futex.rs (rust-src 1.95.0)",
         evidence: Evidence::Read,
         note: "It stops at once where others wait already, and spins again after a wake-up.",
+        ..USUAL
     },
     Algorithm {
         id: "rust_std_rwlock_futex",
@@ -103,13 +96,10 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.95",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(100), 1),
-        longest: None,
-        least_cpus: 1,
         then: "futex_wait",
-        tunables: &[],
         source: "library/std/src/sys/sync/rwlock/futex.rs",
         evidence: Evidence::Read,
-        note: "",
+        ..USUAL
     },
     Algorithm {
         id: "rust_std_rwlock_queue",
@@ -117,13 +107,10 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.95",
         unit: Unit::Hint,
         backoff: doubling(7, 1, 64),
-        longest: None,
-        least_cpus: 1,
         then: "thread park",
-        tunables: &[],
         source: "library/std/src/sys/sync/rwlock/queue.rs SPIN_COUNT 7",
         evidence: Evidence::Read,
-        note: "",
+        ..USUAL
     },
     Algorithm {
         id: "rust_std_mpmc",
@@ -136,13 +123,10 @@ pub(super) static ROWS: &[Algorithm] = &[
             growth: Growth::Square,
             cap: 36,
         },
-        longest: None,
-        least_cpus: 1,
         then: "yield_now",
-        tunables: &[],
         source: "library/std/src/sync/mpmc/utils.rs SPIN_LIMIT 6",
         evidence: Evidence::Read,
-        note: "",
+        ..USUAL
     },
     Algorithm {
         id: "parking_lot_09",
@@ -150,13 +134,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "0.12",
         unit: Unit::Hint,
         backoff: doubling(3, 2, 8),
-        longest: None,
-        least_cpus: 1,
         then: "7 sched_yield, then park",
-        tunables: &[],
         source: "parking_lot_core 0.9 src/spinwait.rs",
         evidence: Evidence::Read,
         note: "It starts at 2 by accident: Amanieu/parking_lot#484.",
+        ..USUAL
     },
     Algorithm {
         id: "parking_lot_10",
@@ -164,13 +146,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "0.13",
         unit: Unit::Hint,
         backoff: doubling(3, 1, 4),
-        longest: None,
-        least_cpus: 1,
         then: "7 sched_yield, then park",
-        tunables: &[],
         source: "parking_lot_core 0.10.0 src/spinwait.rs",
         evidence: Evidence::Read,
         note: "The version of 2017 ran 8184 PAUSEs: Amanieu/parking_lot#43.",
+        ..USUAL
     },
     Algorithm {
         id: "crossbeam_backoff",
@@ -178,13 +158,10 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "0.8.23",
         unit: Unit::Hint,
         backoff: doubling(7, 1, 64),
-        longest: None,
-        least_cpus: 1,
         then: "4 yields, then the caller parks",
-        tunables: &[],
         source: "crossbeam-utils 0.8.23 src/backoff.rs SPIN_LIMIT 6 YIELD_LIMIT 10",
         evidence: Evidence::Read,
-        note: "",
+        ..USUAL
     },
     Algorithm {
         id: "swift_mutex",
@@ -192,12 +169,10 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "2026",
         unit: Unit::Hint,
         backoff: Backoff::Unknown,
-        longest: None,
-        least_cpus: 1,
         then: "futex",
-        tunables: &[],
         source: "https://github.com/swiftlang/swift/pull/88523",
         evidence: Evidence::Excerpt,
         note: "Adaptive; it parks at once where four or more are parked already.",
+        ..USUAL
     },
 ];

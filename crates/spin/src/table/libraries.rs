@@ -2,7 +2,7 @@
 //!
 //! Nothing is computed here.
 
-use super::{doubling, looking, tunable};
+use super::{USUAL, doubling, looking, tunable};
 use crate::algorithm::{Algorithm, Backoff, Bound, Evidence, Growth, Unit};
 
 pub(super) static ROWS: &[Algorithm] = &[
@@ -17,8 +17,6 @@ pub(super) static ROWS: &[Algorithm] = &[
             growth: Growth::Jittered(2),
             cap: 16,
         },
-        longest: None,
-        least_cpus: 1,
         then: "futex",
         tunables: &[tunable(
             "glibc.pthread.mutex_spin_count",
@@ -28,6 +26,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "glibc-2.36 nptl/pthread_mutex_lock.c, sysdeps/x86_64/nptl/pthread_mutex_backoff.h, sysdeps/generic/adaptive_spin_count.h",
         evidence: Evidence::Read,
         note: "It begins with 10 and adapts up to 100. The growing runs are x86 only; the default type of mutex does not spin.",
+        ..USUAL
     },
     Algorithm {
         id: "glibc_spinlock",
@@ -35,13 +34,10 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "2.36",
         unit: Unit::Hint,
         backoff: Backoff::Endless { gap: 1 },
-        longest: None,
-        least_cpus: 1,
         then: "never parks",
-        tunables: &[],
         source: "glibc-2.36 nptl/pthread_spin_lock.c",
         evidence: Evidence::Read,
-        note: "",
+        ..USUAL
     },
     Algorithm {
         id: "musl_mutex",
@@ -49,13 +45,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "1.2.3",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(100), 1),
-        longest: None,
-        least_cpus: 1,
         then: "futex",
-        tunables: &[],
         source: "musl-1.2.3 src/thread/pthread_mutex_timedlock.c, __wait.c",
         evidence: Evidence::Read,
         note: "It stops where waiters exist; a barrier spins 200.",
+        ..USUAL
     },
     Algorithm {
         id: "jemalloc",
@@ -63,7 +57,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "5.3.0",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(601), 1),
-        longest: None,
         least_cpus: 2,
         then: "pthread mutex",
         tunables: &[tunable(
@@ -73,7 +66,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         )],
         source: "jemalloc-5.3.0 src/mutex.c",
         evidence: Evidence::Read,
-        note: "",
+        ..USUAL
     },
     Algorithm {
         id: "folly_waitoptions",
@@ -81,13 +74,12 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "current",
         unit: Unit::Clock,
         backoff: Backoff::Timed { ns: 2000 },
-        longest: None,
-        least_cpus: 1,
         then: "futex",
         tunables: &[tunable("WaitOptions::spin_max", "2 us", "in the program")],
         source: "facebook/folly folly/synchronization/WaitOptions.h @0deef031cb8aab76dc7e736f8b7c22d701d5f36b, detail/Spin.h @323b297ad9d31375ae310b340c61bd12ac924082",
         evidence: Evidence::Read,
         note: "A comment of 2013 assumes 7 ns a hint.",
+        ..USUAL
     },
     Algorithm {
         id: "folly_sleeper",
@@ -95,13 +87,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "current",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(4000), 1),
-        longest: None,
-        least_cpus: 1,
         then: "sleep 500 us",
-        tunables: &[],
         source: "facebook/folly folly/synchronization/detail/Sleeper.h @32711cc53888eec2083c72321b992365aa48daf1",
         evidence: Evidence::Read,
         note: "MicroLock.h not in the index",
+        ..USUAL
     },
     Algorithm {
         id: "abseil_mutex",
@@ -109,13 +99,12 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "20220623",
         unit: Unit::Load,
         backoff: looking(Bound::Fixed(1500), 1),
-        longest: None,
         least_cpus: 2,
         then: "250 or 5000 spins, a yield, sleep 10 us, then futex",
-        tunables: &[],
         source: "abseil-20220623.1 absl/synchronization/mutex.cc",
         evidence: Evidence::Read,
         note: "Immune to PAUSE latency.",
+        ..USUAL
     },
     Algorithm {
         id: "abseil_spinlock",
@@ -123,13 +112,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "20220623",
         unit: Unit::Load,
         backoff: looking(Bound::Fixed(1000), 1),
-        longest: None,
         least_cpus: 2,
         then: "futex or sleep of 128 us to 4 ms",
-        tunables: &[],
         source: "abseil-20220623.1 absl/base/internal/spinlock.cc, spinlock_wait.cc",
         evidence: Evidence::Read,
-        note: "",
+        ..USUAL
     },
     Algorithm {
         id: "onetbb_backoff",
@@ -137,13 +124,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "2021.8",
         unit: Unit::Hint,
         backoff: doubling(5, 1, 16),
-        longest: None,
-        least_cpus: 1,
         then: "sched_yield",
-        tunables: &[],
         source: "oneTBB-2021.8.0 include/oneapi/tbb/detail/_utils.h LOOPS_BEFORE_YIELD 16",
         evidence: Evidence::Read,
         note: "Arm: YIELD.",
+        ..USUAL
     },
     Algorithm {
         id: "libgomp",
@@ -151,8 +136,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "GCC 14",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(300_000), 1),
-        longest: None,
-        least_cpus: 1,
         then: "futex",
         tunables: &[
             tunable("GOMP_SPINCOUNT", "300000", "environment variable"),
@@ -165,6 +148,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "gcc-mirror/gcc libgomp/config/linux/wait.h @167637297f0dcd5bc22153f88b6273fb32487b0e; env.c",
         evidence: Evidence::Read,
         note: "100 where threads outnumber CPUs (1000 if active). A comment assumes 100,000 hints a millisecond.",
+        ..USUAL
     },
     Algorithm {
         id: "libomp",
@@ -172,8 +156,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "17+",
         unit: Unit::Clock,
         backoff: Backoff::Timed { ns: 200_000_000 },
-        longest: None,
-        least_cpus: 1,
         then: "condvar sleep",
         tunables: &[
             tunable("KMP_BLOCKTIME", "200ms", "environment variable"),
@@ -182,6 +164,7 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://reviews.llvm.org/D157646 ; https://reviews.llvm.org/D113012",
         evidence: Evidence::Excerpt,
         note: "0 on hybrid CPUs.",
+        ..USUAL
     },
     Algorithm {
         id: "dpdk",
@@ -189,13 +172,11 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "22.11",
         unit: Unit::Hint,
         backoff: Backoff::Endless { gap: 1 },
-        longest: None,
-        least_cpus: 1,
         then: "never parks",
-        tunables: &[],
         source: "dpdk-22.11.11 lib/eal/include/generic/rte_spinlock.h, rte_pause.h",
         evidence: Evidence::Read,
         note: "rte_power_pause and rte_power_monitor use TPAUSE and UMWAIT.",
+        ..USUAL
     },
     Algorithm {
         id: "webkit_lock",
@@ -203,13 +184,10 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "current",
         unit: Unit::Yield,
         backoff: looking(Bound::Fixed(40), 1),
-        longest: None,
-        least_cpus: 1,
         then: "ParkingLot",
-        tunables: &[],
         source: "WebKit/WebKit Source/WTF/wtf/LockAlgorithmInlines.h @0be502df2ad637b34a61af28b692ad9ab3cbf045",
         evidence: Evidence::Read,
-        note: "",
+        ..USUAL
     },
     Algorithm {
         id: "onnxruntime_pool",
@@ -217,8 +195,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         versions: "before 2026-03",
         unit: Unit::Hint,
         backoff: looking(Bound::Fixed(1_048_576), 1),
-        longest: None,
-        least_cpus: 1,
         then: "block",
         tunables: &[tunable(
             "session.intra_op.allow_spinning",
@@ -228,5 +204,6 @@ pub(super) static ROWS: &[Algorithm] = &[
         source: "https://github.com/microsoft/onnxruntime/pull/27916",
         evidence: Evidence::Excerpt,
         note: "By time since 2026-03; the same constant was 3 ms, 47 ms and 500 ms.",
+        ..USUAL
     },
 ];
