@@ -1,6 +1,8 @@
 // A synthetic fleet: sizes and hostile words that no cluster at hand has. fleet.e2e.ts shows what
 // the program itself writes.
 
+import { readFileSync } from 'node:fs';
+
 import type { Fields } from './records';
 
 /** A small generator with a seed, so that each test has the same fleet. */
@@ -147,142 +149,11 @@ function outliersOf(
   return [...measured, setting];
 }
 
-/** An outlier of it. */
-export function madeNode(): Fields {
-  const name = nodeName(3);
-  return {
-    schema: 'pinwise.fleet-node/1',
-    id: `made.${name}`,
-    fleet: 'made',
-    node: name,
-    started: '2026-11-22T10:01:00Z',
-    ended: null,
-    attempts: 2,
-    host: {
-      machine_spec: 'local',
-      simulated: false,
-      hostname: name,
-      cpu_model: 'EPYC 7000',
-      vendor: null,
-      arch: 'x86_64',
-      kernel: '6.12.0',
-      microcode: '0xa0011d1',
-      hypervisor: null,
-      counts: { cpus: 64, cores: 32, packages: 1, numa_nodes: 1, llcs: 8 },
-      allowed: '0-63',
-      shape_hash: '0',
-    },
-    settings: {
-      bios: '2.0',
-      'numa-nodes-per-package': '1',
-      governor: 'performance',
-    },
-    steps: [
-      {
-        name: 'wiring',
-        state: 'done',
-        record: `made.${name}.wiring`,
-        attempt: 2,
-        why: null,
-        elapsed_s: 12.5,
-      },
-      {
-        name: 'kernels',
-        state: 'failed',
-        record: null,
-        attempt: 2,
-        why: 'time limit',
-        elapsed_s: 60,
-      },
-      {
-        name: 'idle',
-        state: 'missing',
-        record: null,
-        attempt: 2,
-        why: null,
-        elapsed_s: null,
-      },
-    ],
-    figures: [
-      {
-        step: 'wiring',
-        name: 'memory latency',
-        unit: 'ns',
-        value: 151.2,
-        low: 150,
-        high: 153,
-      },
-      {
-        step: 'wiring',
-        name: 'figure 1',
-        unit: 'ns',
-        value: 181,
-        low: null,
-        high: null,
-      },
-    ],
-    clock_ahead_s: 4.2,
-    tags: ['fleet:made'],
-  };
-}
+/** Those of fixed contents: a fleet's plan, a node, and two groups against each other. */
+const MADE = readFileSync(new URL('made-fleet.json', import.meta.url), 'utf8');
+const made = (kind: string): Fields =>
+  (JSON.parse(MADE) as Record<string, Fields>)[kind]!;
 
-/** What was asked of it. */
-export function madePlan(): Fields {
-  return {
-    schema: 'pinwise.fleet/1',
-    id: 'made',
-    started: '2026-11-22T10:00:00Z',
-    host: 'head',
-    pinwise: '0.0.0',
-    launcher: 'simulated',
-    steps: [
-      { name: 'wiring', arguments: ['topology', '--measure'], timeout_s: 600 },
-      {
-        name: 'kernels',
-        arguments: ['bench', '--suite', 'quick it'],
-        timeout_s: null,
-      },
-    ],
-    nodes: [nodeName(1), nodeName(2), nodeName(3)],
-    asked: 3,
-    folder: '/shared/made',
-    jobs: [{ id: '17', node: null, submitted: '2026-11-22T10:00:00Z' }],
-    left_out: ['n9: drained'],
-    planted: [
-      { node: nodeName(3), fault: 'wrong NPS' },
-      { node: nodeName(4), fault: 'throttled' },
-    ],
-    tags: ['fleet:made'],
-  };
-}
-
-/** Two groups against each other. */
-export function madeDiff(): Fields {
-  const figures = [
-    [2.1, 2.05, 2.15],
-    [0.98, 0.95, 1.01],
-    [0.5, 0.49, 0.51],
-    [1.2, null, null],
-  ].map(([ratio, low, high], at) => ({
-    step: 'kernels',
-    name: `kernel ${at}`,
-    unit: 's',
-    a: 1.5,
-    b: 1.5 * ratio!,
-    ratio,
-    low,
-    high,
-    p_adjusted: null,
-    differs: low! > 1 || high! < 1,
-  }));
-  return {
-    schema: 'pinwise.fleet-diff/1',
-    a: { fleet: 'made', group: 'EPYC 7000', nodes: 20 },
-    b: { fleet: 'made', group: 'EPYC 7001', nodes: 20 },
-    settings: [{ name: 'kernel', a: '6.1', b: '6.12' }],
-    figures,
-    attributions: [],
-    only_one: ['wiring · PAUSE'],
-    sentence: 'The second has kernel 0 at 2.1 times the time of the first.',
-  };
-}
+export const madePlan = (): Fields => made('fleet');
+export const madeNode = (): Fields => made('fleet-node');
+export const madeDiff = (): Fields => made('fleet-diff');

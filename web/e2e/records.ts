@@ -56,8 +56,18 @@ name = "broken"
 run = "broken"
 `;
 
-const MACHINE = ['--machine', 'sim:package:1 l3:2 core:2 pu:2'];
 const LOOP = 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done';
+
+/** A command line's words, split at spaces, and last ones that hold spaces. */
+const words = (line: string, ...last: string[]): string[] => [
+  ...line.split(' '),
+  ...last,
+];
+const onMachine = (line: string): string[] => [
+  '--machine',
+  'sim:package:1 l3:2 core:2 pu:2',
+  ...words(line),
+];
 
 /** How the program makes a record; `needsHost` if the machine at hand may refuse, `status` if it
  * ends with another than 0. */
@@ -69,84 +79,40 @@ interface Made {
 
 const MAKERS: Readonly<Record<string, Made | { made: () => Fields }>> = {
   comparison: {
-    words: [
-      ...MACHINE,
-      'compare',
-      '--seed',
-      '1',
-      '--max-runs',
-      '10',
-      '--',
-      'prog',
-    ],
+    words: onMachine('compare --seed 1 --max-runs 10 -- prog'),
   },
   gate: {
-    words: [
-      '--machine',
-      'sim:builds.toml',
-      'gate',
-      'base',
-      'head',
-      '--suite',
-      'suite.toml',
-      '--seed',
-      '1',
-      '--budget',
-      '40s',
-    ],
+    words: words(
+      '--machine sim:builds.toml gate base head --suite suite.toml --seed 1 --budget 40s',
+    ),
     status: 1,
   },
   topology: {
-    words: [
-      '--machine',
-      'sim:wrong.toml',
-      'topology',
-      '--measure',
-      '--watch',
-      '5s',
-    ],
+    words: words('--machine sim:wrong.toml topology --measure --watch 5s'),
   },
-  bench: { words: [...MACHINE, 'bench', '--suite', 'smt', '--max-runs', '6'] },
-  trace: { words: ['--machine', 'sim:scheduler.toml', 'trace', '--', 'prog'] },
-  search: { words: [...MACHINE, 'search', '--seed', '1', '--', 'prog'] },
-  reproduction: { words: ['reproduce', 'hyperthread-fill', '--simulated'] },
+  bench: { words: onMachine('bench --suite smt --max-runs 6') },
+  trace: { words: words('--machine sim:scheduler.toml trace -- prog') },
+  search: { words: onMachine('search --seed 1 -- prog') },
+  reproduction: { words: words('reproduce hyperthread-fill --simulated') },
   'spin-predict': {
-    words: [
-      'spin',
-      'predict',
-      '--from',
-      'broadwell',
-      '--to',
-      'skylake-sp',
-      '--cpu-count',
-      '24',
-    ],
+    words: words(
+      'spin predict --from broadwell --to skylake-sp --cpu-count 24',
+    ),
   },
-  'spin-pause': { words: ['spin', 'pause', '--for', '100ms'], needsHost: true },
+  'spin-pause': { words: words('spin pause --for 100ms'), needsHost: true },
   'spin-replay': {
-    words: [
-      'spin',
-      'replay',
-      '--pause-ns',
-      '43',
-      '--cpu-count',
-      '24',
-      '--experiment',
-      'handoff',
-      '--delays',
-      '500us',
-      '--items',
-      '2',
-    ],
+    words: words(
+      'spin replay --pause-ns 43 --cpu-count 24 --experiment handoff --delays 500us --items 2',
+    ),
     needsHost: true,
   },
   'spin-attach': {
-    words: ['spin', 'attach', '--', 'sleep', '0.2'],
+    words: words('spin attach -- sleep 0.2'),
     needsHost: true,
   },
-  profile: { words: ['profile', '--', 'sh', '-c', LOOP], needsHost: true },
+  profile: { words: words('profile -- sh -c', LOOP), needsHost: true },
   'profile-diff': {
-    words: ['profile', 'diff', 'profile.json', 'profile.json'],
+    words: words('profile diff profile.json profile.json'),
     needsHost: true,
   },
   fleet: { made: madePlan },
