@@ -9,221 +9,54 @@ use super::args::{self, HelpExtent};
 use super::plan::is_program;
 use pinwise_spin::table::algorithms;
 
-/// Other tools, and words for what commands do: what to type instead.
-const COMMANDS: [(&[&str], &str); 9] = [
-    (&["cyclictest", "osnoise", "hwlatdetect"], "pinwise doctor"),
-    (
-        &[
-            "lstopo",
-            "lscpu",
-            "topo",
-            "cpus",
-            "hwloc-ls",
-            "hwloc-info",
-            "hwloc-distances",
-            "likwid-topology",
-        ],
-        "pinwise topology",
-    ),
-    (
-        &[
-            "taskset",
-            "numactl",
-            "pin",
-            "place",
-            "bind",
-            "exec",
-            "hwloc-bind",
-            "likwid-pin",
-        ],
-        "pinwise run --place CPUS -- PROGRAM, such as --place 0 or --place one-per-core",
-    ),
-    (
-        &["hyperfine", "time", "measure", "benchmark", "cmp"],
-        "pinwise compare 'COMMAND A' 'COMMAND B'",
-    ),
-    (
-        &["perf"],
-        "pinwise profile -- PROGRAM, or pinwise trace -- PROGRAM",
-    ),
-    (
-        &["stat", "sched", "strace", "timehist"],
-        "pinwise trace -- PROGRAM",
-    ),
-    (&["list", "ls", "log", "records"], "pinwise record list"),
-    (
-        &[
-            "latency",
-            "c2c",
-            "core-to-core-latency",
-            "stream",
-            "bandwidth",
-        ],
-        "pinwise topology --measure",
-    ),
-    (
-        &["noise", "self", "aa"],
-        "pinwise compare --self -- PROGRAM",
-    ),
-];
+/// Other tools, and words for what commands do | what to type instead.
+const COMMANDS: &str = "\
+cyclictest osnoise hwlatdetect | pinwise doctor
+lstopo lscpu topo cpus hwloc-ls hwloc-info hwloc-distances likwid-topology | pinwise topology
+taskset numactl pin place bind exec hwloc-bind likwid-pin | pinwise run --place CPUS -- PROGRAM, such as --place 0 or --place one-per-core
+hyperfine time measure benchmark cmp | pinwise compare 'COMMAND A' 'COMMAND B'
+perf | pinwise profile -- PROGRAM, or pinwise trace -- PROGRAM
+stat sched strace timehist | pinwise trace -- PROGRAM
+list ls log records | pinwise record list
+latency c2c core-to-core-latency stream bandwidth | pinwise topology --measure
+noise self aa | pinwise compare --self -- PROGRAM";
 
-/// Options of other tools with the equivalent option here, which is named if the command has it.
-const OPTIONS: [(&[&str], &str, &str); 25] = [
-    (
-        &["-m", "--min-runs"],
-        "max-runs",
-        "the number of runs is chosen while measuring; -r N limits it per arm",
-    ),
-    (
-        &["-s", "--setup"],
-        "prepare",
-        "arms take turns: run it once before pinwise, or before every run with -p",
-    ),
-    (&["-p"], "pid", "--pid PID attaches to a running process"),
-    (
-        &["-a", "--all-cpus"],
-        "all",
-        "--all traces everything on the machine",
-    ),
-    (
-        &["--svg", "--png"],
-        "explain",
-        "pinwise record report last draws a measured machine; --format xml is for lstopo",
-    ),
-    (
-        &["-c", "-C", "--cleanup"],
-        "conclude",
-        "arms take turns: --conclude COMMAND runs after every run; CPUs are --place 0-3",
-    ),
-    (
-        &["--ignore-failure"],
-        "ignore-failure",
-        "it takes no value and accepts any exit status; for some, --shell sh 'COMMAND || test $? = 1'",
-    ),
-    (
-        &["-u", "--time-unit"],
-        "max-runs",
-        "units are chosen automatically; --format json has seconds",
-    ),
-    (
-        &["-D", "--parameter-scan", "--parameter-step-size"],
-        "parameter",
-        "-P NAME=1..8 sweeps a parameter, -P NAME=0.5..2..0.5 in steps",
-    ),
-    (
-        &["--threads", "--jobs"],
-        "threads-env",
-        "pass the number on, as in --parameter threads=2,4 'prog -t {threads}', or --threads-env 4 sets OMP_NUM_THREADS and the like",
-    ),
-    (
-        &["--reference", "--reference-name"],
-        "baseline",
-        "write it as a command; --baseline ARM chooses the arm to compare with, --name names it",
-    ),
-    (
-        &[
-            "-c",
-            "-C",
-            "--cpus",
-            "--cpu",
-            "--physcpubind",
-            "--cpunodebind",
-            "--cpu-list",
-        ],
-        "place",
-        "--place 0-3 names CPUs, --place one-numa:0 a node",
-    ),
-    (
-        &["--export-asciidoc", "--export-orgmode"],
-        "export-markdown",
-        "--export-markdown FILE writes a table",
-    ),
-    (
-        &["-o"],
-        "export-json",
-        "--export-json FILE writes the record; pinwise record report last --help has the page",
-    ),
-    (
-        &["-F", "--freq", "--frequency"],
-        "hz",
-        "--hz N sets the samples per second of CPU time",
-    ),
-    (
-        &["-g", "--call-graph"],
-        "stacks",
-        "--stacks HOW chooses how callers are found; they always are",
-    ),
-    (
-        &["-d", "-t", "--duration", "--timeout", "--seconds"],
-        "for",
-        "--for 10s ends it after that time",
-    ),
-    (
-        &["--membind", "--preferred", "--interleave", "--localalloc"],
-        "place",
-        "--place 0-3/mem=bind binds the memory, too",
-    ),
-    (
-        &["--style"],
-        "max-runs",
-        "-q hides progress and notes, --color never disables colours",
-    ),
-    (
-        &["--sort"],
-        "max-runs",
-        "arms are listed in the order in which they are given",
-    ),
-    (
-        &["--min-benchmarking-time"],
-        "max-runs",
-        "--budget is the total time, --precision the interval width to stop at",
-    ),
-    (
-        &[
-            "--of",
-            "--output-format",
-            "-p",
-            "--physical",
-            "-l",
-            "--logical",
-            "--whole-io",
-            "--no-io",
-            "--only",
-        ],
-        "explain",
-        "--format xml writes hwloc XML for lstopo; CPUs have the kernel's numbers",
-    ),
-    // These come before any command.
-    (
-        &[
-            "-c",
-            "-C",
-            "-N",
-            "-m",
-            "-i",
-            "-l",
-            "--cpu-list",
-            "--physcpubind",
-            "--cpunodebind",
-            "--membind",
-            "--preferred",
-            "--localalloc",
-            "--interleave",
-        ],
-        "version",
-        "pinwise run --place 0-3 -- PROGRAM runs it there, --place 0-3/mem=bind with its memory",
-    ),
-    (
-        &["-p", "-pc", "--pid", "-a", "--all-tasks"],
-        "version",
-        "pinwise apply --pid PID --place 0-3 places a running process",
-    ),
-    (
-        &["-H", "--hardware", "-s", "--show"],
-        "version",
-        "pinwise topology shows nodes, caches, cores and allowed CPUs",
-    ),
-];
+/// Options of other tools | the equivalent option here, which is named if the command has it | what
+/// to type instead. The last three are of options before any command.
+const OPTIONS: &str = "\
+-m --min-runs | max-runs | the number of runs is chosen while measuring; -r N limits it per arm
+-s --setup | prepare | arms take turns: run it once before pinwise, or before every run with -p
+-p | pid | --pid PID attaches to a running process
+-a --all-cpus | all | --all traces everything on the machine
+--svg --png | explain | pinwise record report last draws a measured machine; --format xml is for lstopo
+-c -C --cleanup | conclude | arms take turns: --conclude COMMAND runs after every run; CPUs are --place 0-3
+--ignore-failure | ignore-failure | it takes no value and accepts any exit status; for some, --shell sh 'COMMAND || test $? = 1'
+-u --time-unit | max-runs | units are chosen automatically; --format json has seconds
+-D --parameter-scan --parameter-step-size | parameter | -P NAME=1..8 sweeps a parameter, -P NAME=0.5..2..0.5 in steps
+--threads --jobs | threads-env | pass the number on, as in --parameter threads=2,4 'prog -t {threads}', or --threads-env 4 sets OMP_NUM_THREADS and the like
+--reference --reference-name | baseline | write it as a command; --baseline ARM chooses the arm to compare with, --name names it
+-c -C --cpus --cpu --physcpubind --cpunodebind --cpu-list | place | --place 0-3 names CPUs, --place one-numa:0 a node
+--export-asciidoc --export-orgmode | export-markdown | --export-markdown FILE writes a table
+-o | export-json | --export-json FILE writes the record; pinwise record report last --help has the page
+-F --freq --frequency | hz | --hz N sets the samples per second of CPU time
+-g --call-graph | stacks | --stacks HOW chooses how callers are found; they always are
+-d -t --duration --timeout --seconds | for | --for 10s ends it after that time
+--membind --preferred --interleave --localalloc | place | --place 0-3/mem=bind binds the memory, too
+--style | max-runs | -q hides progress and notes, --color never disables colours
+--sort | max-runs | arms are listed in the order in which they are given
+--min-benchmarking-time | max-runs | --budget is the total time, --precision the interval width to stop at
+--of --output-format -p --physical -l --logical --whole-io --no-io --only | explain | --format xml writes hwloc XML for lstopo; CPUs have the kernel's numbers
+-c -C -N -m -i -l --cpu-list --physcpubind --cpunodebind --membind --preferred --localalloc --interleave | version | pinwise run --place 0-3 -- PROGRAM runs it there, --place 0-3/mem=bind with its memory
+-p -pc --pid -a --all-tasks | version | pinwise apply --pid PID --place 0-3 places a running process
+-H --hardware -s --show | version | pinwise topology shows nodes, caches, cores and allowed CPUs";
+
+/// The rows of a table that have this word in their first cell, without it.
+fn rows_of<'a>(table: &'static str, word: &'a str) -> impl Iterator<Item = &'static str> + 'a {
+    table.lines().filter_map(move |row| {
+        let (words, rest) = row.split_once(" | ")?;
+        words.split(' ').any(|known| known == word).then_some(rest)
+    })
+}
 
 /// `help COMMAND` as `COMMAND --help`, and `version` as `--version`.
 pub(super) fn with_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
@@ -305,8 +138,7 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = word(ContextKind::InvalidSubcommand)?;
-            let instead = COMMANDS.iter().find(|(words, _)| words.contains(&word));
-            let instead = instead.map(|(_, instead)| (*instead).to_owned());
+            let instead = rows_of(COMMANDS, word).next().map(str::to_owned);
             let instead = instead.or_else(|| find_nested(word)).or_else(|| near(word));
             Some(match instead {
                 Some(instead) => format!("no such command: '{word}'; try {instead}"),
@@ -415,7 +247,6 @@ fn instead_of(word: &str, command: &Command) -> Option<&'static str> {
         let mut known = command.get_arguments().filter_map(Arg::get_long);
         known.any(|long| long == option)
     };
-    let mut meant = OPTIONS.iter().filter(|row| row.0.contains(&word));
-    let row = meant.find(|(_, option, _)| has(option));
-    row.map(|(_, _, instead)| *instead)
+    let mut meant = rows_of(OPTIONS, word).filter_map(|row| row.split_once(" | "));
+    meant.find(|row| has(row.0)).map(|row| row.1)
 }

@@ -56,6 +56,25 @@ fn follow(thread: Tid) -> Event {
     at(0, 0, EventKind::Follow { thread })
 }
 
+fn fork_at(ms: u64, parent: Tid, child: Tid, process: Tid) -> Event {
+    let what = EventKind::Fork {
+        parent,
+        child,
+        process,
+    };
+    at(ms, 0, what)
+}
+
+/// The first thread comes to a CPU.
+fn came(ms: u64, cpu: u32) -> Event {
+    at(ms, cpu, EventKind::In { thread: 1 })
+}
+
+/// The first thread leaves a CPU.
+fn out(ms: u64, cpu: u32, left: Left) -> Event {
+    at(ms, cpu, EventKind::Out { thread: 1, left })
+}
+
 /// Every CPU idles from the start.
 fn idle(cpus: u32) -> Vec<Event> {
     let tick = |cpu| [switch(0, cpu, IDLE, 900), switch(0, cpu, 900, IDLE)];
@@ -128,15 +147,7 @@ fn check_sharing(events: Vec<Event>, shared_ms: u64, avoidable_ms: [u64; 3]) {
 
 #[test]
 fn avoidable_sharing_is_blamed() {
-    let fork = at(
-        0,
-        0,
-        EventKind::Fork {
-            parent: 1,
-            child: 2,
-            process: 1,
-        },
-    );
+    let fork = fork_at(0, 1, 2, 1);
     let both = |extra: Vec<Event>| {
         let run = vec![switch(10, 0, IDLE, 1), switch(20, 1, IDLE, 2)];
         [vec![follow(1), fork.clone()], extra, run].concat()
@@ -273,15 +284,7 @@ fn waits_behind_others_and_behind_own_threads_are_told_apart() {
         .zip(busy)
         .map(|(tid, event)| switch(1, event.cpu, IDLE, tid))
         .collect();
-    let fork = at(
-        0,
-        0,
-        EventKind::Fork {
-            parent: 1,
-            child: 102,
-            process: 1,
-        },
-    );
+    let fork = fork_at(0, 1, 102, 1);
     let waits = vec![
         wake(10, 1, 0),
         preempt(20, 0, 100, 1),
@@ -413,17 +416,7 @@ fn a_cpu_with_an_unseen_idle_task_is_named() {
 
 #[test]
 fn a_number_that_comes_again_is_another_thread() {
-    let fork = |ms| {
-        at(
-            ms,
-            0,
-            EventKind::Fork {
-                parent: 1,
-                child: 2,
-                process: 1,
-            },
-        )
-    };
+    let fork = |ms| fork_at(ms, 1, 2, 1);
     let result = on_smt(
         vec![
             follow(1),
@@ -475,7 +468,7 @@ fn a_thread_that_leaves_a_cpu_waits_on_no_other() {
         wake(0, 1, 7),
         switch(5, 1, 1, 1),
         at(5, 7, EventKind::Lost { records: 3 }),
-        at(10, 0, EventKind::In { thread: 1 }),
+        came(10, 0),
     ];
     let result = summary(SMT, Tier::Bpf.scope(), &events, 20);
     assert_eq!(result.waits.total_ns, Some(0));
@@ -493,23 +486,9 @@ fn until_somebody_is_named_all_are_followed() {
 fn halves_of_switches_tell_of_own_threads_only() {
     let events = [
         follow(1),
-        at(
-            10,
-            0,
-            EventKind::Out {
-                thread: 1,
-                left: Left::Preempted,
-            },
-        ),
-        at(14, 1, EventKind::In { thread: 1 }),
-        at(
-            20,
-            1,
-            EventKind::Out {
-                thread: 1,
-                left: Left::Blocked,
-            },
-        ),
+        out(10, 0, Left::Preempted),
+        came(14, 1),
+        out(20, 1, Left::Blocked),
     ];
     let result = summary(SMT, Tier::Switch.scope(), &events, 30);
     assert_eq!(result.cpu_ns, 16 * MS, "on a CPU since it was named");
@@ -528,15 +507,12 @@ fn polling_reports_the_kernels_counts() {
             thread: 1,
             cpu,
             is_runnable: true,
-            class: None,
-            life_ns: None,
-            blocked_in: None,
             run_ns: run_ms * MS,
             wait_ns: Some(run_ms * MS / 10),
             migrations: Some(migrations),
             voluntary: Some(3),
             involuntary: Some(migrations),
-            is_last: false,
+            ..Sample::default()
         };
         at(ms, cpu, EventKind::Sample(Box::new(sample)))
     };
@@ -565,15 +541,12 @@ fn moves_that_were_seen_are_not_counted_again() {
             thread: 1,
             cpu,
             is_runnable: true,
-            class: None,
-            life_ns: None,
-            blocked_in: None,
             run_ns: ms * MS,
             wait_ns: Some(0),
             migrations: Some(migrations),
             voluntary: Some(0),
             involuntary: Some(0),
-            is_last: false,
+            ..Sample::default()
         };
         at(ms, cpu, EventKind::Sample(Box::new(sample)))
     };
@@ -598,19 +571,8 @@ fn moves_that_were_seen_are_not_counted_again() {
 fn a_thread_that_comes_back_is_reported_once() {
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let name = || {
-        at(
-            16,
-            0,
-            EventKind::Name {
-                thread: 1,
-                name: "one".into(),
-            },
-        )
-    };
-    let fork = EventKind::Fork {
-        parent: 9,
-        child: 1,
-        process: 1,
+        let (thread, name) = (1, "one".into());
+        at(16, 0, EventKind::Name { thread, name })
     };
     let mut events = vec![
         follow(1),
@@ -632,7 +594,7 @@ fn a_thread_that_comes_back_is_reported_once() {
     assert_eq!(of_one(&result), [(13 * MS, Some(2))]);
     assert_eq!(result.by_thread[0].name, "one");
     events.extend([
-        at(20, 0, fork),
+        fork_at(20, 9, 1, 1),
         switch(20, 0, Left::Unreported, 1),
         switch(25, 1, Left::Ended, 0),
     ]);
@@ -646,23 +608,10 @@ fn a_thread_that_comes_back_is_reported_once() {
 #[test]
 fn a_thread_that_is_known_before_it_begins_is_reported_once() {
     let know = |thread| {
-        at(
-            0,
-            0,
-            EventKind::Known {
-                thread,
-                process: thread,
-            },
-        )
+        let process = thread;
+        at(0, 0, EventKind::Known { thread, process })
     };
-    let fork = |ms| {
-        let what = EventKind::Fork {
-            parent: 1,
-            child: 2,
-            process: 2,
-        };
-        at(ms, 0, what)
-    };
+    let fork = |ms| fork_at(ms, 1, 2, 2);
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let mut events = vec![
         know(1),
@@ -687,17 +636,10 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     let look = |ms, wait_ms: u64, is_last| {
         let sample = Sample {
             thread: 1,
-            cpu: 0,
             is_runnable: true,
-            class: None,
-            life_ns: None,
-            blocked_in: None,
-            run_ns: 0,
             wait_ns: Some(wait_ms * MS),
-            migrations: None,
-            voluntary: None,
-            involuntary: None,
             is_last,
+            ..Sample::default()
         };
         at(ms, 0, EventKind::Sample(Box::new(sample)))
     };
@@ -720,16 +662,9 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     let seen = [
         follow(1),
         look(0, 5, false),
-        at(0, 0, EventKind::In { thread: 1 }),
-        at(
-            10,
-            0,
-            EventKind::Out {
-                thread: 1,
-                left: Left::Preempted,
-            },
-        ),
-        at(40, 0, EventKind::In { thread: 1 }),
+        came(0, 0),
+        out(10, 0, Left::Preempted),
+        came(40, 0),
         end(90),
     ];
     check(&seen, Some(30), true);
@@ -793,17 +728,10 @@ fn events_have_no_more_waits_than_the_kernel_reported() {
 fn looked_at(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
     let sample = Sample {
         thread: 1,
-        cpu: 0,
-        is_runnable: false,
-        class: None,
-        life_ns: None,
-        blocked_in: None,
         run_ns: run_ms * MS,
         wait_ns: Some(wait_ms * MS),
-        migrations: None,
-        voluntary: None,
-        involuntary: None,
         is_last,
+        ..Sample::default()
     };
     at(ms, 0, EventKind::Sample(Box::new(sample)))
 }
@@ -889,16 +817,8 @@ fn waits_after_the_kernels_report_of_an_end_are_missing() {
         let events = [
             follow(9),
             parent,
-            at(
-                10,
-                0,
-                EventKind::Fork {
-                    parent: 9,
-                    child: 1,
-                    process: 1,
-                },
-            ),
-            at(20, 0, EventKind::In { thread: 1 }),
+            fork_at(10, 9, 1, 1),
+            came(20, 0),
             at(90, 0, EventKind::Out { thread: 1, left }),
             report,
             at(90, 0, EventKind::Exit { thread: 1 }),
@@ -917,19 +837,9 @@ fn waits_after_the_kernels_report_of_an_end_are_missing() {
 /// excludes that time.
 #[test]
 fn cpu_time_is_the_kernels_without_stolen_time() {
-    let came = |ms| at(ms, 0, EventKind::In { thread: 1 });
-    let went = |ms| {
-        let left = Left::Blocked;
-        at(ms, 0, EventKind::Out { thread: 1, left })
-    };
-    let fork = || {
-        let what = EventKind::Fork {
-            parent: 9,
-            child: 1,
-            process: 1,
-        };
-        vec![follow(9), at(0, 0, what)]
-    };
+    let came = |ms| came(ms, 0);
+    let went = |ms| out(ms, 0, Left::Blocked);
+    let fork = || vec![follow(9), fork_at(0, 9, 1, 1)];
     let check = |events: &[Event], expected_ms: u64| {
         let all = [&fork()[..], events].concat();
         let result = summary(SMT, Tier::Switch.scope(), &all, 100);
@@ -1155,15 +1065,7 @@ fn check_timeline(result: &Summary) {
 
 #[test]
 fn waits_and_sharing_are_drawn() {
-    let fork = at(
-        0,
-        0,
-        EventKind::Fork {
-            parent: 1,
-            child: 2,
-            process: 1,
-        },
-    );
+    let fork = fork_at(0, 1, 2, 1);
     let result = on_smt(
         vec![
             follow(1),

@@ -135,7 +135,7 @@ pub enum SchedulingClass {
 }
 
 /// A polled thread (`/proc/PID/task/TID`). Unreadable values are `None`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sample {
     /// The thread.
     pub thread: Tid,

@@ -45,190 +45,67 @@ pub struct Candidate {
 /// How to recognise an algorithm.
 struct Signature {
     algorithm: &'static str,
-    /// Parts of the names of its functions.
-    symbols: &'static [&'static str],
+    /// Parts of the names of its functions, with spaces between.
+    symbols: &'static str,
     /// Prefixes of files that contain almost no other spin loop.
-    modules: &'static [&'static str],
-    /// Numbers that all occur in it and rarely together elsewhere.
-    constants: &'static [u64],
+    modules: &'static str,
 }
 
-const fn signature(
-    algorithm: &'static str,
-    symbols: &'static [&'static str],
-    modules: &'static [&'static str],
-    constants: &'static [u64],
-) -> Signature {
-    Signature {
-        algorithm,
-        symbols,
-        modules,
-        constants,
-    }
-}
+/// Algorithm | symbols | modules. Names are those of the sources cited in the table of algorithms.
+/// The first matching name is taken.
+const SIGNATURES: &str = "\
+netfx_awarelock |  | clr.dll
+coreclr_gc_join | gc_heap:: t_join:: |
+coreclr_monitor | AwareLock:: YieldProcessorNormalized | libcoreclr.so
+dotnet_spinwait | System.Threading.SpinWait |
+dotnet_lock | System.Threading.Lock:: |
+dotnet_threadpool | LowLevelLifoSemaphore |
+hotspot_objectmonitor | ObjectMonitor::TrySpin ObjectMonitor::try_spin |
+java_onspinwait | Thread.onSpinWait |
+openj9_spin | omrthread_spinlock | libj9thr libj9vm
+go_mutex | sync.(*Mutex).lockSlow sync_runtime_doSpin sync.runtime_doSpin |
+go_runtime_mutex | runtime.lock2 runtime.procyield |
+rust_std_mutex | sync::mutex::futex::Mutex sync::mutex::futex::<impl |
+rust_std_rwlock_futex | sync::rwlock::futex |
+rust_std_rwlock_queue | sync::rwlock::queue |
+rust_std_mpmc | std::sync::mpmc |
+parking_lot_10 | parking_lot_core::spinwait parking_lot::raw_ |
+crossbeam_backoff | crossbeam_utils::backoff |
+glibc_spinlock | pthread_spin_lock |
+glibc_adaptive | pthread_mutex_lock pthread_mutex_cond_lock |
+musl_mutex | __pthread_mutex_timedlock | ld-musl-
+jemalloc | malloc_mutex_lock_slow | libjemalloc.so
+folly_sleeper | folly::detail::Sleeper |
+folly_waitoptions | folly::detail::spin_ |
+abseil_mutex | ::Mutex::LockSlow |
+abseil_spinlock | SpinLock::SpinLoop SpinLock::SlowLock |
+onetbb_backoff | tbb::detail:: | libtbb.so
+libgomp | gomp_barrier_wait gomp_team_barrier gomp_mutex_lock | libgomp.so libgomp-
+libomp | __kmp_ | libomp.so libomp5.so libiomp5.so
+dpdk | rte_spinlock_lock rte_pause | librte_
+webkit_lock | WTF::Lock::lockSlow WTF::LockAlgorithm |
+onnxruntime_pool | onnxruntime::concurrency | libonnxruntime.so
+innodb_8 | ut_delay | mysqld
+mariadb_srw | srw_mutex ssux_lock srw_lock | mariadbd
+postgres_spin | perform_spin_delay s_lock | postgres
+redis_io | IOThreadMain | redis-server
+nginx_spinlock | ngx_spinlock | nginx
+rocksdb_await | WriteThread::AwaitState | librocksdb.so
+linux_pvqspinlock | __pv_queued_spin_lock_slowpath |
+linux_qspinlock | queued_spin_lock_slowpath _raw_spin_lock |
+linux_rwsem | rwsem_down_ rwsem_spin_on_owner rwsem_optimistic_spin |";
 
-/// Names and constants are those of the sources cited in the table of algorithms. The first
-/// matching name is taken.
-const SIGNATURES: &[Signature] = &[
-    signature("netfx_awarelock", &[], &["clr.dll"], &[50, 20_000]),
-    signature("coreclr_gc_join", &["gc_heap::", "t_join::"], &[], &[]),
-    signature(
-        "coreclr_monitor",
-        &["AwareLock::", "YieldProcessorNormalized"],
-        &["libcoreclr.so"],
-        &[],
-    ),
-    signature("dotnet_spinwait", &["System.Threading.SpinWait"], &[], &[]),
-    signature("dotnet_lock", &["System.Threading.Lock::"], &[], &[]),
-    signature("dotnet_threadpool", &["LowLevelLifoSemaphore"], &[], &[]),
-    signature(
-        "hotspot_objectmonitor",
-        &["ObjectMonitor::TrySpin", "ObjectMonitor::try_spin"],
-        &[],
-        &[],
-    ),
-    signature("java_onspinwait", &["Thread.onSpinWait"], &[], &[]),
-    signature(
-        "openj9_spin",
-        &["omrthread_spinlock"],
-        &["libj9thr", "libj9vm"],
-        &[],
-    ),
-    signature(
-        "go_mutex",
-        &[
-            "sync.(*Mutex).lockSlow",
-            "sync_runtime_doSpin",
-            "sync.runtime_doSpin",
-        ],
-        &[],
-        &[],
-    ),
-    signature(
-        "go_runtime_mutex",
-        &["runtime.lock2", "runtime.procyield"],
-        &[],
-        &[],
-    ),
-    signature(
-        "rust_std_mutex",
-        &["sync::mutex::futex::Mutex", "sync::mutex::futex::<impl"],
-        &[],
-        &[],
-    ),
-    signature("rust_std_rwlock_futex", &["sync::rwlock::futex"], &[], &[]),
-    signature("rust_std_rwlock_queue", &["sync::rwlock::queue"], &[], &[]),
-    signature("rust_std_mpmc", &["std::sync::mpmc"], &[], &[]),
-    signature(
-        "parking_lot_10",
-        &["parking_lot_core::spinwait", "parking_lot::raw_"],
-        &[],
-        &[],
-    ),
-    signature("crossbeam_backoff", &["crossbeam_utils::backoff"], &[], &[]),
-    signature("glibc_spinlock", &["pthread_spin_lock"], &[], &[]),
-    signature(
-        "glibc_adaptive",
-        &["pthread_mutex_lock", "pthread_mutex_cond_lock"],
-        &[],
-        &[],
-    ),
-    signature(
-        "musl_mutex",
-        &["__pthread_mutex_timedlock"],
-        &["ld-musl-"],
-        &[],
-    ),
-    signature(
-        "jemalloc",
-        &["malloc_mutex_lock_slow"],
-        &["libjemalloc.so"],
-        &[],
-    ),
-    signature("folly_sleeper", &["folly::detail::Sleeper"], &[], &[]),
-    signature("folly_waitoptions", &["folly::detail::spin_"], &[], &[]),
-    signature("abseil_mutex", &["::Mutex::LockSlow"], &[], &[]),
-    signature(
-        "abseil_spinlock",
-        &["SpinLock::SpinLoop", "SpinLock::SlowLock"],
-        &[],
-        &[],
-    ),
-    signature("onetbb_backoff", &["tbb::detail::"], &["libtbb.so"], &[]),
-    signature(
-        "libgomp",
-        &["gomp_barrier_wait", "gomp_team_barrier", "gomp_mutex_lock"],
-        &["libgomp.so", "libgomp-"],
-        &[],
-    ),
-    signature(
-        "libomp",
-        &["__kmp_"],
-        &["libomp.so", "libomp5.so", "libiomp5.so"],
-        &[],
-    ),
-    signature(
-        "dpdk",
-        &["rte_spinlock_lock", "rte_pause"],
-        &["librte_"],
-        &[],
-    ),
-    signature(
-        "webkit_lock",
-        &["WTF::Lock::lockSlow", "WTF::LockAlgorithm"],
-        &[],
-        &[],
-    ),
-    signature(
-        "onnxruntime_pool",
-        &["onnxruntime::concurrency"],
-        &["libonnxruntime.so"],
-        &[],
-    ),
-    signature("innodb_8", &["ut_delay"], &["mysqld"], &[]),
-    signature(
-        "mariadb_srw",
-        &["srw_mutex", "ssux_lock", "srw_lock"],
-        &["mariadbd"],
-        &[],
-    ),
-    signature(
-        "postgres_spin",
-        &["perform_spin_delay", "s_lock"],
-        &["postgres"],
-        &[],
-    ),
-    signature("redis_io", &["IOThreadMain"], &["redis-server"], &[]),
-    signature("nginx_spinlock", &["ngx_spinlock"], &["nginx"], &[]),
-    signature(
-        "rocksdb_await",
-        &["WriteThread::AwaitState"],
-        &["librocksdb.so"],
-        &[],
-    ),
-    signature(
-        "linux_pvqspinlock",
-        &["__pv_queued_spin_lock_slowpath"],
-        &[],
-        &[],
-    ),
-    signature(
-        "linux_qspinlock",
-        &["queued_spin_lock_slowpath", "_raw_spin_lock"],
-        &[],
-        &[],
-    ),
-    signature(
-        "linux_rwsem",
-        &[
-            "rwsem_down_",
-            "rwsem_spin_on_owner",
-            "rwsem_optimistic_spin",
-        ],
-        &[],
-        &[],
-    ),
-];
+fn signatures() -> impl Iterator<Item = Signature> {
+    SIGNATURES.lines().map(|row| {
+        let mut cells = row.split('|').map(str::trim);
+        let mut cell = || cells.next().unwrap_or_default();
+        Signature {
+            algorithm: cell(),
+            symbols: cell(),
+            modules: cell(),
+        }
+    })
+}
 
 /// Algorithms of the table that fit, surest first; empty if none does.
 #[must_use]
@@ -241,11 +118,7 @@ pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
     }
     let mut all: Vec<Candidate> = Vec::new();
     all.extend(by_symbol(evidence));
-    all.extend(
-        SIGNATURES
-            .iter()
-            .filter_map(|one| by_constants(one, evidence)),
-    );
+    all.extend(by_constants(evidence));
     all.extend(with_folded_bound(evidence));
     all.extend(by_module(evidence));
     all.extend(by_run_time(evidence));
@@ -264,11 +137,9 @@ pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
 /// Go's `procyield`, says less than its caller does.
 fn by_symbol(evidence: &Evidence<'_>) -> Option<Candidate> {
     let fits = |symbol: &&str| {
-        let named = SIGNATURES.iter().find_map(|one| {
-            let part = one.symbols.iter().find(|part| is_part(symbol, part));
-            part.map(|_| one.algorithm)
-        });
-        named.map(|algorithm| (algorithm, (*symbol).to_owned()))
+        let mut parts = signatures().map(|one| (one.algorithm, one.symbols.split_whitespace()));
+        let named = parts.find(|(_, parts)| parts.clone().any(|part| is_part(symbol, part)));
+        named.map(|(algorithm, _)| (algorithm, (*symbol).to_owned()))
     };
     let mut all = evidence.symbols.iter().filter_map(fits);
     let first = all.next()?;
@@ -292,23 +163,24 @@ fn is_part(symbol: &str, part: &str) -> bool {
     }
 }
 
-fn by_constants(one: &Signature, evidence: &Evidence<'_>) -> Option<Candidate> {
+/// The .NET Framework's lock, by numbers that rarely stand together elsewhere.
+fn by_constants(evidence: &Evidence<'_>) -> Option<Candidate> {
     let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
     let hints = matches!(found.kind, LoopKind::BlindDelay | LoopKind::Polling);
-    let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
-    let fits = hints && !one.constants.is_empty() && one.constants.iter().all(has);
-    let numbers: Vec<String> = one.constants.iter().map(u64::to_string).collect();
-    fits.then(|| Candidate {
-        algorithm: one.algorithm,
+    let has = |constant: u64| found.constants.binary_search(&constant).is_ok();
+    (hints && has(50) && has(PER_CPU)).then(|| Candidate {
+        algorithm: "netfx_awarelock",
         strength: Strength::Likely,
-        reason: format!("Its constants are those of it: {}.", numbers.join(", ")),
+        reason: format!("Its constants are those of it: 50, {PER_CPU}."),
     })
 }
+
+/// Hints for each CPU in the longest delay of the .NET Framework's lock.
+const PER_CPU: u64 = 20_000;
 
 /// The .NET Framework's lock compiled for a known number of CPUs: rounds from 50 then stay below a
 /// multiple of 20,000. Such numbers are common: the loop must hint blindly, and triple.
 fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
-    const PER_CPU: u64 = 20_000;
     let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
     let hints = found.kind == LoopKind::BlindDelay;
     let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
@@ -332,9 +204,12 @@ fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
 
 fn by_module(evidence: &Evidence<'_>) -> Option<Candidate> {
     let file = file_name(evidence.module?);
-    let one = SIGNATURES
-        .iter()
-        .find(|one| one.modules.iter().any(|module| file.starts_with(module)))?;
+    let is_of = |one: &Signature| {
+        one.modules
+            .split_whitespace()
+            .any(|name| file.starts_with(name))
+    };
+    let one = signatures().find(is_of)?;
     Some(Candidate {
         algorithm: one.algorithm,
         strength: Strength::Likely,
@@ -478,7 +353,7 @@ mod tests {
 
     #[test]
     fn every_signature_is_of_the_table() {
-        for one in SIGNATURES {
+        for one in signatures() {
             assert!(table::algorithm(one.algorithm).is_ok(), "{}", one.algorithm);
         }
     }
@@ -490,41 +365,16 @@ mod tests {
             "sync.(*Mutex).lockSlow",
             "main.main",
         ];
-        check(
-            &Evidence {
-                symbols: &symbols,
-                ..NOTHING
-            },
-            Some(("go_mutex", Strength::Certain)),
-        );
-        check(
-            &Evidence {
-                symbols: &symbols[..1],
-                ..NOTHING
-            },
-            Some(("go_runtime_mutex", Strength::Certain)),
-        );
-        check(
-            &Evidence {
-                symbols: &["_raw_spin_lock_irqsave"],
-                ..NOTHING
-            },
-            Some(("linux_qspinlock", Strength::Certain)),
-        );
-        check(
-            &Evidence {
-                symbols: &["process_lock"],
-                ..NOTHING
-            },
-            None,
-        );
-        check(
-            &Evidence {
-                symbols: &["s_lock"],
-                ..NOTHING
-            },
-            Some(("postgres_spin", Strength::Certain)),
-        );
+        for (symbols, expected) in [
+            (&symbols[..], Some("go_mutex")),
+            (&symbols[..1], Some("go_runtime_mutex")),
+            (&["_raw_spin_lock_irqsave"], Some("linux_qspinlock")),
+            (&["process_lock"], None),
+            (&["s_lock"], Some("postgres_spin")),
+        ] {
+            let evidence = Evidence { symbols, ..NOTHING };
+            check(&evidence, expected.map(|id| (id, Strength::Certain)));
+        }
     }
 
     #[test]
