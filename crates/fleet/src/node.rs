@@ -212,5 +212,4 @@ fn last_lines(text: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "node_tests.rs"]
 mod tests;

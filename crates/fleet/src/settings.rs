@@ -14,7 +14,6 @@ use std::path::Path;
 use pinwise_topology::Topology;
 
 #[cfg(test)]
-#[path = "settings_tests.rs"]
 mod tests;
 
 /// Longest file that is read, bytes.

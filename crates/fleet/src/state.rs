@@ -176,5 +176,4 @@ fn notes(fleet: &FleetRecord, nodes: &[NodeStatus], snapshots: &[NodeSnapshot]) 
 }
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
 mod tests;

@@ -398,5 +398,4 @@ fn logarithmic_mean_of(a: f64, b: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "attribution_tests.rs"]
 mod tests;

@@ -296,5 +296,4 @@ impl Joined {
 }
 
 #[cfg(test)]
-#[path = "difference_tests.rs"]
 mod tests;

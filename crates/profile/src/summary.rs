@@ -311,5 +311,4 @@ fn whole_ns(time_s: f64) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "summary_tests.rs"]
 mod tests;

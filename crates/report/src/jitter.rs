@@ -205,5 +205,4 @@ fn isolation(set: &IsolationRecord) -> String {
 }
 
 #[cfg(test)]
-#[path = "jitter_tests.rs"]
 mod tests;

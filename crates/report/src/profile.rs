@@ -361,5 +361,4 @@ pub fn folded(record: &ProfileRecord) -> String {
 }
 
 #[cfg(test)]
-#[path = "profile_tests.rs"]
 pub(super) mod tests;

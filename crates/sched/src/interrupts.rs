@@ -209,5 +209,4 @@ impl InterruptAccount {
 }
 
 #[cfg(test)]
-#[path = "interrupts_tests.rs"]
 mod tests;

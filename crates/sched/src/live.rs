@@ -321,5 +321,4 @@ const fn occupant(tid: Tid) -> Occupant {
 }
 
 #[cfg(test)]
-#[path = "live/live_tests.rs"]
 mod tests;

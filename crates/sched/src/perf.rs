@@ -367,5 +367,4 @@ fn take_record<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
 }
 
 #[cfg(test)]
-#[path = "perf_tests.rs"]
 mod tests;

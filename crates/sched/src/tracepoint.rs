@@ -278,5 +278,4 @@ fn pair(piece: &str) -> Option<(u64, &str)> {
 }
 
 #[cfg(test)]
-#[path = "tracepoint_tests.rs"]
 mod tests;

@@ -231,8 +231,7 @@ fn nearest(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[path = "lateness_tests.rs"]
-mod lateness_tests;
+mod tests;
 
 #[cfg(test)]
 mod tests {

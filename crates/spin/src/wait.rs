@@ -325,5 +325,4 @@ fn time(hints: u64, hint_ns: f64) -> Duration {
 }
 
 #[cfg(test)]
-#[path = "wait_tests.rs"]
 mod tests;

@@ -178,5 +178,4 @@ fn finite(differences: &[f64]) -> impl Iterator<Item = f64> + '_ {
 }
 
 #[cfg(test)]
-#[path = "anytime_tests.rs"]
 mod tests;

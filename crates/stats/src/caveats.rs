@@ -456,5 +456,4 @@ fn typical(differences: Vec<f64>) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[path = "caveats_tests.rs"]
 mod tests;

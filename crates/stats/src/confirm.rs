@@ -480,5 +480,4 @@ fn correlation(before: &[f64], now: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "confirm_tests.rs"]
 mod tests;

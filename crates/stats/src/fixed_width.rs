@@ -95,5 +95,4 @@ impl FixedWidth {
 }
 
 #[cfg(test)]
-#[path = "fixed_width_tests.rs"]
 mod tests;

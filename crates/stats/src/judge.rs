@@ -192,5 +192,4 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 }
 
 #[cfg(test)]
-#[path = "judge_tests.rs"]
 mod tests;

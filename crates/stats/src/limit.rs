@@ -55,5 +55,4 @@ pub fn work_factor(contrast: &Contrast, limit: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "limit_tests.rs"]
 mod tests;

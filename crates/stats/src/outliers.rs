@@ -266,5 +266,4 @@ fn varies(bulk: &Bulk, column: &Column) -> bool {
 }
 
 #[cfg(test)]
-#[path = "outliers_tests.rs"]
 mod tests;

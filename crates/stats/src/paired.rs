@@ -239,5 +239,4 @@ fn sign(value: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "paired_tests.rs"]
 mod tests;

@@ -206,5 +206,4 @@ impl RegressionLook {
 }
 
 #[cfg(test)]
-#[path = "regression_tests.rs"]
 mod tests;

@@ -284,5 +284,4 @@ fn evenly(block: usize, slot: usize) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "resolution_tests.rs"]
 mod tests;

@@ -484,5 +484,4 @@ fn difference_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String
 const NO_MARGIN: f64 = 5e-5;
 
 #[cfg(test)]
-#[path = "verdict_tests.rs"]
 mod tests;

@@ -387,5 +387,4 @@ fn without_password(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "location_tests.rs"]
 mod tests;

@@ -328,5 +328,4 @@ fn with_body(row: &Row<'_>) -> rusqlite::Result<(Entry, String)> {
 }
 
 #[cfg(test)]
-#[path = "sqlite_tests.rs"]
 mod tests;

@@ -68,5 +68,4 @@ impl Topology {
 }
 
 #[cfg(test)]
-#[path = "memory_tests.rs"]
 mod tests;

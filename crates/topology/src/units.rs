@@ -373,5 +373,4 @@ impl<'a, F: Files> Reader<'a, F> {
 }
 
 #[cfg(test)]
-#[path = "units_tests.rs"]
 mod tests;

@@ -157,5 +157,4 @@ fn describe(level: &Found, kind: LevelKind, cpus: &[usize]) -> WiringLevel {
 }
 
 #[cfg(test)]
-#[path = "infer_tests.rs"]
 mod tests;

@@ -159,5 +159,4 @@ impl fmt::Display for Framework {
 }
 
 #[cfg(test)]
-#[path = "framework_tests.rs"]
 mod tests;

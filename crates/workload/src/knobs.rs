@@ -13,7 +13,8 @@ pub struct Knob {
     pub setting: &'static str,
     /// Its documentation.
     pub source: &'static str,
-    by: &'static [Sign],
+    /// How to recognise it, as in [`KNOBS`].
+    signs: &'static str,
 }
 
 /// What a process shows of itself.
@@ -29,177 +30,66 @@ pub struct Signs<'a> {
     pub mappings: &'a str,
 }
 
-/// How a knob is recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
-    /// Name of the program.
-    Program(&'static str),
-    /// Name of a variable that is set and not empty.
-    Variable(&'static str),
-    /// An argument, or its part before `=`.
-    Argument(&'static str),
-    /// Prefix of the name of a mapped file.
-    Library(&'static str),
+/// Owner | setting | source | signs: a program, a `$VARIABLE` that is set and not empty, an
+/// `-argument` or its part before `=`, or the beginning of a mapped file's name before `*`. The
+/// first match is reported: what the user set comes before what a library might do.
+const KNOBS: &str = "\
+nginx | worker_cpu_affinity (nginx.conf) | nginx.org/en/docs/ngx_core_module.html | nginx openresty angie
+Redis | server-cpulist, bio-cpulist (redis.conf) | redis.conf of Redis 6 and newer | redis-server valkey-server keydb-server
+HAProxy | cpu-map, cpu-policy (haproxy.cfg) | HAProxy configuration manual, section 3.1 | haproxy
+Scylla | --cpuset, --overprovisioned (cpuset.conf) | Seastar's reactor options | scylla redpanda
+QEMU | vcpupin (libvirt) or thread-context (QEMU) | libvirt.org/formatdomain.html, CPU tuning | qemu-system-x86_64 qemu-system-aarch64 qemu-kvm
+llama.cpp | --cpu-mask, --cpu-range, --cpu-strict | llama.cpp, --help | --cpu-mask -C --cpu-range
+stress-ng | --taskset, --change-cpu | stress-ng(1) | stress-ng
+likwid-pin | likwid-pin -c | likwid-pin(1) | $LIKWID_PIN liblikwidpin*
+LLVM's and Intel's OpenMP | KMP_AFFINITY | openmp.llvm.org/design/Runtimes.html | $KMP_AFFINITY $KMP_HW_SUBSET
+GNU OpenMP | GOMP_CPU_AFFINITY | libgomp manual, section 4 | $GOMP_CPU_AFFINITY
+OpenMP | OMP_PLACES, OMP_PROC_BIND | OpenMP 5.2, sections 21.1.5 and 21.1.6 | $OMP_PLACES $OMP_PROC_BIND
+DPDK | -l, --lcores | DPDK, EAL parameters | --lcores librte_eal* dpdk-testpmd
+Seastar | --cpuset, --thread-affinity | Seastar's reactor options | libseastar*
+Open MPI | mpirun --bind-to, --map-by | docs.open-mpi.org, mpirun(1) | $OMPI_COMM_WORLD_SIZE mpirun prterun
+Slurm | srun --cpu-bind | slurm.schedmd.com/srun.html | $SLURM_CPU_BIND srun
+MPICH and Intel MPI | mpiexec -bind-to, I_MPI_PIN | MPICH wiki, Using the Hydra Process Manager | $PMI_SIZE $I_MPI_PIN
+the JVM | -XX:+UseNUMA, or an affinity library of the program | the java command's reference | java libjvm.so*";
+
+fn knobs() -> impl Iterator<Item = Knob> {
+    KNOBS.lines().map(|row| {
+        let mut cells = row.split(" | ");
+        let mut cell = || cells.next().unwrap_or_default();
+        Knob {
+            owner: cell(),
+            setting: cell(),
+            source: cell(),
+            signs: cell(),
+        }
+    })
 }
-
-use Sign::{Argument, Library, Program, Variable};
-
-/// All known ones. The first match is reported: what the user set comes before what a library might
-/// do.
-const KNOBS: [Knob; 17] = [
-    Knob {
-        owner: "nginx",
-        setting: "worker_cpu_affinity (nginx.conf)",
-        source: "nginx.org/en/docs/ngx_core_module.html",
-        by: &[Program("nginx"), Program("openresty"), Program("angie")],
-    },
-    Knob {
-        owner: "Redis",
-        setting: "server-cpulist, bio-cpulist (redis.conf)",
-        source: "redis.conf of Redis 6 and newer",
-        by: &[
-            Program("redis-server"),
-            Program("valkey-server"),
-            Program("keydb-server"),
-        ],
-    },
-    Knob {
-        owner: "HAProxy",
-        setting: "cpu-map, cpu-policy (haproxy.cfg)",
-        source: "HAProxy configuration manual, section 3.1",
-        by: &[Program("haproxy")],
-    },
-    Knob {
-        owner: "Scylla",
-        setting: "--cpuset, --overprovisioned (cpuset.conf)",
-        source: "Seastar's reactor options",
-        by: &[Program("scylla"), Program("redpanda")],
-    },
-    Knob {
-        owner: "QEMU",
-        setting: "vcpupin (libvirt) or thread-context (QEMU)",
-        source: "libvirt.org/formatdomain.html, CPU tuning",
-        by: &[
-            Program("qemu-system-x86_64"),
-            Program("qemu-system-aarch64"),
-            Program("qemu-kvm"),
-        ],
-    },
-    Knob {
-        owner: "llama.cpp",
-        setting: "--cpu-mask, --cpu-range, --cpu-strict",
-        source: "llama.cpp, --help",
-        by: &[
-            Argument("--cpu-mask"),
-            Argument("-C"),
-            Argument("--cpu-range"),
-        ],
-    },
-    Knob {
-        owner: "stress-ng",
-        setting: "--taskset, --change-cpu",
-        source: "stress-ng(1)",
-        by: &[Program("stress-ng")],
-    },
-    Knob {
-        owner: "likwid-pin",
-        setting: "likwid-pin -c",
-        source: "likwid-pin(1)",
-        by: &[Variable("LIKWID_PIN"), Library("liblikwidpin")],
-    },
-    Knob {
-        owner: "LLVM's and Intel's OpenMP",
-        setting: "KMP_AFFINITY",
-        source: "openmp.llvm.org/design/Runtimes.html",
-        by: &[Variable("KMP_AFFINITY"), Variable("KMP_HW_SUBSET")],
-    },
-    Knob {
-        owner: "GNU OpenMP",
-        setting: "GOMP_CPU_AFFINITY",
-        source: "libgomp manual, section 4",
-        by: &[Variable("GOMP_CPU_AFFINITY")],
-    },
-    Knob {
-        owner: "OpenMP",
-        setting: "OMP_PLACES, OMP_PROC_BIND",
-        source: "OpenMP 5.2, sections 21.1.5 and 21.1.6",
-        by: &[Variable("OMP_PLACES"), Variable("OMP_PROC_BIND")],
-    },
-    Knob {
-        owner: "DPDK",
-        setting: "-l, --lcores",
-        source: "DPDK, EAL parameters",
-        by: &[
-            Argument("--lcores"),
-            Library("librte_eal"),
-            Program("dpdk-testpmd"),
-        ],
-    },
-    Knob {
-        owner: "Seastar",
-        setting: "--cpuset, --thread-affinity",
-        source: "Seastar's reactor options",
-        by: &[Library("libseastar")],
-    },
-    Knob {
-        owner: "Open MPI",
-        setting: "mpirun --bind-to, --map-by",
-        source: "docs.open-mpi.org, mpirun(1)",
-        by: &[
-            Variable("OMPI_COMM_WORLD_SIZE"),
-            Program("mpirun"),
-            Program("prterun"),
-        ],
-    },
-    Knob {
-        owner: "Slurm",
-        setting: "srun --cpu-bind",
-        source: "slurm.schedmd.com/srun.html",
-        by: &[Variable("SLURM_CPU_BIND"), Program("srun")],
-    },
-    Knob {
-        owner: "MPICH and Intel MPI",
-        setting: "mpiexec -bind-to, I_MPI_PIN",
-        source: "MPICH wiki, Using the Hydra Process Manager",
-        by: &[Variable("PMI_SIZE"), Variable("I_MPI_PIN")],
-    },
-    Knob {
-        owner: "the JVM",
-        setting: "-XX:+UseNUMA, or an affinity library of the program",
-        source: "the java command's reference",
-        by: &[Program("java"), Library("libjvm.so")],
-    },
-];
 
 /// The knob of a process that moved its own threads; `None` if it is not known.
 #[must_use]
-pub fn find(signs: &Signs<'_>) -> Option<&'static Knob> {
-    KNOBS
-        .iter()
-        .find(|knob| knob.by.iter().any(|sign| sign.is_shown(signs)))
+pub fn find(signs: &Signs<'_>) -> Option<Knob> {
+    knobs().find(|knob| knob.signs.split(' ').any(|sign| is_shown(sign, signs)))
 }
 
-impl Sign {
-    fn is_shown(self, signs: &Signs<'_>) -> bool {
-        match self {
-            Program(name) => signs.program.trim_end_matches(" (deleted)") == name,
-            Variable(name) => signs.environment.split('\0').any(|entry| {
-                entry
-                    .strip_prefix(name)
-                    .and_then(|rest| rest.strip_prefix('='))
-                    .is_some_and(|value| !value.is_empty())
-            }),
-            Argument(name) => {
-                let arguments = signs.command_line.split('\0').skip(1);
-                let mut names = arguments.map(|text| text.split('=').next().unwrap_or(text));
-                names.any(|argument| argument == name)
-            }
-            Library(name) => signs.mappings.lines().any(|line| {
-                let file = line.rsplit('/').next().unwrap_or_default();
-                line.contains('/') && file.starts_with(name)
-            }),
-        }
+fn is_shown(sign: &str, signs: &Signs<'_>) -> bool {
+    if let Some(name) = sign.strip_prefix('$') {
+        return signs.environment.split('\0').any(|entry| {
+            let (known, value) = entry.split_once('=').unwrap_or_default();
+            known == name && !value.is_empty()
+        });
     }
+    if let Some(name) = sign.strip_suffix('*') {
+        return signs.mappings.lines().any(|line| {
+            let file = line.rsplit('/').next().unwrap_or_default();
+            line.contains('/') && file.starts_with(name)
+        });
+    }
+    if sign.starts_with('-') {
+        let arguments = signs.command_line.split('\0').skip(1);
+        let mut names = arguments.map(|text| text.split('=').next().unwrap_or(text));
+        return names.any(|argument| argument == sign);
+    }
+    signs.program.trim_end_matches(" (deleted)") == sign
 }
 
 #[cfg(test)]
@@ -257,12 +147,11 @@ mod tests {
 
     #[test]
     fn every_knob_has_its_own_setting_and_a_sign() {
-        for (at, knob) in KNOBS.iter().enumerate() {
-            assert!(!knob.by.is_empty(), "{}", knob.owner);
+        for (at, knob) in knobs().enumerate() {
+            assert!(!knob.signs.is_empty(), "{}", knob.owner);
             assert!(!knob.source.is_empty(), "{}", knob.owner);
-            let others = &KNOBS[..at];
-            assert!(others.iter().all(|other| other.owner != knob.owner));
-            assert!(others.iter().all(|other| other.by != knob.by));
+            let is_like = |other: Knob| other.owner == knob.owner || other.signs == knob.signs;
+            assert!(!knobs().take(at).any(is_like), "{}", knob.owner);
         }
     }
 
@@ -282,7 +171,7 @@ mod tests {
                 mappings: &mappings,
             };
             let found = find(&signs);
-            assert!(found.is_none_or(|knob| KNOBS.contains(knob)));
+            assert!(found.is_none_or(|knob| knobs().any(|known| known == knob)));
             assert!(find(&Signs { program: "nginx", ..signs }).is_some_and(|knob| knob.owner == "nginx"));
         }
     }

@@ -381,5 +381,4 @@ fn number(text: &str) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[path = "prometheus_tests.rs"]
 mod tests;

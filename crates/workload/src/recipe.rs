@@ -358,5 +358,4 @@ fn pairs(values: &[(String, String)]) -> Vec<(&str, &str)> {
 }
 
 #[cfg(test)]
-#[path = "recipe_tests.rs"]
 mod tests;

@@ -181,5 +181,4 @@ fn answer_question(view: &mut View, is_meant: bool) -> Action {
 }
 
 #[cfg(test)]
-#[path = "keys_tests.rs"]
 mod tests;

@@ -367,5 +367,4 @@ fn dns_label(name: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

@@ -374,5 +374,4 @@ pub fn wait(
 }
 
 #[cfg(test)]
-#[path = "wait_tests.rs"]
 mod tests;

@@ -302,5 +302,4 @@ fn bind(cpu: usize) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-#[path = "run_tests.rs"]
 mod tests;

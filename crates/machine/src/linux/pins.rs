@@ -155,5 +155,4 @@ pub fn thread_settings(thread: i32) -> Option<(CpuSet, &'static str)> {
 }
 
 #[cfg(test)]
-#[path = "pins_tests.rs"]
 mod tests;

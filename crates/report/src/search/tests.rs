@@ -96,7 +96,7 @@ fn a_search_that_decided_nothing() {
 
 #[test]
 fn a_search_that_was_cut_off() {
-    let mut record = made(3, false);
+    let mut record = made(5, false);
     record.stopped = None;
     record.verdict.sentence = no_verdict_yet("search");
     record.verdict.advice.clear();

@@ -289,5 +289,4 @@ impl Swept {
 }
 
 #[cfg(test)]
-#[path = "explain_tests.rs"]
 mod tests;

@@ -130,5 +130,4 @@ fn text(field: Field, raw: &[u8]) -> Option<Box<str>> {
 }
 
 #[cfg(test)]
-#[path = "points_tests.rs"]
 mod tests;

@@ -281,5 +281,4 @@ fn frozen_uri(path: &Path) -> String {
 }
 
 #[cfg(test)]
-#[path = "opening_tests.rs"]
 mod tests;

@@ -137,5 +137,4 @@ impl From<rusqlite::Error> for Failure {
 }
 
 #[cfg(test)]
-#[path = "upkeep_tests.rs"]
 mod tests;

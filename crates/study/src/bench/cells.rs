@@ -498,5 +498,4 @@ fn sizes(
 }
 
 #[cfg(test)]
-#[path = "cells_tests.rs"]
 mod tests;

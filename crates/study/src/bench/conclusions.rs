@@ -375,5 +375,4 @@ fn group_scores(kernels: &[&BenchKernel]) -> Vec<GroupScore> {
 }
 
 #[cfg(test)]
-#[path = "conclusions_tests.rs"]
 mod tests;

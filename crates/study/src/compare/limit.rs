@@ -182,5 +182,4 @@ pub(super) fn conclusion(
 }
 
 #[cfg(test)]
-#[path = "limit_tests.rs"]
 mod tests;

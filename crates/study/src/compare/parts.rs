@@ -177,5 +177,4 @@ fn logarithmic(low: Option<f64>, high: Option<f64>) -> Option<Interval> {
 }
 
 #[cfg(test)]
-#[path = "parts_tests.rs"]
 mod tests;

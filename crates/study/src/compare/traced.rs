@@ -175,5 +175,4 @@ fn unavailable(arm: &str, error: &MachineError) -> Finding {
 }
 
 #[cfg(test)]
-#[path = "traced_tests.rs"]
 mod tests;

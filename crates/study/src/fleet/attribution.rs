@@ -130,5 +130,4 @@ fn fact(nodes: &[usize], figure: &Figure) -> Option<Measured> {
 }
 
 #[cfg(test)]
-#[path = "attribution_tests.rs"]
 mod tests;

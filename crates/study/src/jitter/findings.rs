@@ -488,5 +488,4 @@ fn it_or_them(cpus: &CpuSet) -> &'static str {
 }
 
 #[cfg(test)]
-#[path = "findings_tests.rs"]
 mod tests;

@@ -223,5 +223,4 @@ fn microseconds(ns: u64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "recorder_tests.rs"]
 mod tests;

@@ -94,5 +94,4 @@ pub fn survey<P: Processes>(plan: &RulesPlan, file: &str, host: &mut P) -> Rules
 }
 
 #[cfg(test)]
-#[path = "rules_tests.rs"]
 mod tests;

@@ -211,5 +211,4 @@ fn find_lost(interrupts: &InterruptsRecord) -> Option<Finding> {
 }
 
 #[cfg(test)]
-#[path = "interrupts_tests.rs"]
 mod tests;

@@ -165,5 +165,4 @@ pub(super) fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
 }
 
 #[cfg(test)]
-#[path = "contradictions_tests.rs"]
 mod tests;

@@ -166,5 +166,4 @@ fn file_name(path: &[u8]) -> &[u8] {
 }
 
 #[cfg(test)]
-#[path = "rules_tests.rs"]
 mod tests;

@@ -287,5 +287,4 @@ fn stack<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
 }
 
 #[cfg(test)]
-#[path = "records_tests.rs"]
 mod tests;

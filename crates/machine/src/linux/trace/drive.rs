@@ -461,5 +461,4 @@ fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
 }
 
 #[cfg(test)]
-#[path = "drive_tests.rs"]
 mod tests;

@@ -269,5 +269,4 @@ fn emit_some(what: Option<EventKind>, emit: &mut dyn FnMut(EventKind)) {
 }
 
 #[cfg(test)]
-#[path = "lane_tests.rs"]
 mod tests;

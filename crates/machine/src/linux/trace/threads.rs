@@ -162,5 +162,4 @@ pub(in crate::linux) fn parse_counts(text: &str) -> Counts {
 }
 
 #[cfg(test)]
-#[path = "threads_tests.rs"]
 mod tests;

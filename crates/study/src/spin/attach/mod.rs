@@ -217,5 +217,4 @@ fn findings(record: &mut SpinAttachRecord) {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

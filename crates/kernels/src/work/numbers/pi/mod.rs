@@ -228,5 +228,4 @@ impl Circle<'_> {
     clippy::cast_sign_loss,
     reason = "small numbers of tests"
 )]
-#[path = "pi_tests.rs"]
 mod tests;
