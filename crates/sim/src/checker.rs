@@ -57,9 +57,15 @@ impl From<DescriptionError> for pinwise_machine::MachineError {
 pub(super) struct Checker<'a> {
     /// The file, for messages.
     pub(super) path: &'a str,
+    /// The section that keys are in, for messages; empty at the top.
+    pub(super) section: &'a str,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    pub(super) const fn of_section(&self, section: &'a str) -> Self {
+        Self { section, ..*self }
+    }
+
     pub(super) fn effects(
         &self,
         key: &str,
@@ -113,9 +119,13 @@ impl Checker<'_> {
     }
 
     pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {
+        let key = match self.section {
+            "" => key.to_owned(),
+            section => format!("{section}.{key}"),
+        };
         DescriptionError::Value {
             path: self.path.to_owned(),
-            key: key.to_owned(),
+            key,
             reason: reason.to_owned(),
         }
     }

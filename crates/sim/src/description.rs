@@ -100,7 +100,8 @@ impl Description {
             given: Vec::new(),
             assumed: Vec::new(),
         };
-        Checker { path: "sim:" }.check(raw, None)
+        let (path, section) = ("sim:", "");
+        Checker { path, section }.check(raw, None)
     }
 
     pub(super) fn from_file(path: &Path) -> Result<Self, DescriptionError> {
@@ -129,7 +130,8 @@ impl Description {
             line: error.span().map_or(1, |span| line_of(text, span.start)),
             reason: shorten_message(error.message()),
         })?;
-        Checker { path: shown }.check(raw, folder)
+        let (path, section) = (shown, "");
+        Checker { path, section }.check(raw, folder)
     }
 
     /// The workload of a program name.

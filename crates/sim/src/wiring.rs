@@ -50,41 +50,6 @@ impl Wiring {
     pub(super) fn true_topology(&self) -> &Topology {
         &self.states[0].truth.topology
     }
-
-    /// Figures of its memory and distances.
-    pub(super) const fn measured(&self) -> Measured {
-        let figures = &self.figures;
-        Measured {
-            core_gb_per_s: figures.core_gb_per_s,
-            node_gb_per_s: figures.node_gb_per_s,
-            cache_gb_per_s: figures.cache_gb_per_s,
-            memory_ns: figures.memory_ns,
-            remote_memory_ns: figures.remote_memory_ns,
-            loaded_factor: figures.loaded_factor,
-            smt_ns: figures.smt_ns,
-            llc_ns: figures.llc_ns,
-            numa_ns: figures.numa_ns,
-            package_ns: figures.package_ns,
-            remote_ns: figures.remote_ns,
-        }
-    }
-}
-
-/// Figures of memory and distances that also affect runs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Measured {
-    pub(super) core_gb_per_s: f64,
-    pub(super) node_gb_per_s: f64,
-    pub(super) cache_gb_per_s: f64,
-    pub(super) memory_ns: f64,
-    pub(super) remote_memory_ns: f64,
-    pub(super) loaded_factor: f64,
-    pub(super) smt_ns: f64,
-    pub(super) llc_ns: f64,
-    /// `None`: as `package_ns`.
-    pub(super) numa_ns: Option<f64>,
-    pub(super) package_ns: f64,
-    pub(super) remote_ns: f64,
 }
 
 /// State of probing a simulated machine.

@@ -97,6 +97,7 @@ const SHARPEST: i32 = 16;
 
 impl Keys {
     pub(super) fn check(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
+        let checker = &checker.of_section("performance");
         let positive = [
             ("rebalance_s", self.rebalance_s),
             ("slow_speed", Some(self.slow_speed)),
@@ -116,7 +117,7 @@ impl Keys {
         ];
         for (key, value) in positive {
             if let Some(value) = value {
-                check_range(checker, key, value, MIN_FIGURE, MAX_FIGURE)?;
+                checker.check_range(key, value, MIN_FIGURE, MAX_FIGURE)?;
             }
         }
         for (key, value, low, high) in [
@@ -137,13 +138,13 @@ impl Keys {
                 1000.0,
             ),
         ] {
-            check_range(checker, key, value, low, high)?;
+            checker.check_range(key, value, low, high)?;
         }
         for (key, value) in [
             ("cache_sharpness", self.cache_sharpness),
             ("saturation_sharpness", self.saturation_sharpness),
         ] {
-            check_range(checker, key, f64::from(value), 1.0, f64::from(SHARPEST))?;
+            checker.check_range(key, f64::from(value), 1.0, f64::from(SHARPEST))?;
         }
         self.check_sizes(checker)
     }
@@ -151,14 +152,14 @@ impl Keys {
     fn check_sizes(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
         for (key, value) in [("l2_bytes", self.l2_bytes), ("llc_bytes", self.llc_bytes)] {
             if value == Some(0) {
-                return Err(checker.bad(&format!("performance.{key}"), "must be above 0"));
+                return Err(checker.bad(key, "must be above 0"));
             }
         }
         Ok(())
     }
 
     pub(super) fn figures(&self, wiring: &Wiring) -> Figures {
-        let found = wiring.measured();
+        let found = &wiring.figures;
         let package_ns = self.package_ns.unwrap_or(found.package_ns);
         Figures {
             core_gb_per_s: self.core_gb_per_s.unwrap_or(found.core_gb_per_s),
@@ -176,14 +177,4 @@ impl Keys {
             ],
         }
     }
-}
-
-fn check_range(
-    checker: &Checker<'_>,
-    key: &str,
-    value: f64,
-    low: f64,
-    high: f64,
-) -> Result<(), DescriptionError> {
-    checker.check_range(&format!("performance.{key}"), value, low, high)
 }

@@ -53,68 +53,68 @@ with_defaults! {
 
         /// One-way times of a cache line, by the innermost unit that both CPUs are
         /// in. Medians of published matrices of Zen 2 and 3 machines.
-        pub(super) smt_ns: f64 = 14.0,
+        pub(crate) smt_ns: f64 = 14.0,
         /// Sharing an L2 below the last level; `None`: as `llc_ns`.
-        pub(super) l2_ns: Option<f64> = None,
-        pub(super) llc_ns: f64 = 36.0,
+        pub(crate) l2_ns: Option<f64> = None,
+        pub(crate) llc_ns: f64 = 36.0,
         /// Sharing a NUMA node; `None`: as `package_ns`.
-        pub(super) numa_ns: Option<f64> = None,
-        pub(super) package_ns: f64 = 110.0,
-        pub(super) remote_ns: f64 = 200.0,
+        pub(crate) numa_ns: Option<f64> = None,
+        pub(crate) package_ns: f64 = 110.0,
+        pub(crate) remote_ns: f64 = 200.0,
         /// CPUs on one hardware thread take turns by the hypervisor's time slice.
-        pub(super) stacked_ns: f64 = 1e6,
+        pub(crate) stacked_ns: f64 = 1e6,
         /// Extra cost of a line homed on neither CPU's node, if these share no last-level cache
         /// (otherwise its home is not involved).
-        pub(super) home_penalty_ns: f64 = 0.0,
+        pub(crate) home_penalty_ns: f64 = 0.0,
         /// The home of lines without a requested one; `None`: the first CPU's node.
-        pub(super) home_node: Option<usize> = None,
+        pub(crate) home_node: Option<usize> = None,
         /// Additional latency at the far end of a mesh, as a share.
-        pub(super) gradient: f64 = 0.0,
+        pub(crate) gradient: f64 = 0.0,
 
         /// Lasting differences between pairs, as the deviation of `ln(ns)`.
-        pub(super) pair_sd: f64 = 0.02,
+        pub(crate) pair_sd: f64 = 0.02,
         /// From batch to batch.
-        pub(super) noise_sd: f64 = 0.03,
-        pub(super) wander: Option<Wander> = None,
-        pub(super) outliers: Option<Outliers> = None,
+        pub(crate) noise_sd: f64 = 0.03,
+        pub(crate) wander: Option<Wander> = None,
+        pub(crate) outliers: Option<Outliers> = None,
         /// Share of batches discarded for a switch.
-        pub(super) switched: f64 = 0.0,
+        pub(crate) switched: f64 = 0.0,
         /// Share of batches discarded for steal.
-        pub(super) stolen: f64 = 0.0,
+        pub(crate) stolen: f64 = 0.0,
         /// Factor on latencies while several probes run at once.
-        pub(super) parallel_disturbance: f64 = 1.0,
-        pub(super) ignores_affinity: bool = false,
-        pub(super) timer_step_ns: f64 = 1.0,
+        pub(crate) parallel_disturbance: f64 = 1.0,
+        pub(crate) ignores_affinity: bool = false,
+        pub(crate) timer_step_ns: f64 = 1.0,
         /// Unavailable probes, from [`PROBES`].
-        pub(super) lacks: Vec<String> = Vec::new(),
+        pub(crate) lacks: Vec<String> = Vec::new(),
 
-        pub(super) smt_contention: f64 = 1.7,
-        pub(super) other_contention: f64 = 1.02,
+        pub(crate) smt_contention: f64 = 1.7,
+        pub(crate) other_contention: f64 = 1.02,
 
-        pub(super) pause_ns: f64 = 20.0,
-        pub(super) pause_modes: Option<PauseMode> = None,
-        pub(super) ghz: f64 = 3.0,
+        pub(crate) pause_ns: f64 = 20.0,
+        pub(crate) pause_modes: Option<PauseMode> = None,
+        pub(crate) ghz: f64 = 3.0,
         /// `None`: as `ghz`.
-        pub(super) tick_ghz: Option<f64> = None,
+        pub(crate) tick_ghz: Option<f64> = None,
 
         /// Caches as seen by a program; empty: those of the true topology.
-        pub(super) caches: Vec<CacheFigure> = Vec::new(),
+        pub(crate) caches: Vec<CacheFigure> = Vec::new(),
         /// The last cache holds only lines evicted from the one before.
-        pub(super) exclusive_llc: bool = false,
-        pub(super) memory_ns: f64 = 90.0,
+        pub(crate) exclusive_llc: bool = false,
+        pub(crate) memory_ns: f64 = 90.0,
         /// Extra latency of memory of another node.
-        pub(super) remote_memory_ns: f64 = 60.0,
-        pub(super) tlb: Option<TlbFigure> = None,
+        pub(crate) remote_memory_ns: f64 = 60.0,
+        pub(crate) tlb: Option<TlbFigure> = None,
         /// Read bandwidth of one core, and of all cores of a node.
-        pub(super) core_gb_per_s: f64 = 12.0,
-        pub(super) node_gb_per_s: f64 = 40.0,
+        pub(crate) core_gb_per_s: f64 = 12.0,
+        pub(crate) node_gb_per_s: f64 = 40.0,
         /// The same if everything fits into the last cache, per core.
-        pub(super) cache_gb_per_s: f64 = 60.0,
+        pub(crate) cache_gb_per_s: f64 = 60.0,
         /// Latency of memory at full load over that without load.
-        pub(super) loaded_factor: f64 = 3.0,
+        pub(crate) loaded_factor: f64 = 3.0,
 
-        pub(super) context_switch_ns: f64 = 1500.0,
-        pub(super) futex_wake_ns: f64 = 4000.0,
+        pub(crate) context_switch_ns: f64 = 1500.0,
+        pub(crate) futex_wake_ns: f64 = 4000.0,
     }
 }
 
@@ -140,41 +140,41 @@ const fn one() -> f64 {
 /// A common, mean-reverting factor on all latencies, like a host's clock.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wander {
+pub(crate) struct Wander {
     /// Standard deviation of `ln(ns)`.
-    pub(super) sd: f64,
+    pub(crate) sd: f64,
     /// Time after which a third of a deviation remains.
-    pub(super) time_s: f64,
+    pub(crate) time_s: f64,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Outliers {
-    pub(super) share: f64,
-    pub(super) factor: f64,
+pub(crate) struct Outliers {
+    pub(crate) share: f64,
+    pub(crate) factor: f64,
 }
 
 /// A second cost of PAUSE and the share of batches that have it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PauseMode {
-    pub(super) ns: f64,
-    pub(super) share: f64,
+pub(crate) struct PauseMode {
+    pub(crate) ns: f64,
+    pub(crate) share: f64,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CacheFigure {
-    pub(super) bytes: u64,
-    pub(super) ns: f64,
+pub(crate) struct CacheFigure {
+    pub(crate) bytes: u64,
+    pub(crate) ns: f64,
 }
 
 /// From this many bytes on, the extra cost of a load.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TlbFigure {
-    pub(super) bytes: u64,
-    pub(super) ns: f64,
+pub(crate) struct TlbFigure {
+    pub(crate) bytes: u64,
+    pub(crate) ns: f64,
 }
 
 /// A true wiring and its dwell time.
@@ -189,7 +189,7 @@ pub(super) struct State {
 /// A checked section.
 #[derive(Debug)]
 pub(crate) struct Wiring {
-    pub(super) figures: Figures,
+    pub(crate) figures: Figures,
     /// At least one.
     pub(super) states: Vec<State>,
     /// Nodes that the machine reports.
@@ -203,6 +203,7 @@ impl Figures {
         reported: &Topology,
         checker: &Checker<'_>,
     ) -> Result<Wiring, DescriptionError> {
+        let checker = &checker.of_section("wiring");
         self.check_times(checker)?;
         self.check_noise(checker)?;
         self.check_memory(checker)?;
@@ -237,38 +238,32 @@ impl Figures {
         }
         if let Some(mode) = &self.pause_modes {
             figure(checker, "pause_modes.ns", mode.ns)?;
-            check_range(checker, "pause_modes.share", mode.share, 0.0, 1.0)?;
+            checker.check_range("pause_modes.share", mode.share, 0.0, 1.0)?;
         }
-        check_range(
-            checker,
-            "home_penalty_ns",
-            self.home_penalty_ns,
-            0.0,
-            MAX_FIGURE,
-        )?;
-        check_range(checker, "gradient", self.gradient, 0.0, 10.0)
+        checker.check_range("home_penalty_ns", self.home_penalty_ns, 0.0, MAX_FIGURE)?;
+        checker.check_range("gradient", self.gradient, 0.0, 10.0)
     }
 
     fn check_noise(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
-        check_range(checker, "pair_sd", self.pair_sd, 0.0, 2.0)?;
-        check_range(checker, "noise_sd", self.noise_sd, 0.0, 2.0)?;
+        checker.check_range("pair_sd", self.pair_sd, 0.0, 2.0)?;
+        checker.check_range("noise_sd", self.noise_sd, 0.0, 2.0)?;
         if let Some(wander) = &self.wander {
-            check_range(checker, "wander.sd", wander.sd, 0.0, 2.0)?;
+            checker.check_range("wander.sd", wander.sd, 0.0, 2.0)?;
             figure(checker, "wander.time_s", wander.time_s)?;
         }
         if let Some(outliers) = &self.outliers {
-            check_range(checker, "outliers.share", outliers.share, 0.0, 1.0)?;
+            checker.check_range("outliers.share", outliers.share, 0.0, 1.0)?;
             figure(checker, "outliers.factor", outliers.factor)?;
         }
-        check_range(checker, "switched", self.switched, 0.0, LARGEST_LOST_SHARE)?;
+        checker.check_range("switched", self.switched, 0.0, LARGEST_LOST_SHARE)?;
         let left = LARGEST_LOST_SHARE - self.switched;
-        check_range(checker, "stolen", self.stolen, 0.0, left)
+        checker.check_range("stolen", self.stolen, 0.0, left)
     }
 
     fn check_memory(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
         let ascends = |pair: &[CacheFigure]| pair[0].bytes < pair[1].bytes;
         if !self.caches.windows(2).all(ascends) || self.caches.iter().any(|c| c.bytes == 0) {
-            return Err(bad(checker, "caches", "must grow in bytes, from above 0"));
+            return Err(checker.bad("caches", "must grow in bytes, from above 0"));
         }
         for cache in &self.caches {
             figure(checker, "caches.ns", cache.ns)?;
@@ -284,14 +279,8 @@ impl Figures {
         ] {
             figure(checker, key, value)?;
         }
-        check_range(
-            checker,
-            "remote_memory_ns",
-            self.remote_memory_ns,
-            0.0,
-            MAX_FIGURE,
-        )?;
-        check_range(checker, "loaded_factor", self.loaded_factor, 1.0, 1000.0)
+        checker.check_range("remote_memory_ns", self.remote_memory_ns, 0.0, MAX_FIGURE)?;
+        checker.check_range("loaded_factor", self.loaded_factor, 1.0, 1000.0)
     }
 
     fn check_lacks(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
@@ -301,7 +290,7 @@ impl Figures {
             Some(name) => {
                 let known = PROBES.join(", ");
                 let reason = format!("'{name}' is not a probe (known: {known})");
-                Err(bad(checker, "lacks", &reason))
+                Err(checker.bad("lacks", &reason))
             }
         }
     }
@@ -325,12 +314,12 @@ impl Figures {
         }
         if self.topology.is_some() || !self.stacked.is_empty() {
             let reason = "each has its own topology and stacked; omit those of [wiring]";
-            return Err(bad(checker, "states", reason));
+            return Err(checker.bad("states", reason));
         }
         if self.states.len() > MAX_STATES || self.states.len() * reported.cpus.len() > MAX_CPUS {
             let reason =
                 format!("more than {MAX_STATES} states, or {MAX_CPUS} CPUs in all of them");
-            return Err(bad(checker, "states", &reason));
+            return Err(checker.bad("states", &reason));
         }
         self.states
             .iter()
@@ -358,7 +347,7 @@ fn truth(
     let present: CpuSet = reported.cpus.iter().map(|cpu| cpu.id).collect();
     let offline = present.difference(&reported.online);
     let topology =
-        parse_without(text, &offline).map_err(|error| bad(checker, key, &error.to_string()))?;
+        parse_without(text, &offline).map_err(|error| checker.bad(key, &error.to_string()))?;
     if topology.cpus.iter().map(|cpu| cpu.id).eq(present.iter()) {
         return Ok(topology);
     }
@@ -366,7 +355,7 @@ fn truth(
         "has CPUs {}, the reported topology {}; they must be the same",
         topology.online, reported.online
     );
-    Err(bad(checker, key, &reason))
+    Err(checker.bad(key, &reason))
 }
 
 fn parse_stacked(
@@ -379,10 +368,10 @@ fn parse_stacked(
     let mut sets = Vec::new();
     for list in lists {
         let set = CpuSet::parse_list(list)
-            .map_err(|error| bad(checker, key, &format!("'{list}': {error}")))?;
+            .map_err(|error| checker.bad(key, &format!("'{list}': {error}")))?;
         if !set.is_subset(&reported.online) || set.intersects(&seen) {
             let reason = format!("'{list}' names a CPU that does not exist, or one twice");
-            return Err(bad(checker, key, &reason));
+            return Err(checker.bad(key, &reason));
         }
         seen = seen.union(&set);
         sets.push(set);
@@ -395,23 +384,5 @@ fn figure(checker: &Checker<'_>, key: &str, value: f64) -> Result<(), Descriptio
         return Ok(());
     }
     let reason = format!("{value} must be from {MIN_FIGURE:e} to {MAX_FIGURE:e}");
-    Err(bad(checker, key, &reason))
-}
-
-fn check_range(
-    checker: &Checker<'_>,
-    key: &str,
-    value: f64,
-    low: f64,
-    high: f64,
-) -> Result<(), DescriptionError> {
-    if (low..=high).contains(&value) {
-        return Ok(());
-    }
-    let reason = format!("{value} must be from {low} to {high}");
-    Err(bad(checker, key, &reason))
-}
-
-fn bad(checker: &Checker<'_>, key: &str, reason: &str) -> DescriptionError {
-    checker.bad(&format!("wiring.{key}"), reason)
+    Err(checker.bad(key, &reason))
 }
