@@ -33,41 +33,12 @@ struct Program {
     name: &'static str,
     needed: &'static str,
     line: &'static str,
-    /// As whom it runs.
+    /// As whom it runs. Root alone may ask for some of the planted causes.
     user: &'static str,
     /// What runs beside it, outside the trace.
     beside: &'static [&'static str],
     /// Programs most of whose queueing has a cause by construction: whichever of these is named.
-    causes: &'static [&'static str],
-}
-
-const fn natural(name: &'static str, needed: &'static str, line: &'static str) -> Program {
-    Program {
-        name,
-        needed,
-        line,
-        user: USER,
-        beside: &[],
-        causes: &[],
-    }
-}
-
-/// A program whose time queued has a cause by construction. Root alone may ask for
-/// some of them.
-const fn planted(
-    name: &'static str,
-    line: &'static str,
-    beside: &'static [&'static str],
-    causes: &'static [&'static str],
-) -> Program {
-    Program {
-        name,
-        needed: "cc",
-        line,
-        user: "root",
-        beside,
-        causes,
-    }
+    causes: Vec<&'static str>,
 }
 
 /// What keeps the first two CPUs busy.
@@ -76,119 +47,63 @@ const BUSY_CPUS: &[&str] = &[
     "exec taskset -c 1 ./threads 0 1000000000000",
 ];
 
-const PROGRAMS: [Program; 30] = [
-    natural("hackbench", "hackbench", "hackbench -g 4 -l 400"),
-    natural("Java", "java", "java -cp . Pool"),
-    natural("Go", "go", "./pool"),
-    natural("Python pool", "python3", "python3 pool.py"),
-    natural("make -j2", "make", "make -s clean && make -s -j2"),
-    natural(
-        "fork storm",
-        "sh",
-        "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done",
-    ),
-    natural(
-        "stress-ng cpu",
-        "stress-ng",
-        "stress-ng --cpu 4 -t 2 --temp-path .",
-    ),
-    natural(
-        "stress-ng switch",
-        "stress-ng",
-        "stress-ng --switch 2 -t 1 --temp-path .",
-    ),
-    natural(
-        "stress-ng yield",
-        "stress-ng",
-        "stress-ng --yield 2 -t 1 --temp-path .",
-    ),
-    natural("500 threads", "cc", "./threads 500"),
-    natural("2,000 threads", "cc", "./threads 2000"),
-    natural("PostgreSQL", "postgres pgbench", "./postgres.sh"),
-    natural("nginx", "nginx ab", "./nginx.sh"),
-    natural("Redis", "redis-server", "./redis.sh"),
-    natural(
-        "xz, two threads",
-        "xz",
-        "seq 1000000 | xz -1 -T2 --block-size=1MiB > /dev/null",
-    ),
-    natural(
-        "tar through gzip",
-        "gzip",
-        "tar -cf - /usr/include | gzip -1 > /dev/null",
-    ),
-    natural(
-        "sort, two threads",
-        "sort",
-        "seq 800000 | rev | sort -n --parallel=2 > /dev/null",
-    ),
-    natural("SQLite", "python3", "python3 table.py"),
-    natural(
-        "OpenSSL",
-        "openssl",
-        "openssl speed -seconds 1 -multi 2 sha256",
-    ),
-    natural("OpenMP", "cc", "./openmp 1"),
-    natural(
-        "mpirun, two processes",
-        "mpirun",
-        "mpirun --oversubscribe -n 2 ./threads 2 100000000",
-    ),
-    planted(
-        "pipe on one CPU",
-        "taskset -c 0 perf bench sched pipe -l 60000",
-        &[],
-        &["own_threads", "mask"],
-    ),
-    planted(
-        "three threads on one CPU",
-        "taskset -c 0 ./threads 3 400000000",
-        &[],
-        &["own_threads", "mask"],
-    ),
-    planted(
-        "six threads on two CPUs",
-        "taskset -c 0,1 ./threads 6 400000000",
-        &[],
-        &["own_threads"],
-    ),
-    planted(
-        "beside busy CPUs",
-        "taskset -c 0,1 ./threads 2 1000000000",
-        BUSY_CPUS,
-        &["other_processes"],
-    ),
-    planted(
-        "nice 10 beside busy CPUs",
-        "nice -n 10 taskset -c 0,1 ./threads 2 200000000",
-        BUSY_CPUS,
-        &["other_processes"],
-    ),
-    planted(
-        "quota of a child",
-        "./quota.sh ./threads 2 300000000",
-        &[],
-        &["throttled"],
-    ),
-    planted(
-        "SCHED_IDLE beside busy CPUs",
-        "chrt -i 0 taskset -c 0,1 ./threads 2 20000000",
-        BUSY_CPUS,
-        &["scheduling_class"],
-    ),
-    planted(
-        "SCHED_DEADLINE, 20 of 100 ms",
-        "chrt -d -T 20000000 -D 100000000 -P 100000000 0 ./threads 0 600000000",
-        &[],
-        &["scheduling_class"],
-    ),
-    planted(
-        "SCHED_FIFO beside busy CPUs",
-        "taskset -c 0 chrt -f 10 ./threads 0 4000000000",
-        BUSY_CPUS,
-        &["scheduling_class"],
-    ),
-];
+/// Name :: what it needs :: its command line.
+const NATURAL: &str = "\
+hackbench :: hackbench :: hackbench -g 4 -l 400
+Java :: java :: java -cp . Pool
+Go :: go :: ./pool
+Python pool :: python3 :: python3 pool.py
+make -j2 :: make :: make -s clean && make -s -j2
+fork storm :: sh :: i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done
+stress-ng cpu :: stress-ng :: stress-ng --cpu 4 -t 2 --temp-path .
+stress-ng switch :: stress-ng :: stress-ng --switch 2 -t 1 --temp-path .
+stress-ng yield :: stress-ng :: stress-ng --yield 2 -t 1 --temp-path .
+500 threads :: cc :: ./threads 500
+2,000 threads :: cc :: ./threads 2000
+PostgreSQL :: postgres pgbench :: ./postgres.sh
+nginx :: nginx ab :: ./nginx.sh
+Redis :: redis-server :: ./redis.sh
+xz, two threads :: xz :: seq 1000000 | xz -1 -T2 --block-size=1MiB > /dev/null
+tar through gzip :: gzip :: tar -cf - /usr/include | gzip -1 > /dev/null
+sort, two threads :: sort :: seq 800000 | rev | sort -n --parallel=2 > /dev/null
+SQLite :: python3 :: python3 table.py
+OpenSSL :: openssl :: openssl speed -seconds 1 -multi 2 sha256
+OpenMP :: cc :: ./openmp 1
+mpirun, two processes :: mpirun :: mpirun --oversubscribe -n 2 ./threads 2 100000000";
+
+/// Programs whose time queued has a cause by construction. Name :: command line :: `busy` if CPUs
+/// are kept busy beside it :: causes.
+const PLANTED: &str = "\
+pipe on one CPU :: taskset -c 0 perf bench sched pipe -l 60000 :: :: own_threads mask
+three threads on one CPU :: taskset -c 0 ./threads 3 400000000 :: :: own_threads mask
+six threads on two CPUs :: taskset -c 0,1 ./threads 6 400000000 :: :: own_threads
+beside busy CPUs :: taskset -c 0,1 ./threads 2 1000000000 :: busy :: other_processes
+nice 10 beside busy CPUs :: nice -n 10 taskset -c 0,1 ./threads 2 200000000 :: busy :: other_processes
+quota of a child :: ./quota.sh ./threads 2 300000000 :: :: throttled
+SCHED_IDLE beside busy CPUs :: chrt -i 0 taskset -c 0,1 ./threads 2 20000000 :: busy :: scheduling_class
+SCHED_DEADLINE, 20 of 100 ms :: chrt -d -T 20000000 -D 100000000 -P 100000000 0 ./threads 0 600000000 :: :: scheduling_class
+SCHED_FIFO beside busy CPUs :: taskset -c 0 chrt -f 10 ./threads 0 4000000000 :: busy :: scheduling_class";
+
+fn programs() -> Vec<Program> {
+    let cells = |row: &'static str| row.split("::").map(str::trim).collect::<Vec<_>>();
+    let natural = NATURAL.lines().map(cells).map(|cells| Program {
+        name: cells[0],
+        needed: cells[1],
+        line: cells[2],
+        user: USER,
+        beside: &[],
+        causes: Vec::new(),
+    });
+    let planted = PLANTED.lines().map(cells).map(|cells| Program {
+        name: cells[0],
+        needed: "cc",
+        line: cells[1],
+        user: "root",
+        beside: if cells[2].is_empty() { &[] } else { BUSY_CPUS },
+        causes: cells[3].split(' ').collect(),
+    });
+    natural.chain(planted).collect()
+}
 
 /// Debian's packages that are not named like the program.
 const PACKAGES: [(&str, &str); 10] = [
@@ -224,7 +139,8 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
         "program | tier | CPU time | queued | switches | threads | cause",
     );
     let (mut beyond, mut wrong) = (0, 0);
-    for program in &PROGRAMS {
+    let programs = programs();
+    for program in &programs {
         for needed in program.needed.split(' ') {
             find_or_install(needed, package(needed))?;
         }
@@ -241,7 +157,7 @@ pub(crate) fn run(setting: &Setting) -> Result<()> {
     println!(
         "\n{beyond} of {} figures are further than {} % away and not marked; {wrong} causes are \
          wrong.",
-        PROGRAMS.len() * TIERS.len() * 4,
+        programs.len() * TIERS.len() * 4,
         ALLOWED * 100.0,
     );
     Ok(())
@@ -363,7 +279,7 @@ fn cause_cell(causes: &BTreeMap<String, f64>, program: &Program, wrong: &mut usi
         return "–".to_owned();
     };
     let of = |name: &str| causes.get(name).copied().unwrap_or(0.0);
-    let is_wrong = match program.causes {
+    let is_wrong = match &program.causes[..] {
         [] => { PLANTED_ONLY.iter() }.map(|name| of(name)).sum::<f64>() > ALLOWED * total,
         planted => !planted.contains(&name.as_str()),
     };
