@@ -185,12 +185,12 @@ mod tests {
     use super::*;
 
     /// GPUs and network cards: address, PCI class, vendor, bridges, NUMA node.
-    fn machine(devices: &[(&str, u16, u16, &[&str], usize)]) -> Topology {
-        let device = |&(address, class, vendor, bridges, node): &(&str, _, _, &[&str], _)| {
+    fn machine(devices: &[(&str, u16, u16, &str, usize)]) -> Topology {
+        let device = |&(address, class, vendor, bridges, node): &(&str, _, _, &str, _)| {
             let mut device = Device::new(address, class, Some(vendor), Some(1)).unwrap();
-            let bridges: Vec<String> = bridges.iter().map(ToString::to_string).collect();
-            device.root = bridges.first().cloned();
-            device.bridges = bridges.into_iter().skip(1).collect();
+            let mut bridges = bridges.split(' ').map(str::to_owned);
+            device.root = bridges.next();
+            device.bridges = bridges.collect();
             device.numa_node = Some(node);
             device
         };
@@ -211,48 +211,18 @@ mod tests {
     #[test]
     fn bridges_say_how_near_two_devices_are() {
         let mut topology = machine(&[
-            (
-                "0000:34:00.0",
-                0x0302,
-                NVIDIA,
-                &["pci0000:2b", "up", "33:00.0"],
-                0,
-            ),
-            (
-                "0000:36:00.0",
-                0x0302,
-                NVIDIA,
-                &["pci0000:2b", "up", "33:10.0"],
-                0,
-            ),
+            ("0000:34:00.0", 0x0302, NVIDIA, "pci0000:2b up 33:00.0", 0),
+            ("0000:36:00.0", 0x0302, NVIDIA, "pci0000:2b up 33:10.0", 0),
             (
                 "0000:39:00.0",
                 0x0302,
                 NVIDIA,
-                &["pci0000:2b", "up", "37:00.0", "38:00.0"],
+                "pci0000:2b up 37:00.0 38:00.0",
                 0,
             ),
-            (
-                "0000:3c:00.0",
-                0x0200,
-                0x15b3,
-                &["pci0000:2b", "2b:01.0"],
-                0,
-            ),
-            (
-                "0000:57:00.0",
-                0x0302,
-                NVIDIA,
-                &["pci0000:4e", "4e:00.0"],
-                0,
-            ),
-            (
-                "0000:b7:00.0",
-                0x0302,
-                NVIDIA,
-                &["pci0000:ae", "ae:00.0"],
-                1,
-            ),
+            ("0000:3c:00.0", 0x0200, 0x15b3, "pci0000:2b 2b:01.0", 0),
+            ("0000:57:00.0", 0x0302, NVIDIA, "pci0000:4e 4e:00.0", 0),
+            ("0000:b7:00.0", 0x0302, NVIDIA, "pci0000:ae ae:00.0", 1),
         ]);
         assert_eq!(
             paths(&topology),
@@ -279,11 +249,11 @@ mod tests {
 
     fn four() -> Topology {
         machine(&[
-            ("0000:01:00.0", 0x0302, NVIDIA, &["pci0000:00"], 0),
-            ("0000:02:00.0", 0x0200, 0x15b3, &["pci0000:00"], 0),
-            ("0000:03:00.0", 0x0302, NVIDIA, &["pci0000:00"], 0),
-            ("0000:04:00.0", 0x0302, NVIDIA, &["pci0000:00"], 0),
-            ("0000:05:00.0", 0x0302, NVIDIA, &["pci0000:05"], 1),
+            ("0000:01:00.0", 0x0302, NVIDIA, "pci0000:00", 0),
+            ("0000:02:00.0", 0x0200, 0x15b3, "pci0000:00", 0),
+            ("0000:03:00.0", 0x0302, NVIDIA, "pci0000:00", 0),
+            ("0000:04:00.0", 0x0302, NVIDIA, "pci0000:00", 0),
+            ("0000:05:00.0", 0x0302, NVIDIA, "pci0000:05", 1),
         ])
     }
 
@@ -337,8 +307,8 @@ mod tests {
         put("1/io_links/1", "type 11\nnode_from 1\nnode_to 2\nweight 15");
         put("2/io_links/0", "type 11\nnode_from 2\nnode_to 1\nweight 15");
         let mut topology = machine(&[
-            ("0000:c1:00.0", 0x0380, 0x1002, &["pci0000:c0"], 0),
-            ("0000:c6:00.0", 0x0380, 0x1002, &["pci0000:c0"], 0),
+            ("0000:c1:00.0", 0x0380, 0x1002, "pci0000:c0", 0),
+            ("0000:c6:00.0", 0x0380, 0x1002, "pci0000:c0", 0),
         ]);
         assert_eq!(topology.read_links(&capture), [""; 0]);
         assert_eq!(paths(&topology), [Some(DevicePath::Link(LinkKind::Xgmi))]);

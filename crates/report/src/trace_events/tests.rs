@@ -59,81 +59,42 @@ fn number(fields: &[(u64, Value)], wanted: u64) -> Option<u64> {
 }
 
 fn events() -> Vec<Event> {
-    let at = |time_ns, cpu, what| Event { time_ns, cpu, what };
-    vec![
-        at(
-            1000,
-            0,
-            EventKind::Known {
-                thread: 7,
-                process: 7,
-            },
-        ),
-        at(
-            1000,
-            0,
-            EventKind::Name {
-                thread: 7,
-                name: "=1+1\n\"".into(),
-            },
-        ),
-        at(
-            1000,
-            0,
-            EventKind::Switch {
-                prev: 0,
-                left: Left::Preempted,
-                next: 7,
-            },
-        ),
-        at(
-            1500,
-            0,
-            EventKind::Fork {
-                parent: 7,
-                child: 8,
-                process: 7,
-            },
-        ),
-        at(
-            1600,
-            0,
-            EventKind::Wake {
-                thread: 8,
-                target: 3,
-            },
-        ),
-        at(1700, 3, EventKind::In { thread: 8 }),
-        at(
-            1800,
-            3,
-            EventKind::Out {
-                thread: 8,
-                left: Left::Ended,
-            },
-        ),
-        at(1800, 3, EventKind::Exit { thread: 8 }),
-        at(1900, 0, EventKind::Lost { records: 4 }),
-        at(
-            1900,
-            0,
-            EventKind::Sample(Box::new(Sample {
-                thread: 7,
-                cpu: 2,
-                is_runnable: true,
-                class: None,
-                life_ns: None,
-                blocked_in: None,
-                run_ns: 5,
-                wait_ns: None,
-                migrations: Some(1),
-                voluntary: None,
-                involuntary: None,
-                is_last: false,
-            })),
-        ),
-        at(900, 0, EventKind::Usage { busy_ns: 12 }),
-    ]
+    let (thread, process, left) = (7, 7, Left::Preempted);
+    let name = "=1+1\n\"".into();
+    let (parent, child) = (7, 8);
+    let sample = Sample {
+        thread,
+        cpu: 2,
+        is_runnable: true,
+        run_ns: 5,
+        migrations: Some(1),
+        ..Sample::default()
+    };
+    let ended = EventKind::Out {
+        thread: child,
+        left: Left::Ended,
+    };
+    let (prev, next, target) = (0, 7, 3);
+    let fork = EventKind::Fork {
+        parent,
+        child,
+        process,
+    };
+    let all = [
+        (1000, 0, EventKind::Known { thread, process }),
+        (1000, 0, EventKind::Name { thread, name }),
+        (1000, 0, EventKind::Switch { prev, left, next }),
+        (1500, 0, fork),
+        (1600, 0, EventKind::Wake { thread: 8, target }),
+        (1700, 3, EventKind::In { thread: 8 }),
+        (1800, 3, ended),
+        (1800, 3, EventKind::Exit { thread: 8 }),
+        (1900, 0, EventKind::Lost { records: 4 }),
+        (1900, 0, EventKind::Sample(Box::new(sample))),
+        (900, 0, EventKind::Usage { busy_ns: 12 }),
+    ];
+    let event = |(time_ns, cpu, what)| Event { time_ns, cpu, what };
+    all.map(event).into()
 }
 
 #[test]

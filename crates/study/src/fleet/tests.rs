@@ -11,14 +11,6 @@ use pinwise_record::{
     StepState,
 };
 
-/// Nodes to be simulated.
-struct Made {
-    nodes: usize,
-    seed: u64,
-    /// Student's degrees of freedom of the noise.
-    freedom: f64,
-}
-
 const STEPS: [(&str, &str, usize); 4] = [
     ("wiring", "ns", 8),
     ("memory", "GB/s", 6),
@@ -39,12 +31,24 @@ fn noise(random: &mut ChaCha8Rng, freedom: f64) -> f64 {
     }
 }
 
-/// Nodes alike but for 3 % of noise, and for what `change` does to each.
-fn made(made: &Made, mut change: impl FnMut(usize, &mut FleetNode)) -> Nodes {
-    let mut random = ChaCha8Rng::seed_from_u64(made.seed);
+/// Student's degrees of freedom of tame noise.
+const TAME: f64 = 30.0;
+
+/// Nodes alike but for 3 % of tame noise, and for what `change` does to each.
+fn made(nodes: usize, seed: u64, change: impl FnMut(usize, &mut FleetNode)) -> Nodes {
+    made_with(nodes, seed, TAME, change)
+}
+
+fn made_with(
+    count: usize,
+    seed: u64,
+    freedom: f64,
+    mut change: impl FnMut(usize, &mut FleetNode),
+) -> Nodes {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut nodes = Nodes::new();
-    for number in 0..made.nodes {
-        let mut node = node(number, &mut random, made.freedom);
+    for number in 0..count {
+        let mut node = node(number, &mut random, freedom);
         change(number, &mut node);
         nodes.add(node);
     }
@@ -138,18 +142,11 @@ fn slow_nodes_are_found_and_others_are_not() {
     let (mut right, mut wrong, mut planted) = (0, 0, 0);
     for seed in 0..10 {
         let is_slow = |number: usize| number % 33 == 7;
-        let nodes = made(
-            &Made {
-                nodes: 300,
-                seed,
-                freedom: 30.0,
-            },
-            |number, node| {
-                if is_slow(number) {
-                    scale(node, "memory", 0.88);
-                }
-            },
-        );
+        let nodes = made(300, seed, |number, node| {
+            if is_slow(number) {
+                scale(node, "memory", 0.88);
+            }
+        });
         let report = report_on(&nodes);
         let named = named(&report, OutlierKind::Figure);
         let is_planted = |node: &&&str| node[1..].parse().is_ok_and(is_slow);
@@ -172,14 +169,7 @@ fn slow_nodes_are_found_and_others_are_not() {
 /// The share of fleets without faults in which a node is named.
 fn false_alarms(nodes: usize, freedom: f64, seeds: u64) -> f64 {
     let has_alarm = |seed: &u64| {
-        let made = made(
-            &Made {
-                nodes,
-                seed: *seed,
-                freedom,
-            },
-            |_, _| {},
-        );
+        let made = made_with(nodes, *seed, freedom, |_, _| {});
         !report_on(&made).outliers.is_empty()
     };
     (0..seeds).filter(has_alarm).count() as f64 / seeds as f64
@@ -203,18 +193,11 @@ fn wild_noise_is_not_a_fault() {
 
 #[test]
 fn a_third_of_the_nodes_cannot_hide() {
-    let nodes = made(
-        &Made {
-            nodes: 100,
-            seed: 3,
-            freedom: 30.0,
-        },
-        |number, node| {
-            if number < 30 {
-                scale(node, "kernels", 0.75);
-            }
-        },
-    );
+    let nodes = made(100, 3, |number, node| {
+        if number < 30 {
+            scale(node, "kernels", 0.75);
+        }
+    });
     let report = report_on(&nodes);
     let found = named(&report, OutlierKind::Figure);
     let right = found
@@ -226,22 +209,15 @@ fn a_third_of_the_nodes_cannot_hide() {
 
 #[test]
 fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
-    let nodes = made(
-        &Made {
-            nodes: 100,
-            seed: 1,
-            freedom: 30.0,
-        },
-        |number, node| {
-            if number < 40 {
-                set(node, "bios", "1.5");
-            }
-            if number == 50 || number == 5 {
-                set(node, "smt", "off");
-                scale(node, "smt", 0.7);
-            }
-        },
-    );
+    let nodes = made(100, 1, |number, node| {
+        if number < 40 {
+            set(node, "bios", "1.5");
+        }
+        if number == 50 || number == 5 {
+            set(node, "smt", "off");
+            scale(node, "smt", 0.7);
+        }
+    });
     let report = report_on(&nodes);
     let sizes: Vec<usize> = report.groups.iter().map(|group| group.nodes).collect();
     assert_eq!(sizes, [60, 40]);
@@ -270,23 +246,16 @@ fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
 
 #[test]
 fn small_fleets_keep_together_what_is_alike_in_hardware() {
-    let nodes = made(
-        &Made {
-            nodes: 16,
-            seed: 1,
-            freedom: 30.0,
-        },
-        |number, node| {
-            if number < 7 {
-                set(node, "kernel", "6.2");
-            } else {
-                set(node, "kernel", "6.1");
-            }
-            if number < 2 {
-                set(node, "smt", "off");
-            }
-        },
-    );
+    let nodes = made(16, 1, |number, node| {
+        if number < 7 {
+            set(node, "kernel", "6.2");
+        } else {
+            set(node, "kernel", "6.1");
+        }
+        if number < 2 {
+            set(node, "smt", "off");
+        }
+    });
     let report = report_on(&nodes);
     assert_eq!(report.groups.len(), 1);
     assert_eq!(
@@ -297,19 +266,12 @@ fn small_fleets_keep_together_what_is_alike_in_hardware() {
 
 #[test]
 fn four_nodes_are_compared_by_settings_alone() {
-    let nodes = made(
-        &Made {
-            nodes: 4,
-            seed: 1,
-            freedom: 30.0,
-        },
-        |number, node| {
-            if number == 2 {
-                set(node, "smt", "off");
-                scale(node, "smt", 0.1);
-            }
-        },
-    );
+    let nodes = made(4, 1, |number, node| {
+        if number == 2 {
+            set(node, "smt", "off");
+            scale(node, "smt", 0.1);
+        }
+    });
     let report = report_on(&nodes);
     assert_eq!(report.groups.len(), 1);
     assert_eq!(report.judged, 0);
@@ -324,20 +286,13 @@ fn four_nodes_are_compared_by_settings_alone() {
 
 #[test]
 fn a_shared_setting_explains_slow_nodes() {
-    let nodes = made(
-        &Made {
-            nodes: 200,
-            seed: 5,
-            freedom: 30.0,
-        },
-        |number, node| {
-            let rack = format!("r{}", number % 10);
-            set(node, "rack", if number < 12 { "r77" } else { &rack });
-            if number < 11 {
-                scale(node, "memory", 0.8);
-            }
-        },
-    );
+    let nodes = made(200, 5, |number, node| {
+        let rack = format!("r{}", number % 10);
+        set(node, "rack", if number < 12 { "r77" } else { &rack });
+        if number < 11 {
+            scale(node, "memory", 0.8);
+        }
+    });
     let report = report_on(&nodes);
     let first = &report.common[0];
     assert_eq!(
@@ -358,25 +313,18 @@ fn a_shared_setting_explains_slow_nodes() {
 
 #[test]
 fn a_noisy_node_shows_by_its_intervals() {
-    let nodes = made(
-        &Made {
-            nodes: 100,
-            seed: 2,
-            freedom: 30.0,
-        },
-        |number, node| {
-            if number == 9 {
-                for figure in &mut node.figures {
-                    figure.low = figure
-                        .low
-                        .map(|low| figure.value - 3.0 * (figure.value - low));
-                    figure.high = figure
-                        .high
-                        .map(|high| figure.value + 3.0 * (high - figure.value));
-                }
+    let nodes = made(100, 2, |number, node| {
+        if number == 9 {
+            for figure in &mut node.figures {
+                figure.low = figure
+                    .low
+                    .map(|low| figure.value - 3.0 * (figure.value - low));
+                figure.high = figure
+                    .high
+                    .map(|high| figure.value + 3.0 * (high - figure.value));
             }
-        },
-    );
+        }
+    });
     let report = report_on(&nodes);
     assert_eq!(named(&report, OutlierKind::Figure), BTreeSet::from(["n9"]));
     assert!(report.outliers[0].figure.contains("width of intervals"));
@@ -462,19 +410,12 @@ fn compared(a: &Nodes, b: &Nodes) -> Result<FleetDiff, DiffError> {
 #[test]
 fn a_difference_has_the_planted_ratio() {
     let of = |seed: u64, factor: f64, nodes: usize| {
-        made(
-            &Made {
-                nodes,
-                seed,
-                freedom: 30.0,
-            },
-            |number, node| {
-                scale(node, "wiring", factor);
-                if number == 0 {
-                    scale(node, "wiring", 50.0);
-                }
-            },
-        )
+        made(nodes, seed, |number, node| {
+            scale(node, "wiring", factor);
+            if number == 0 {
+                scale(node, "wiring", 50.0);
+            }
+        })
     };
     let (mut covered, mut all) = (0, 0);
     for seed in 0..40 {
@@ -505,16 +446,7 @@ fn a_difference_has_the_planted_ratio() {
 #[test]
 fn equal_fleets_rarely_differ() {
     const PAIRS: u64 = 400;
-    let of = |seed: u64, nodes: usize| {
-        made(
-            &Made {
-                nodes,
-                seed,
-                freedom: 30.0,
-            },
-            |_, _| {},
-        )
-    };
+    let of = |seed: u64, nodes: usize| made(nodes, seed, |_, _| {});
     for nodes in [2, 4, 12] {
         let claims = (0..PAIRS).filter(|pair| {
             let (a, b) = (of(2 * pair, nodes), of(2 * pair + 1, nodes + 4));
@@ -533,16 +465,7 @@ fn equal_fleets_rarely_differ() {
 
 #[test]
 fn one_node_a_side_has_ratios_without_intervals() {
-    let one = |seed| {
-        made(
-            &Made {
-                nodes: 1,
-                seed,
-                freedom: 30.0,
-            },
-            |_, _| {},
-        )
-    };
+    let one = |seed| made(1, seed, |_, _| {});
     let (a, b) = (one(1), one(2));
     let found = compared(&a, &b).unwrap();
     assert!(found.figures.iter().all(|figure| figure.low.is_none()));
