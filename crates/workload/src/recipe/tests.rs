@@ -92,96 +92,34 @@ fn servers_last_for_a_run_or_for_all() {
     assert!(workload.conclude.unwrap().argv()[2].ends_with("kill 1"));
 }
 
-/// Replaces a piece of the small recipe and expects a refusal.
-#[track_caller]
-fn refused(from: &str, to: &str, expected: &str) {
-    assert!(SMALL.contains(from), "{from}");
-    let error = Recipe::parse(&SMALL.replacen(from, to, 1)).unwrap_err();
-    assert_eq!(error.to_string(), expected);
-}
+/// A piece of the small recipe => what stands in its place => the refusal.
+const REFUSED: &str = r#"
+name = "small" => name = "A b" => 1: name: lower-case letters, digits and hyphens, at most 40
+about = "Counts." => about = "" => 2: about: it is empty
+verify = => verfy = => 4: unknown field `verfy`, expected one of `name`, `about`, `threads`, `programs`, `parameters`, `generate`, `command`, `script`, `input`, `prepare`, `conclude`, `verify`, `expect`, `metric`, `unit`, `environment`, `timeout_s`, `server`
+{threads}  => {thread}  => 3: command: {thread} is neither a parameter, a program nor the folder
+-t {threads}  =>  => 11: parameters.threads: {threads} is not used
+'a b'" => 'a b" => 3: command: '{prog} -t {threads} {folder}/in 'a b': a quote is not closed
+'a b'" => > out" => 3: command: '>' would reach the program as it is: use script
+command = => metric = "speed"\ncommand = => 3: metric: 'speed' is not a metric (known: wall or time, user, system or sys, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')
+command = => unit = "x"\ncommand = => 3: unit: the metric wall is in s already
+command = => timeout_s = 0.0\ncommand = => 3: timeout_s: seconds, above 0 and below a day
+command = => script = "x"\ncommand = => 3: script: command and script exclude each other
+command = => prepare = => 1: command: missing: a command or script to measure
+verify = => conclude = => 1: verify: missing: a check of the output, verify or expect
+verify = => expect = "("\nverify = => 4: expect: found open group without closing ')'
+"x", "y z" => "y z" => 12: parameters.mode: the default is not one of the values
+"prog2" => "bin/prog2" => 8: programs.prog: write names of programs, without a folder"#;
 
 #[test]
 fn errors_name_line_and_key() {
-    refused(
-        "name = \"small\"",
-        "name = \"A b\"",
-        "1: name: lower-case letters, digits and hyphens, at most 40",
-    );
-    refused(
-        "about = \"Counts.\"",
-        "about = \"\"",
-        "2: about: it is empty",
-    );
-    refused(
-        "verify =",
-        "verfy =",
-        "4: unknown field `verfy`, expected one of `name`, `about`, `threads`, `programs`, `parameters`, `generate`, `command`, `script`, `input`, `prepare`, `conclude`, `verify`, `expect`, `metric`, `unit`, `environment`, `timeout_s`, `server`",
-    );
-    refused(
-        "{threads} ",
-        "{thread} ",
-        "3: command: {thread} is neither a parameter, a program nor the folder",
-    );
-    refused(
-        "-t {threads} ",
-        "",
-        "11: parameters.threads: {threads} is not used",
-    );
-    refused(
-        "'a b'\"",
-        "'a b\"",
-        "3: command: '{prog} -t {threads} {folder}/in 'a b': a quote is not closed",
-    );
-    refused(
-        "'a b'\"",
-        "> out\"",
-        "3: command: '>' would reach the program as it is: use script",
-    );
-    refused(
-        "command =",
-        "metric = \"speed\"\ncommand =",
-        "3: metric: 'speed' is not a metric (known: wall or time, user, system or sys, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')",
-    );
-    refused(
-        "command =",
-        "unit = \"x\"\ncommand =",
-        "3: unit: the metric wall is in s already",
-    );
-    refused(
-        "command =",
-        "timeout_s = 0.0\ncommand =",
-        "3: timeout_s: seconds, above 0 and below a day",
-    );
-    refused(
-        "command =",
-        "script = \"x\"\ncommand =",
-        "3: script: command and script exclude each other",
-    );
-    refused(
-        "command =",
-        "prepare =",
-        "1: command: missing: a command or script to measure",
-    );
-    refused(
-        "verify =",
-        "conclude =",
-        "1: verify: missing: a check of the output, verify or expect",
-    );
-    refused(
-        "verify =",
-        "expect = \"(\"\nverify =",
-        "4: expect: found open group without closing ')'",
-    );
-    refused(
-        "\"x\", \"y z\"",
-        "\"y z\"",
-        "12: parameters.mode: the default is not one of the values",
-    );
-    refused(
-        "\"prog2\"",
-        "\"bin/prog2\"",
-        "8: programs.prog: write names of programs, without a folder",
-    );
+    for row in REFUSED.trim_start().lines() {
+        let cells: Vec<&str> = row.split(" => ").collect();
+        assert!(SMALL.contains(cells[0]), "{row}");
+        let text = SMALL.replacen(cells[0], &cells[1].replace("\\n", "\n"), 1);
+        let error = Recipe::parse(&text).unwrap_err();
+        assert_eq!(error.to_string(), cells[2]);
+    }
 }
 
 proptest! {
