@@ -7,6 +7,7 @@
 )]
 
 use super::*;
+use pinwise_placement::UsedUnits;
 use proptest::prelude::{any, *};
 
 /// Any figure, or none.
@@ -115,6 +116,7 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
     for number in record.arms.len()..arms {
         let (mut arm, mut predicted) = (record.arms[1].clone(), record.predictions[1].clone());
         arm.name = format!("{}{number}", arm.name);
+        arm.cores += number;
         predicted.arm.clone_from(&arm.name);
         let factor = 1.0 + 0.01 * number as f64;
         predicted.predicted *= factor;
@@ -125,6 +127,16 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         record.predictions.push(predicted);
     }
     record.arms.truncate(arms);
+    for arm in &mut record.arms {
+        let used = UsedUnits {
+            packages: arm.packages,
+            numa_nodes: arm.numa_nodes,
+            llcs: arm.llcs,
+            cores: arm.cores,
+            cpus: arm.cpu_count,
+        };
+        arm.label = label(&arm.name, &used);
+    }
     record.predictions.truncate(arms);
     for run in &mut record.runs {
         run.arm %= arms;

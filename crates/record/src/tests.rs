@@ -12,7 +12,10 @@ fn any_text() -> impl Strategy<Value = String> {
     "[ -~\\\\\"\n\u{1b}é中]{0,8}"
 }
 
-/// Replaces each text but the schema's, and each figure with decimals.
+/// Texts that are of a closed set.
+const CLOSED: [&str; 6] = ["schema", "study", "kind", "phase", "severity", "stopped"];
+
+/// Replaces each other text, and each figure with decimals.
 fn replace_all(value: &mut Value, texts: &[String], figures: &[f64], next: &mut usize) {
     *next += 1;
     match value {
@@ -24,7 +27,8 @@ fn replace_all(value: &mut Value, texts: &[String], figures: &[f64], next: &mut 
             }
         }
         Value::Object(fields) => {
-            for (_, item) in fields.iter_mut().filter(|(name, _)| *name != "schema") {
+            let is_open = |(name, _): &(&String, &mut Value)| !CLOSED.contains(&name.as_str());
+            for (_, item) in fields.iter_mut().filter(is_open) {
                 replace_all(item, texts, figures, next);
             }
         }

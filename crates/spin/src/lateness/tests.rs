@@ -20,6 +20,36 @@ fn netfx() -> Wait {
     NETFX_AWARELOCK.wait(&setting, Case::Typical).unwrap()
 }
 
+fn run(delay_ms: u64) -> ProducerConsumer {
+    ProducerConsumer {
+        items: 100,
+        hold: Duration::from_millis(10),
+        delay: Duration::from_millis(delay_ms),
+    }
+}
+
+#[test]
+fn items_wait_for_the_first_look_after_the_release() {
+    let wait = netfx();
+    let expected = [2.22, 2.32, 1.01, 1.11, 1.21, 1.31, 1.41, 1.03, 1.13];
+    for (delay, expected) in (1..=9).zip(expected) {
+        let taking = run(delay).spinning(&wait, 43.0).as_secs_f64();
+        assert!((taking - expected).abs() < 0.006, "{delay}: {taking}");
+    }
+}
+
+#[test]
+fn a_waiter_that_parks_is_late_by_a_wake_up() {
+    let setting = Setting {
+        cpus: 24,
+        hint_ns: 37.0,
+    };
+    let wait = CORECLR_MONITOR.wait(&setting, Case::Typical).unwrap();
+    let spin = wait.total(37.0).unwrap();
+    let time = run(4).parking(spin, Duration::from_micros(50));
+    assert_eq!(time, Duration::from_micros(100 * 10_050));
+}
+
 #[track_caller]
 fn check(delay_ms: u32, late_ms: f64, cliff_percent: f64) {
     let free_after_ns = 1e6 * f64::from(10 - delay_ms);
