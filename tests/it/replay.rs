@@ -21,7 +21,7 @@ pub(crate) struct Cell {
     pub(crate) noise: String,
     pub(crate) arms: usize,
     pub(crate) effect: f64,
-    /// What else is true of the planted arm: keys of `[behaviour]`.
+    /// What else is true of the planted arm: keys of `[behaviour]` in lines, or with `; ` between.
     pub(crate) behaviour: &'static str,
     /// Runs per arm.
     pub(crate) max_runs: usize,
@@ -118,7 +118,7 @@ fn description(cell: &Cell) -> String {
         cell.effect,
         match cell.behaviour {
             "" => String::new(),
-            keys => format!("[behaviour.\"{planted}\"]\n{keys}\n"),
+            keys => format!("[behaviour.\"{planted}\"]\n{}\n", keys.replace("; ", "\n")),
         },
         cell.noise
     )

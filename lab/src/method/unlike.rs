@@ -39,7 +39,7 @@ pub(super) fn publish(asked: &Arguments) -> Result<()> {
     );
     for row in ARMS.lines() {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let (what, noise, behaviour) = (cells[0], cells[1], cells[2].replace("; ", "\n"));
+        let (what, noise, behaviour) = (cells[0], cells[1], cells[2]);
         let effect: f64 = cells[3].parse()?;
         let (name, noise) = match noise.contains('=') {
             true => (noise.replace("; ", ", "), noise.replace("; ", "\n")),
@@ -52,7 +52,7 @@ pub(super) fn publish(asked: &Arguments) -> Result<()> {
             }
             let tally = asked.replay(&Cell {
                 effect,
-                ..Cell::behaving(&noise, &behaviour, max_runs)
+                ..Cell::behaving(&noise, behaviour, max_runs)
             });
             let percent = |count: usize| percent_of(count, tally.replays);
             table.row(format!(
