@@ -291,10 +291,5 @@ mod tests {
             prop_assert!(kept.len() == whole || kept.len() == whole + 1);
             prop_assert_eq!(&kept, &runs[..kept.len()]);
         }
-
-        #[test]
-        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..60), tail in "(\\{\"arm\":[0-9]{1,3},\"run\":\\PC{0,9}\n){0,3}") {
-            let _ = parse(&[bytes.as_slice(), tail.as_bytes()].concat());
-        }
     }
 }

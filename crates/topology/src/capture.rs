@@ -238,10 +238,5 @@ mod tests {
             }
             prop_assert_eq!(Capture::from_text(&capture.to_text()).unwrap(), capture);
         }
-
-        #[test]
-        fn any_text_is_read_or_refused(text in "(pinwise-capture 1\n)?\\PC{0,60}") {
-            let _ = Capture::from_text(&text);
-        }
     }
 }

@@ -354,72 +354,7 @@ fn long_messages_are_cut() {
     assert!(error.chars().count() < 200, "{error}");
 }
 
-/// Pieces of all formats in any order.
-fn soup() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![
-        prop::sample::select(vec![
-            "Benchmark",
-            "BenchmarkX-2",
-            "\n",
-            "\t1\t",
-            "ns/op",
-            "time:",
-            "[",
-            "]",
-            "{",
-            "}",
-            ": ",
-            "\"",
-            "\\",
-            "NaN",
-            "-Infinity",
-            "\"context\":",
-            "\"machine_info\":",
-            "\"benchmarks\":",
-            "\"jmhVersion\":",
-            "\"name\":",
-            "\"BenchmarkX\"",
-            "\"real_time\":",
-            "Benchmarks:\n",
-            ",",
-            " (fixtures used: benchmark)",
-            "::",
-            "µs",
-            "1e999",
-            "-0",
-            ": benchmark",
-        ])
-        .prop_map(str::to_owned),
-        "\\PC{0,6}",
-    ];
-    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
-}
-
 proptest! {
-    #[test]
-    fn any_output_is_read_or_refused(text in soup(), name in "(BenchmarkX|\\PC{0,5})") {
-        for framework in Framework::ALL {
-            if let Ok(value) = framework.read(&name, &text) {
-                prop_assert!(value > 0.0 && value.is_normal());
-            }
-            for listed in framework.parse_list(&text).unwrap_or_default() {
-                prop_assert!(!listed.is_empty() && !listed.contains('\n'));
-                prop_assert!(!framework.run_arguments(&listed).is_empty());
-            }
-        }
-    }
-
-    #[test]
-    fn any_sound_output_cut_anywhere_is_read_or_refused(at in 0_usize..2000) {
-        for output in [CRITERION, GOOGLE, GO, JMH, PYTEST, PLAN] {
-            let cut: String = output.chars().take(at).collect();
-            for framework in Framework::ALL {
-                let _ = framework.read("add", &cut);
-                let _ = framework.parse_list(&cut);
-            }
-        }
-    }
-
     #[test]
     fn the_pattern_of_a_name_matches_this_name_only(name in "[ -~]{1,20}", other in "[ -~]{1,20}") {
         let regex = regex_lite::Regex::new(&pattern::exactly(&name)).unwrap();

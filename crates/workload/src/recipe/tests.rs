@@ -124,29 +124,6 @@ fn errors_name_line_and_key() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
-        if let Err(error) = Recipe::parse(&text) {
-            prop_assert!(error.line >= 1 && !error.reason.is_empty());
-        }
-    }
-
-    #[test]
-    fn damaged_recipes_are_read_or_refused(at in 0usize..SMALL.len(), length in 0usize..40, put in "\\PC{0,5}") {
-        let (start, end) = (at, (at + length).min(SMALL.len()));
-        let text = format!("{}{put}{}", &SMALL[..start], &SMALL[end..]);
-        match Recipe::parse(&text) {
-            Err(error) => {
-                prop_assert!(error.line <= text.lines().count() + 1);
-                prop_assert!(!error.to_string().contains('\n'), "{error}");
-            }
-            Ok(recipe) => {
-                let chosen = &recipe.choices(&[]).unwrap()[0];
-                let _ = recipe.workload(chosen, "/f", &programs());
-            }
-        }
-    }
-
-    #[test]
     fn values_reach_the_command_as_they_are(value in "[ -~]{1,12}") {
         let text = SMALL.replace("threads = { default = \"1\" }", "threads = { default = \"x\" }");
         let recipe = Recipe::parse(&text).unwrap();

@@ -212,30 +212,6 @@ fn rules_that_anybody_can_match_are_warned_of() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
-        if let Err(error) = Rules::parse(&text) {
-            prop_assert!(error.position.line >= 1 && error.position.column >= 1);
-            prop_assert!(!error.to_string().contains('\n'));
-        }
-    }
-
-    #[test]
-    fn damaged_files_are_read_or_refused_inside(at in 0..FILE.len(), with in "[\\PC\n]{0,6}", cut in 0usize..30) {
-        let end = (at + cut).min(FILE.len());
-        let text = format!("{}{with}{}", &FILE[..at], &FILE[end..]);
-        match Rules::parse(&text) {
-            Ok(rules) => prop_assert!(!rules.rules.is_empty()),
-            Err(error) => {
-                let lines: Vec<&str> = text.split('\n').collect();
-                let line = lines.get(error.position.line - 1);
-                prop_assert!(line.is_some(), "{}", error);
-                prop_assert!(error.position.column <= line.unwrap().chars().count() + 1, "{}", error);
-                prop_assert!(!error.reason.contains('\n'));
-            }
-        }
-    }
-
-    #[test]
     fn matching_is_by_all_patterns_and_in_order(
         wishes in prop::collection::vec((prop::option::of("[abc*?]{1,3}"), prop::option::of(0u32..3)), 1..6),
         name in "[abc]{1,3}", user in 0u32..3,
