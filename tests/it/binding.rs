@@ -19,7 +19,7 @@ struct Bench {
 
 impl Bench {
     /// `None`, and a line that says so, if this host cannot bind.
-    fn new(test: &str) -> Option<Self> {
+    fn new() -> Option<Self> {
         let bench = Self {
             folder: tempfile::tempdir().unwrap(),
             cpus: allowed(),
@@ -27,11 +27,11 @@ impl Bench {
         let probe = bench.run(&["cpu:0-1/bound", "--", "true"]);
         let (_, err) = texts(&probe);
         if bench.cpus.len() < 2 {
-            skipped(test, "only one CPU is allowed here");
+            skipped("only one CPU is allowed here");
             return None;
         }
         if err.contains("to bind the threads of") {
-            skipped(test, &err);
+            skipped(&err);
             return None;
         }
         Some(bench)
@@ -113,13 +113,12 @@ fn allowed() -> Vec<usize> {
 
 #[test]
 fn threads_in_c_are_bound_before_their_first_instruction() {
-    let test = "threads_in_c_are_bound_before_their_first_instruction";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     for options in [&[][..], &["-static"]] {
         let Some(program) = bench.compile("masks", options) else {
-            skipped(test, &format!("no C compiler for {options:?}"));
+            skipped(&format!("no C compiler for {options:?}"));
             continue;
         };
         // As many by pthread_create and by a bare clone.
@@ -130,12 +129,11 @@ fn threads_in_c_are_bound_before_their_first_instruction() {
 
 #[test]
 fn a_thousand_threads_at_once_are_all_bound() {
-    let test = "a_thousand_threads_at_once_are_all_bound";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let Some(program) = bench.compile("masks", &[]) else {
-        return skipped(test, "no C compiler");
+        return skipped("no C compiler");
     };
     let printed = bench.bound(&[&program, "1000", "together"]);
     bench.take_turns(&printed, 1001);
@@ -143,12 +141,11 @@ fn a_thousand_threads_at_once_are_all_bound() {
 
 #[test]
 fn threads_in_rust_are_bound_before_their_first_instruction() {
-    let test = "threads_in_rust_are_bound_before_their_first_instruction";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     if !has_program("rustc") {
-        return skipped(test, "no rustc");
+        return skipped("no rustc");
     }
     let program = bench.path("masks");
     let mut compiler = Command::new("rustc");
@@ -162,12 +159,11 @@ fn threads_in_rust_are_bound_before_their_first_instruction() {
 /// Go starts threads of its own, in an order of its own.
 #[test]
 fn threads_in_go_are_bound() {
-    let test = "threads_in_go_are_bound";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     if !has_program("go") {
-        return skipped(test, "no go");
+        return skipped("no go");
     }
     let program = bench.path("masks-go");
     let mut compiler = Command::new("go");
@@ -185,12 +181,11 @@ fn threads_in_go_are_bound() {
 
 #[test]
 fn threads_in_java_are_bound() {
-    let test = "threads_in_java_are_bound";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     if !has_program("javac") || !has_program("java") {
-        return skipped(test, "no javac and java");
+        return skipped("no javac and java");
     }
     let source = root().join("tests/data/binding/Masks.java");
     let mut compiler = Command::new("javac");
@@ -210,7 +205,7 @@ fn knows_its_cpus(printed: &str, cpus: usize) {
 
 #[test]
 fn what_the_user_sets_stays() {
-    let Some(bench) = Bench::new("what_the_user_sets_stays") else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let place = bench.place();
@@ -232,7 +227,7 @@ fn what_the_user_sets_stays() {
 /// or fork, and so are those of a daemon that forks twice.
 #[test]
 fn processes_take_turns_with_threads() {
-    let Some(bench) = Bench::new("processes_take_turns_with_threads") else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let own = "grep Cpus_allowed: /proc/self/status";
@@ -248,12 +243,11 @@ fn processes_take_turns_with_threads() {
 /// The thread keeps its CPU when it becomes its process's first.
 #[test]
 fn a_thread_that_executes_keeps_its_cpu() {
-    let test = "a_thread_that_executes_keeps_its_cpu";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let Some(program) = bench.compile("exec", &[]) else {
-        return skipped(test, "no C compiler");
+        return skipped("no C compiler");
     };
     let printed = bench.bound(&[&program, "grep", "Cpus_allowed:", "/proc/self/status"]);
     let masks = printed.replace("Cpus_allowed:\t", "0 ").replace(',', "");
@@ -262,7 +256,7 @@ fn a_thread_that_executes_keeps_its_cpu() {
 
 #[test]
 fn ends_are_the_commands_own() {
-    let Some(bench) = Bench::new("ends_are_the_commands_own") else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let place = bench.place();
@@ -281,7 +275,7 @@ fn ends_are_the_commands_own() {
 /// that end with it.
 #[test]
 fn the_command_takes_pinwises_place() {
-    let Some(bench) = Bench::new("the_command_takes_pinwises_place") else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let place = bench.place();
@@ -307,7 +301,7 @@ fn the_command_takes_pinwises_place() {
 /// A stopped command is seen as stopped by who started it, and goes on.
 #[test]
 fn a_command_is_stopped_and_goes_on() {
-    let Some(bench) = Bench::new("a_command_is_stopped_and_goes_on") else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let place = bench.place();
@@ -343,7 +337,7 @@ fn a_command_is_stopped_and_goes_on() {
 /// After the settling time no thread is traced, and new threads may use all CPUs again.
 #[test]
 fn threads_are_left_alone_after_the_settling_time() {
-    let Some(bench) = Bench::new("threads_are_left_alone_after_the_settling_time") else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let place = bench.place();
@@ -372,12 +366,11 @@ fn threads_are_left_alone_after_the_settling_time() {
 /// A program that moves its own threads is found out, and its knob named.
 #[test]
 fn a_program_that_moves_its_threads_is_found_out() {
-    let test = "a_program_that_moves_its_threads_is_found_out";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let Some(program) = bench.compile("mover", &[]) else {
-        return skipped(test, "no C compiler");
+        return skipped("no C compiler");
     };
     let place = bench.place();
     let mut command = bench.pinwise(&[&place, "--", &program]);
@@ -396,12 +389,11 @@ fn a_program_that_moves_its_threads_is_found_out() {
 
 #[test]
 fn comparisons_record_the_coverage_of_placements() {
-    let test = "comparisons_record_the_coverage_of_placements";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let Some(program) = bench.compile("masks", &[]) else {
-        return skipped(test, "no C compiler");
+        return skipped("no C compiler");
     };
     let mut command = pinwise(&bench.folder.path().join("store.db"));
     let place = bench.place();
@@ -452,12 +444,11 @@ fn comparisons_record_the_coverage_of_placements() {
 
 #[test]
 fn a_debugger_that_is_there_already_is_named() {
-    let test = "a_debugger_that_is_there_already_is_named";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     if !has_program("strace") {
-        return skipped(test, "no strace");
+        return skipped("no strace");
     }
     let place = bench.place();
     let inner = bench.pinwise(&[&place, "--", "true"]);
@@ -476,16 +467,15 @@ fn a_debugger_that_is_there_already_is_named() {
 /// Tracing would take a setuid program's rights away: it is not even started.
 #[test]
 fn a_setuid_program_is_refused_unless_root_binds_it() {
-    let test = "a_setuid_program_is_refused_unless_root_binds_it";
-    let Some(bench) = Bench::new(test) else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let setuid = ["/usr/bin/su", "/bin/su", "/usr/bin/passwd"];
     let Some(program) = setuid.into_iter().find(|path| Path::new(path).exists()) else {
-        return skipped(test, "no setuid program");
+        return skipped("no setuid program");
     };
     if !has_program("setpriv") {
-        return skipped(test, "no setpriv");
+        return skipped("no setpriv");
     }
     let place = bench.place();
     let inner = bench.pinwise(&[&place, "--", program, "--help"]);
@@ -498,7 +488,7 @@ fn a_setuid_program_is_refused_unless_root_binds_it() {
     let output = command.output().unwrap();
     let (_, err) = texts(&output);
     if err.contains("setpriv") {
-        return skipped(test, &err);
+        return skipped(&err);
     }
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("it is setuid"), "{err}");
@@ -520,7 +510,7 @@ fn settling_is_for_bound_placements() {
 
 #[test]
 fn a_program_that_cannot_be_executed_is_reported_once() {
-    let Some(bench) = Bench::new("a_program_that_cannot_be_executed_is_reported_once") else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let script = bench.path("script");
@@ -547,7 +537,7 @@ fn a_program_that_cannot_be_executed_is_reported_once() {
 /// A run that takes too long, and a pinwise that is killed, leave nothing.
 #[test]
 fn measured_runs_leave_nothing() {
-    let Some(bench) = Bench::new("measured_runs_leave_nothing") else {
+    let Some(bench) = Bench::new() else {
         return;
     };
     let folder = bench.path("");

@@ -9,8 +9,6 @@ use serde_json::Value;
 use crate::support::{has_program, json, skipped};
 use crate::vm;
 
-const TEST: &str = "devices_vm::devices_are_found_and_their_interrupts_move";
-
 /// Ends of `apply`: the first change is that of a mask, then those of nine interrupts
 /// follow, two queues that receive and four that send.
 const FAULTS: [&str; 10] = [
@@ -221,14 +219,11 @@ fn devices_are_found_and_their_interrupts_move() {
     if has_hwloc {
         options.extend(["--with", "lstopo-no-graphics"]);
     } else {
-        skipped(
-            TEST,
-            "not compared with hwloc: lstopo-no-graphics is missing (hwloc-nox)",
-        );
+        skipped("not compared with hwloc: lstopo-no-graphics is missing (hwloc-nox)");
     }
     let guest = include_str!("../env/vm/devices.sh");
     let script = format!("FAULTS='{}'\n{guest}", FAULTS.join(" "));
-    let Some((out, _)) = vm::run_with(TEST, &options, &script) else {
+    let Some((out, _)) = vm::run_with(&options, &script) else {
         return;
     };
     check_places(&out, has_hwloc);

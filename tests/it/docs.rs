@@ -324,10 +324,10 @@ macro_rules! documents {
                     let is_left_out = LONG.contains(&$path) && !makes_all_replays();
                     match is_root {
                         true if is_left_out => {
-                            skipped($path, "root runs it; `cargo xtask check --all`, a user, too");
+                            skipped("root runs it; `cargo xtask check --all`, a user, too");
                         }
                         true => try_examples($path, &Stage::of_user(Some(SOMEBODY))),
-                        false => skipped($path, "only root becomes another user"),
+                        false => skipped("only root becomes another user"),
                     }
                 }
             )*
@@ -403,7 +403,7 @@ fn on_a_server_here(line: &str) -> Option<String> {
     let Some(url) = words.find(|word| word.starts_with("postgres://")) else {
         return Some(line.to_owned());
     };
-    let own = crate::store::server::database(line)?;
+    let own = crate::store::server::database()?;
     Some(line.replace(url, &own))
 }
 

@@ -70,7 +70,7 @@ const SHOW_MASK: [&str; 3] = ["grep", "Cpus_allowed_list", "/proc/self/status"];
 #[track_caller]
 fn grants(tool: &str, program: &str) {
     if !has_program(program) {
-        return skipped(tool, &format!("{program} is not installed"));
+        return skipped(&format!("{tool}: {program} is not installed"));
     }
     let folder = tempfile::tempdir().unwrap();
     for cpu in allowed() {
@@ -103,7 +103,7 @@ fn mpirun_starts_processes_on_the_printed_cpus() {
     let out = match carried_out(&emitted(&place, "openmpi", &SHOW_MASK), folder.path()) {
         Ok(out) => out,
         // Other versions read other options.
-        Err(error) => return skipped("openmpi with a rankfile", &error.replace('\n', " ")),
+        Err(error) => return skipped(&error.replace('\n', " ")),
     };
     let mut seen: Vec<String> = out.lines().map(allowed_list).collect();
     seen.sort();
@@ -144,7 +144,7 @@ fn openmp_threads_run_on_the_printed_cpus() {
         .current_dir(folder.path())
         .output();
     if !compiled.is_ok_and(|output| output.status.success()) {
-        return skipped("openmp", "no gcc with -fopenmp");
+        return skipped("no gcc with -fopenmp");
     }
     let cpus = allowed();
     // Not in ascending order, if there are two.
@@ -172,7 +172,7 @@ fn openmp_threads_run_on_the_printed_cpus() {
 #[test]
 fn systemd_takes_the_drop_in() {
     if !has_program("systemd-analyze") {
-        return skipped("systemd", "systemd-analyze is not installed");
+        return skipped("systemd-analyze is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let cpu = allowed()[0];
@@ -195,7 +195,7 @@ fn systemd_takes_the_drop_in() {
     // A wrong line is found, so that silence means something.
     let said = check("[Service]\nCPUAffinity=kettle\n");
     if !about_it(&said) {
-        return skipped("systemd", &format!("verify reads no drop-in: {said}"));
+        return skipped(&format!("verify reads no drop-in: {said}"));
     }
     let said = check(text);
     assert!(!about_it(&said), "{text}: {said}");

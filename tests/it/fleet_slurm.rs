@@ -139,7 +139,7 @@ const BEFALLS: [Option<Kill>; 6] = [
 #[test]
 fn no_record_is_lost_or_doubled_whatever_befalls_nodes() {
     const STEPS: usize = 250;
-    let Some(cluster) = Cluster::start("fleet_slurm: kills", "") else {
+    let Some(cluster) = Cluster::start("") else {
         return;
     };
     let seed = seed();
@@ -264,7 +264,7 @@ fn node(status: &Value, name: &str) -> Value {
 /// each is reported, and what was done before counts.
 #[test]
 fn failures_of_jobs_are_reported() {
-    let Some(cluster) = Cluster::start("fleet_slurm: asked to end", QUICK) else {
+    let Some(cluster) = Cluster::start(QUICK) else {
         return;
     };
     let study = slow_study(&cluster);
@@ -348,7 +348,7 @@ fn requeue_half_way(cluster: &Cluster, fleet: &Path) {
 /// order.
 #[test]
 fn a_time_limit_is_reported_and_finished_steps_count() {
-    let Some(cluster) = Cluster::start("fleet_slurm: time limit", "") else {
+    let Some(cluster) = Cluster::start("") else {
         return;
     };
     let study = slow_study(&cluster);
@@ -378,7 +378,7 @@ fn a_time_limit_is_reported_and_finished_steps_count() {
 /// which a node takes several tasks.
 #[test]
 fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
-    let Some(cluster) = Cluster::start("fleet_slurm: several", QUICK) else {
+    let Some(cluster) = Cluster::start(QUICK) else {
         return;
     };
     let study = quick_study(&cluster, 20);
@@ -426,7 +426,7 @@ fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
 /// What cannot be is refused in one line, in Slurm's own words.
 #[test]
 fn what_slurm_refuses_is_reported_in_its_words() {
-    let Some(cluster) = Cluster::start("fleet_slurm: refused", "") else {
+    let Some(cluster) = Cluster::start("") else {
         return;
     };
     let study = quick_study(&cluster, 1);
@@ -518,7 +518,7 @@ fn eight_machines() -> Option<Cluster> {
         ("SLURM_NODES", "8:2:2:2"),
         ("SLURM_CAPTURES", captures.as_str()),
     ];
-    Cluster::start_with("fleet_slurm: documents", &settings)
+    Cluster::start_with(&settings)
 }
 
 /// What the document shows, from a study file to the nodes that differ from
@@ -561,7 +561,7 @@ fn commands_of_the_document_go_from_nothing_to_outliers() {
 /// The examples of `fleet submit --help` that are for Slurm.
 #[test]
 fn examples_of_the_help_are_submitted() {
-    let Some(cluster) = Cluster::start("fleet_slurm: examples", "") else {
+    let Some(cluster) = Cluster::start("") else {
         return;
     };
     std::fs::rename(quick_study(&cluster, 1), cluster.path("study.toml")).unwrap();

@@ -20,15 +20,12 @@ const OTHER: u32 = 65_533;
 const GROUP: u32 = 65_532;
 
 /// Is there another user to test with?
-fn has_other(test: &str) -> bool {
+fn has_other() -> bool {
     let program = env!("CARGO_BIN_EXE_pinwise");
     let status = as_other(Command::new(program).arg("--version"), OTHER).output();
     let is_had = status.is_ok_and(|output| output.status.success());
     if !is_had {
-        skipped(
-            test,
-            "it needs root, and a folder of programs that all may enter",
-        );
+        skipped("it needs root, and a folder of programs that all may enter");
     }
     is_had
 }
@@ -130,7 +127,7 @@ impl Trap {
 
 #[test]
 fn templates_of_another_user_are_never_run() {
-    if !has_other("templates_of_another_user_are_never_run") {
+    if !has_other() {
         return;
     }
     let trap = Trap::new();
@@ -251,7 +248,7 @@ fn parent_folders_must_belong_to_the_user() {
     }
     assert!(!shared.join("new").exists(), "nothing is made on the way");
     permit(&shared, 0o3775);
-    if has_other("parent_folders_must_belong_to_the_user") {
+    if has_other() {
         chown(&shared, Some(OTHER), None).unwrap();
         let (_, err) = texts(&submit("shared/f"));
         assert!(err.contains("could replace files in it"), "{err}");
@@ -299,7 +296,7 @@ fn other_users_cannot_enter_a_fleet_whatever_the_umask() {
             assert_eq!(mode & 0o077, 0, "{umask}: {} {mode:o}", path.display());
         }
         assert_eq!(mode(&folder.join("pinwise")), 0o700);
-        if is_root && has_other("other_users_cannot_enter_a_fleet_whatever_the_umask") {
+        if is_root && has_other() {
             let attack = "cp /bin/true \"$1/pinwise\" || mv \"$1\" \"$1.old\" || ls \"$1\"";
             assert!(!can(&folder, attack), "{umask}");
         }
@@ -308,8 +305,7 @@ fn other_users_cannot_enter_a_fleet_whatever_the_umask() {
 
 #[test]
 fn a_group_reads_results_and_nothing_else() {
-    let test = "a_group_reads_results_and_nothing_else";
-    if !has_other(test) {
+    if !has_other() {
         return;
     }
     let site = Site::new(QUICK);
@@ -383,7 +379,7 @@ fn a_group_reads_results_and_nothing_else() {
 /// A store that several users share, with another user's newer fleet in it.
 #[test]
 fn last_means_the_users_own_fleets() {
-    if !has_other("last_means_the_users_own_fleets") {
+    if !has_other() {
         return;
     }
     let trap = Trap::new();
@@ -565,7 +561,7 @@ fn nodes_follow_no_symbolic_links() {
 
 #[test]
 fn nodes_run_no_steps_of_another_user() {
-    if !has_other("nodes_run_no_steps_of_another_user") {
+    if !has_other() {
         return;
     }
     let site = Site::new(QUICK);

@@ -207,10 +207,10 @@ struct InC {
 
 impl InC {
     /// `None` if there is no C compiler.
-    fn build(test: &str) -> Option<&'static Self> {
+    fn build() -> Option<&'static Self> {
         static BUILT: OnceLock<InC> = OnceLock::new();
         if !has_program("cc") {
-            skipped(test, "there is no C compiler (cc)");
+            skipped("there is no C compiler (cc)");
             return None;
         }
         Some(BUILT.get_or_init(|| {
@@ -286,7 +286,7 @@ impl InC {
 
 #[test]
 fn c_programs_place_themselves() {
-    let Some(c) = InC::build("c_programs_place_themselves") else {
+    let Some(c) = InC::build() else {
         return;
     };
     let workers = Host::discover().unwrap().workers();
@@ -313,8 +313,7 @@ fn c_programs_place_themselves() {
 
 #[test]
 fn c_programs_learn_what_they_do_wrong() {
-    let test = "c_programs_learn_what_they_do_wrong";
-    let Some(c) = InC::build(test) else { return };
+    let Some(c) = InC::build() else { return };
     let source = c.folder.path().join("wrong.c");
     let text = r#"
 #include <pinwise.h>
@@ -375,7 +374,7 @@ int main(void) {
         assert_eq!(succeeds(&mut c.program(program)), expected);
     }
     if !has_program("valgrind") {
-        return skipped(test, "valgrind is not installed: its part was left out");
+        return skipped("valgrind is not installed: its part was left out");
     }
     for program in ["wrong", "place"] {
         let mut command = Command::new("valgrind");
@@ -390,10 +389,9 @@ int main(void) {
 
 #[test]
 fn the_header_is_cpp_too() {
-    let test = "the_header_is_cpp_too";
-    let Some(c) = InC::build(test) else { return };
+    let Some(c) = InC::build() else { return };
     if !has_program("c++") {
-        return skipped(test, "there is no C++ compiler (c++)");
+        return skipped("there is no C++ compiler (c++)");
     }
     let source = c.folder.path().join("guide.cpp");
     std::fs::copy(c.folder.path().join("guide.c"), &source).unwrap();
@@ -403,10 +401,9 @@ fn the_header_is_cpp_too() {
 
 #[test]
 fn an_affinity_mask_from_outside_is_respected() {
-    let test = "an_affinity_mask_from_outside_is_respected";
-    let Some(c) = InC::build(test) else { return };
+    let Some(c) = InC::build() else { return };
     if !has_program("taskset") {
-        return skipped(test, "taskset is not installed");
+        return skipped("taskset is not installed");
     }
     let allowed = Host::discover().unwrap().topology().allowed.clone();
     let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
@@ -477,8 +474,7 @@ impl Drop for Cgroup {
 
 #[test]
 fn a_real_quota_is_respected() {
-    let test = "a_real_quota_is_respected";
-    let Some(c) = InC::build(test) else { return };
+    let Some(c) = InC::build() else { return };
     let limited = Cgroup::make("cpu", "quota").and_then(|(cgroup, is_v2)| {
         if is_v2 {
             cgroup.set("cpu.max", "50000 100000")?;
@@ -489,7 +485,7 @@ fn a_real_quota_is_respected() {
     });
     let cgroup = match limited {
         Ok(cgroup) => cgroup,
-        Err(reason) => return skipped(test, &reason),
+        Err(reason) => return skipped(&reason),
     };
     let (out, err) = texts(&cgroup.run(c, &[]));
     assert!(out.contains(", 1 workers make sense\n"), "{out}{err}");
@@ -498,12 +494,11 @@ fn a_real_quota_is_respected() {
 
 #[test]
 fn a_cpuset_that_forbids_cpus_is_named() {
-    let test = "a_cpuset_that_forbids_cpus_is_named";
-    let Some(c) = InC::build(test) else { return };
+    let Some(c) = InC::build() else { return };
     let allowed = Host::discover().unwrap().topology().allowed.clone();
     let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
     if first == last {
-        return skipped(test, "there is only one CPU");
+        return skipped("there is only one CPU");
     }
     let limited = Cgroup::make("cpuset", "cpuset").and_then(|(cgroup, is_v2)| {
         cgroup.set("cpuset.cpus", &first.to_string())?;
@@ -514,7 +509,7 @@ fn a_cpuset_that_forbids_cpus_is_named() {
     });
     let cgroup = match limited {
         Ok(cgroup) => cgroup,
-        Err(reason) => return skipped(test, &reason),
+        Err(reason) => return skipped(&reason),
     };
     let (out, err) = texts(&cgroup.run(c, &[]));
     assert!(out.contains(", 1 workers make sense\n"), "{out}{err}");

@@ -4,8 +4,6 @@
 
 use crate::vm;
 
-const TEST: &str = "limits_vm::limits_of_cgroups_of_version_2";
-
 /// Moments at which pinwise is killed while a run has a cgroup of its own.
 const FAULTS: [&str; 3] = [
     "after-change:kill:2",
@@ -71,7 +69,7 @@ fn script() -> String {
 
 #[test]
 fn limits_of_cgroups_of_version_2() {
-    let Some((out, err)) = vm::run(TEST, 512, &script()) else {
+    let Some((out, err)) = vm::run(512, &script()) else {
         return;
     };
     let part = |case: &str| -> &str {

@@ -40,11 +40,11 @@ fn masks(process: &str) -> Vec<String> {
         .collect()
 }
 
-fn one_of_two(test: &str) -> Option<String> {
+fn one_of_two() -> Option<String> {
     let all = masks("self").first().cloned().unwrap_or_default();
     let has_two = all.contains(['-', ',']);
     if !has_two {
-        skipped(test, "this needs two CPUs");
+        skipped("this needs two CPUs");
         return None;
     }
     let end = all.find(['-', ',']).unwrap();
@@ -73,7 +73,7 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn a_child_that_is_older_than_pinwise_is_placed() {
-    let Some(cpu) = one_of_two("a_child_that_is_older_than_pinwise_is_placed") else {
+    let Some(cpu) = one_of_two() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn a_child_that_is_older_than_pinwise_is_placed() {
 
 #[test]
 fn a_process_with_all_it_started_is_placed_and_given_back() {
-    let Some(cpu) = one_of_two("a_process_with_all_it_started_is_placed_and_given_back") else {
+    let Some(cpu) = one_of_two() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +175,7 @@ impl Drop for Growing {
 
 #[test]
 fn a_process_started_at_the_last_moment_gets_its_cpus() {
-    let Some(cpu) = one_of_two("a_process_started_at_the_last_moment_gets_its_cpus") else {
+    let Some(cpu) = one_of_two() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -200,10 +200,9 @@ fn a_process_started_at_the_last_moment_gets_its_cpus() {
 
 #[test]
 fn a_process_placed_by_others_meanwhile_is_left_alone() {
-    let test = "a_process_placed_by_others_meanwhile_is_left_alone";
-    let Some(cpu) = one_of_two(test) else { return };
+    let Some(cpu) = one_of_two() else { return };
     if !has_program("taskset") {
-        return skipped(test, "taskset is not installed");
+        return skipped("taskset is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
@@ -222,7 +221,7 @@ fn a_process_placed_by_others_meanwhile_is_left_alone() {
     let mut applying = Running(command.spawn().unwrap());
     until("the placement", || masks(&service.id()) == [cpu.as_str()]);
     if !taskset(other) {
-        return skipped(test, "CPU 0 and 1 are not both allowed");
+        return skipped("CPU 0 and 1 are not both allowed");
     }
     let mut message = BufReader::new(applying.0.stderr.take().unwrap()).lines();
     let line = message.find(|line| line.as_ref().unwrap().contains("left alone"));
@@ -247,7 +246,7 @@ fn figure_of_mask(process: &str, cpu: &str) -> String {
 
 #[test]
 fn placements_of_a_service_are_compared_by_its_own_figure() {
-    let Some(cpu) = one_of_two("placements_of_a_service_are_compared_by_its_own_figure") else {
+    let Some(cpu) = one_of_two() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -341,7 +340,7 @@ fn answer(stream: &mut TcpStream, count: u64) {
 
 #[test]
 fn a_page_in_prometheus_text_is_read() {
-    let Some(cpu) = one_of_two("a_page_in_prometheus_text_is_read") else {
+    let Some(cpu) = one_of_two() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -393,8 +392,7 @@ fn a_page_in_prometheus_text_is_read() {
 
 #[test]
 fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
-    let test = "a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus";
-    let Some(cpu) = one_of_two(test) else { return };
+    let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let place = format!("cpu:{cpu}");
@@ -485,8 +483,7 @@ fn mount_with(option: &str) -> Option<String> {
 
 #[test]
 fn cgroups_and_units_are_found_and_their_cpusets_reported() {
-    let test = "cgroups_and_units_are_found_and_their_cpusets_reported";
-    let Some(cpu) = one_of_two(test) else { return };
+    let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let place = format!("cpu:{cpu}");
@@ -531,7 +528,7 @@ fn cgroups_and_units_are_found_and_their_cpusets_reported() {
         drop(service);
     }
     if found == 0 {
-        skipped(test, "no cgroup can be made here");
+        skipped("no cgroup can be made here");
     }
 }
 
@@ -543,10 +540,10 @@ struct Redis {
 }
 
 impl Redis {
-    fn start(test: &str, folder: &Path) -> Option<Self> {
+    fn start(folder: &Path) -> Option<Self> {
         for program in ["redis-server", "redis-benchmark", "redis-cli"] {
             if !has_program(program) {
-                skipped(test, &format!("{program} is not installed"));
+                skipped(&format!("{program} is not installed"));
                 return None;
             }
         }
@@ -581,11 +578,10 @@ fn cpu_ticks(process: &str) -> u64 {
 
 #[test]
 fn redis_is_compared_under_load_and_given_back() {
-    let test = "redis_is_compared_under_load_and_given_back";
-    let Some(cpu) = one_of_two(test) else { return };
+    let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let Some(redis) = Redis::start(test, folder.path()) else {
+    let Some(redis) = Redis::start(folder.path()) else {
         return;
     };
     let pid = redis.server.id();

@@ -201,7 +201,7 @@ fn devices_survive_an_export() {
         };
         assert_eq!(places(&machine), places(&again), "{name}");
         if !has_program("hwloc-calc") {
-            skipped("devices_survive_an_export", "hwloc-calc is not installed");
+            skipped("hwloc-calc is not installed");
             continue;
         }
         let file = tempfile::NamedTempFile::with_suffix(".xml").unwrap();
@@ -285,7 +285,7 @@ const DEFINITIONS: [(&str, &str, &str); 5] = [
 
 #[test]
 fn snapshots_of_real_machines_agree_with_hwloc() {
-    let Some(corpus) = corpus("snapshots_of_real_machines_agree_with_hwloc") else {
+    let Some(corpus) = corpus() else {
         return;
     };
     let folder = corpus.join("snapshots");
@@ -357,10 +357,7 @@ fn read_counts(folder: &Path) -> Vec<(&'static str, usize)> {
 #[test]
 fn this_machine_reads_like_lstopo() {
     if !has_program("lstopo-no-graphics") {
-        skipped(
-            "this_machine_reads_like_lstopo",
-            "lstopo-no-graphics (hwloc-nox) is not installed",
-        );
+        skipped("lstopo-no-graphics (hwloc-nox) is not installed");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -3,8 +3,6 @@
 
 use crate::vm;
 
-const TEST: &str = "memory_vm::memory_is_moved_and_comes_back";
-
 /// Ends of `apply`. The second change is that of memory; it is undone first.
 const FAULTS: [&str; 10] = [
     "before-write:kill:2",
@@ -77,7 +75,7 @@ fn is_all(pages: u64) -> bool {
 
 #[test]
 fn memory_is_moved_and_comes_back() {
-    let Some((out, err)) = vm::run(TEST, 512, &script()) else {
+    let Some((out, err)) = vm::run(512, &script()) else {
         return;
     };
     let on = |case: &str| pages(&out, case);

@@ -47,9 +47,9 @@ struct Stage {
 
 impl Stage {
     /// `None`, and why, if nothing can be compiled or sampled here.
-    fn new(test: &str) -> Option<Self> {
+    fn new() -> Option<Self> {
         if !has_program("cc") {
-            skipped(test, "no C compiler (cc)");
+            skipped("no C compiler (cc)");
             return None;
         }
         let stage = Self {
@@ -59,7 +59,7 @@ impl Stage {
         stage.shell("cc -O1 -fno-omit-frame-pointer -o prog prog.c");
         let seen = stage.json(&["profile", "--store", "none", "--", "./prog", "100", "10"]);
         if seen["event"] == "proc" {
-            skipped(test, &format!("no samples here: {}", seen["notes"]));
+            skipped(&format!("no samples here: {}", seen["notes"]));
             return None;
         }
         Some(stage)
@@ -125,7 +125,7 @@ fn function<'a>(record: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn functions_and_hints_of_a_program() {
-    let Some(stage) = Stage::new("functions_and_hints_of_a_program") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     let metric = "regex:([0-9]+) items higher";
@@ -188,7 +188,7 @@ fn functions_and_hints_of_a_program() {
 
 #[test]
 fn a_stripped_program_spins_all_the_same() {
-    let Some(stage) = Stage::new("a_stripped_program_spins_all_the_same") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     stage.shell("cp prog bare && strip bare");
@@ -208,7 +208,7 @@ fn a_stripped_program_spins_all_the_same() {
 
 #[test]
 fn a_difference_finds_what_grew() {
-    let Some(stage) = Stage::new("a_difference_finds_what_grew") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     stage.json(&["profile", "--runs", "2", "--", "./prog", "6000", "100"]);
@@ -227,7 +227,7 @@ fn a_difference_finds_what_grew() {
         assert!(sentence.contains("more time in PAUSE"), "{diff}");
     } else {
         let why = "PAUSE could not be measured";
-        skipped("a_difference_finds_what_grew, its sentence", why);
+        skipped(why);
     }
     let back = stage.json(&["profile", "diff", "last", "last~1"]);
     let change = |diff: &Value| number(&diff["total"]["delta_s"]);
@@ -245,7 +245,7 @@ fn a_difference_finds_what_grew() {
 
 #[test]
 fn a_command_that_fails_is_reported() {
-    let Some(stage) = Stage::new("a_command_that_fails_is_reported") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     let command = ["--", "./prog", "3000", "10", "3"];
@@ -283,7 +283,7 @@ fn a_command_that_fails_is_reported() {
 
 #[test]
 fn a_command_that_is_cut_off_as_asked_has_not_failed() {
-    let Some(stage) = Stage::new("a_command_that_is_cut_off_as_asked_has_not_failed") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     for command in [&["trace"][..], &["profile"], &["spin", "attach"]] {
@@ -298,7 +298,7 @@ fn a_command_that_is_cut_off_as_asked_has_not_failed() {
 
 #[test]
 fn a_process_is_profiled_and_may_end() {
-    let Some(stage) = Stage::new("a_process_is_profiled_and_may_end") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     let spinning = |spins: &str| {
@@ -347,7 +347,7 @@ fn a_process_is_profiled_and_may_end() {
 
 #[test]
 fn hostile_names_stay_text() {
-    let Some(stage) = Stage::new("hostile_names_stay_text") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     let name = "a<b>\u{1b}[31m;&\"";
@@ -389,7 +389,7 @@ int main(void) {
 
 #[test]
 fn threads_that_end_early_have_all_their_time() {
-    let Some(stage) = Stage::new("threads_that_end_early_have_all_their_time") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     std::fs::write(stage.path("ending.c"), ENDING).unwrap();

@@ -340,22 +340,15 @@ fn turn(point: &str) -> u32 {
 
 #[test]
 fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
-    const TEST: &str = "restore::everything_comes_back";
     if own_cpus().len() < 2 {
-        return skipped(TEST, "this needs two CPUs");
+        return skipped("this needs two CPUs");
     }
     let group = Group::make();
     if group.is_none() {
-        skipped(
-            TEST,
-            "cgroups are left out: no cpuset of version 1 can be made here",
-        );
+        skipped("cgroups are left out: no cpuset of version 1 can be made here");
     }
     if target_node() == 0 {
-        skipped(
-            TEST,
-            "this machine has one NUMA node: memory is there already; memory_vm moves it",
-        );
+        skipped("this machine has one NUMA node: memory is there already; memory_vm moves it");
     }
     let scene = Scene::new(group);
     let before = scene.values();
@@ -389,7 +382,7 @@ fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
 fn what_the_guardian_could_not_do_the_command_does() {
     let cpus = own_cpus();
     if cpus.len() < 2 {
-        return skipped("restore::the_command", "this needs two CPUs");
+        return skipped("this needs two CPUs");
     }
     let folder = tempfile::tempdir().unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
@@ -472,7 +465,7 @@ fn another_users_temporary_folder_does_not_stop_apply() {
     command.arg(sleeper.id().to_string());
     command.args(["--place", &format!("cpu:{cpu}"), "--for", "1ms"]);
     let output = match command.output() {
-        Err(error) => return skipped("restore::a_folder_of_somebody_else", &error.to_string()),
+        Err(error) => return skipped(&error.to_string()),
         Ok(output) => output,
     };
     assert!(output.status.success(), "{}", texts(&output).1);

@@ -6,8 +6,6 @@
 
 use crate::vm;
 
-const TEST: &str = "restore_vm::cpus_and_masks_come_back";
-
 /// Fault, what-if.
 const CASES: [(&str, &str); 12] = [
     ("none", "smt-off"),
@@ -51,7 +49,7 @@ fn script() -> String {
 
 #[test]
 fn cpus_and_masks_come_back() {
-    let Some((out, err)) = vm::run(TEST, 384, &script()) else {
+    let Some((out, err)) = vm::run(384, &script()) else {
         return;
     };
     let values = |case: &str| -> Vec<&str> {

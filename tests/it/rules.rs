@@ -34,11 +34,11 @@ impl Drop for Stage {
 
 impl Stage {
     /// `None` if there is nothing to choose, or if every process started here is confined already.
-    fn new(test: &str) -> Option<Self> {
+    fn new() -> Option<Self> {
         let own = i32::try_from(std::process::id()).unwrap();
         let default = LinuxProcesses::open().default_mask(own).unwrap();
         if default.len() < 2 || !default.contains(0) || all() != default.to_string() {
-            skipped(test, "this needs CPU 0, another one, and no affinity mask");
+            skipped("this needs CPU 0, another one, and no affinity mask");
             return None;
         }
         let stage = Self {
@@ -149,7 +149,7 @@ fn all() -> String {
 
 #[test]
 fn processes_are_placed_when_they_begin_and_given_back() {
-    let Some(mut stage) = Stage::new("processes_are_placed_when_they_begin") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -178,7 +178,7 @@ fn processes_are_placed_when_they_begin_and_given_back() {
 
 #[test]
 fn killed_rules_give_everything_back() {
-    let Some(mut stage) = Stage::new("killed_rules_give_everything_back") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     // Who may not lower nice values again may not raise them, and whose nice
@@ -187,7 +187,7 @@ fn killed_rules_give_everything_back() {
     let may_be_niced = status_line(own, "Uid:").starts_with('0') && nice_of(own) == "0";
     if !may_be_niced {
         let why = "without the nice value: this needs root and nice 0";
-        skipped("killed_rules_give_everything_back", why);
+        skipped(why);
     }
     let nice = if may_be_niced { "\nnice = 7" } else { "" };
     stage.rule(&format!("place = \"cpu:0\"{nice}"));
@@ -214,7 +214,7 @@ fn remove_journal(stage: &Stage) {
 
 #[test]
 fn killed_rules_give_everything_back_without_their_journal() {
-    let Some(mut stage) = Stage::new("killed_rules_give_everything_back_without") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -228,7 +228,7 @@ fn killed_rules_give_everything_back_without_their_journal() {
 
 #[test]
 fn a_removed_journal_of_rules_is_written_anew() {
-    let Some(mut stage) = Stage::new("a_removed_journal_of_rules_is_written_anew") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -253,7 +253,7 @@ fn nice_of(process: u32) -> String {
 
 #[test]
 fn a_dry_run_of_rules_changes_nothing() {
-    let Some(mut stage) = Stage::new("a_dry_run_of_rules_changes_nothing") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -272,7 +272,7 @@ fn a_dry_run_of_rules_changes_nothing() {
 
 #[test]
 fn a_process_placed_by_others_stays() {
-    let Some(mut stage) = Stage::new("a_process_placed_by_others_stays") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -301,7 +301,7 @@ fn a_process_placed_by_others_stays() {
 
 #[test]
 fn a_new_start_of_rules_knows_its_own() {
-    let Some(mut stage) = Stage::new("a_new_start_of_rules_knows_its_own") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -328,7 +328,7 @@ fn a_new_start_of_rules_knows_its_own() {
 
 #[test]
 fn a_signal_reads_the_rules_again() {
-    let Some(mut stage) = Stage::new("a_signal_reads_the_rules_again") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -354,7 +354,7 @@ fn a_signal_reads_the_rules_again() {
 
 #[test]
 fn polling_places_new_processes_too() {
-    let Some(mut stage) = Stage::new("polling_places_new_processes_too") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -373,8 +373,7 @@ fn polling_places_new_processes_too() {
 #[test]
 fn changes_for_a_program_end_with_it() {
     use std::io::Write;
-    const TEST: &str = "changes_for_a_program_end_with_it";
-    let Some(mut stage) = Stage::new(TEST) else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     copy_program("/bin/sh", &stage.path("napper"));
@@ -389,7 +388,7 @@ fn changes_for_a_program_end_with_it() {
         .read("err")
         .contains("Polling for new processes every")
     {
-        return skipped(TEST, "the kernel reports no new programs here");
+        return skipped("the kernel reports no new programs here");
     }
     stage.until_on(process, "0");
     writeln!(input).unwrap();
@@ -448,7 +447,7 @@ fn rules_that_others_could_use_are_reported() {
 
 #[test]
 fn hostile_names_stay_in_their_line() {
-    let Some(mut stage) = Stage::new("hostile_names_stay_in_their_line") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     let name = "a) R 1\n\u{1b}[2J";
@@ -471,7 +470,7 @@ fn hostile_names_stay_in_their_line() {
 
 #[test]
 fn rules_are_checked() {
-    let Some(mut stage) = Stage::new("rules_are_checked") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"\nnice = 3");
@@ -491,7 +490,7 @@ fn rules_are_checked() {
 
 #[test]
 fn nothing_is_changed_without_a_journal() {
-    let Some(mut stage) = Stage::new("where_nothing_can_be_written_down") else {
+    let Some(mut stage) = Stage::new() else {
         return;
     };
     stage.rule("place = \"cpu:0\"");
@@ -528,7 +527,7 @@ fn the_unit_is_one_that_systemd_takes() {
     let wanted = "CapabilityBoundingSet=CAP_SYS_NICE CAP_NET_ADMIN CAP_SYS_PTRACE";
     assert!(unit.contains(wanted));
     if !has_program("systemd-analyze") {
-        return skipped("the_unit_is_one_that_systemd_takes", "no systemd-analyze");
+        return skipped("no systemd-analyze");
     }
     let path = folder.path().join("pinwise-rules.service");
     std::fs::write(&path, &unit).unwrap();

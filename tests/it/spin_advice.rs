@@ -70,9 +70,9 @@ fn library(name: &str) -> Option<PathBuf> {
 }
 
 /// A program with a team of threads; `None`, with a message, if it cannot be compiled.
-fn team(test: &str, folder: &Path) -> Option<PathBuf> {
+fn team(folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
-        skipped(test, "no C compiler (cc)");
+        skipped("no C compiler (cc)");
         return None;
     }
     let (source, program) = (folder.join("team.c"), folder.join("team"));
@@ -85,7 +85,7 @@ fn team(test: &str, folder: &Path) -> Option<PathBuf> {
         .arg(&source);
     let output = compiler.output().unwrap();
     if !output.status.success() {
-        skipped(test, "the compiler has no OpenMP");
+        skipped("the compiler has no OpenMP");
         return None;
     }
     Some(program)
@@ -93,12 +93,11 @@ fn team(test: &str, folder: &Path) -> Option<PathBuf> {
 
 #[test]
 fn libomp_takes_the_values_for_its_version() {
-    let test = "spin_advice::libomp_takes_the_values_for_its_version";
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = library("libomp.so") else {
-        return skipped(test, "libomp is not installed");
+        return skipped("libomp is not installed");
     };
-    let Some(program) = team(test, folder.path()) else {
+    let Some(program) = team(folder.path()) else {
         return;
     };
     let path = std::fs::canonicalize(&library).unwrap();
@@ -131,9 +130,8 @@ fn libomp_takes_the_values_for_its_version() {
 
 #[test]
 fn libgomp_takes_its_values() {
-    let test = "spin_advice::libgomp_takes_its_values";
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = team(test, folder.path()) else {
+    let Some(program) = team(folder.path()) else {
         return;
     };
     let shown = |value: &str| {
@@ -141,7 +139,7 @@ fn libgomp_takes_its_values() {
         words(&program, &environment)
     };
     if !shown("1").contains("GOMP_SPINCOUNT") {
-        return skipped(test, "the compiler's OpenMP is not libgomp");
+        return skipped("the compiler's OpenMP is not libgomp");
     }
     for row in advice("libgomp") {
         for value in values(&row) {
@@ -156,9 +154,8 @@ fn libgomp_takes_its_values() {
 
 #[test]
 fn jemalloc_takes_its_values() {
-    let test = "spin_advice::jemalloc_takes_its_values";
     let Some(library) = library("libjemalloc.so.2") else {
-        return skipped(test, "jemalloc is not installed");
+        return skipped("jemalloc is not installed");
     };
     let shown = |value: &str| {
         let setting = format!("stats_print:true,mutex_max_spin:{value}");
@@ -169,7 +166,7 @@ fn jemalloc_takes_its_values() {
     let first = shown("1");
     let is_old = ["Version: \"5.0", "Version: \"5.1", "Version: \"5.2"];
     if is_old.iter().any(|version| first.contains(version)) {
-        return skipped(test, "jemalloc is older than 5.3");
+        return skipped("jemalloc is older than 5.3");
     }
     for row in advice("jemalloc") {
         for value in values(&row) {
@@ -184,10 +181,9 @@ fn jemalloc_takes_its_values() {
 
 #[test]
 fn glibc_takes_its_values() {
-    let test = "spin_advice::glibc_takes_its_values";
     let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
     let Some(loader) = loaders.into_iter().find(|path| Path::new(path).exists()) else {
-        return skipped(test, "no glibc");
+        return skipped("no glibc");
     };
     for row in advice("glibc_adaptive") {
         let name = row["setting"].as_str().unwrap();
@@ -199,7 +195,7 @@ fn glibc_takes_its_values() {
                 .unwrap();
             let (out, _) = texts(&output);
             let Some(line) = out.lines().find(|line| line.starts_with(name)) else {
-                return skipped(test, "the loader does not list this setting");
+                return skipped("the loader does not list this setting");
             };
             assert!(line.starts_with(&format!("{name}: {value} (")), "{line}");
         }
@@ -208,10 +204,9 @@ fn glibc_takes_its_values() {
 
 #[test]
 fn databases_take_their_values() {
-    let test = "spin_advice::databases_take_their_values";
     for (server, algorithm) in [("mysqld", "innodb_8"), ("mariadbd", "mariadb_srw")] {
         if !has_program(server) {
-            skipped(test, &format!("{server} is not installed"));
+            skipped(&format!("{server} is not installed"));
             continue;
         }
         for row in advice(algorithm) {

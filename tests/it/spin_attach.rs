@@ -18,9 +18,9 @@ const MAX_SECONDS: f64 = 600.0;
 
 /// A program of `tests/data/programs`, compiled by this command line with the output's path added;
 /// `None`, with a message, if the compiler is missing.
-fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Option<PathBuf> {
+fn compiled(folder: &Path, source: &str, compiler: &[&str]) -> Option<PathBuf> {
     if !has_program(compiler[0]) {
-        skipped(test, &format!("{} is not installed", compiler[0]));
+        skipped(&format!("{} is not installed", compiler[0]));
         return None;
     }
     let program = folder.join("program");
@@ -35,7 +35,7 @@ fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Optio
         .unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() && words.contains("omp.h") {
-        skipped(test, "the compiler has no OpenMP");
+        skipped("the compiler has no OpenMP");
         return None;
     }
     assert!(output.status.success(), "{words}");
@@ -43,8 +43,8 @@ fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Optio
 }
 
 /// Two threads that share a pthread spin lock.
-fn spin_lock(test: &str, folder: &Path) -> Option<PathBuf> {
-    compiled(test, folder, "spin_lock.c", &["cc", "-O2", "-pthread"])
+fn spin_lock(folder: &Path) -> Option<PathBuf> {
+    compiled(folder, "spin_lock.c", &["cc", "-O2", "-pthread"])
 }
 
 /// Number of samples from which on even waits that cycle through functions are judged: those need
@@ -111,11 +111,11 @@ fn check_spins(record: &Value, kinds: &[&str], algorithm: &str) {
 }
 
 /// May perf events sample programs here?
-fn can_sample(test: &str) -> bool {
+fn can_sample() -> bool {
     let record = json(&["--format", "json", "spin", "attach", "--", "true"]);
     let is_seen = record["event"] != "proc";
     if !is_seen {
-        skipped(test, &format!("no perf events here: {}", record["notes"]));
+        skipped(&format!("no perf events here: {}", record["notes"]));
     }
     is_seen
 }
@@ -123,14 +123,13 @@ fn can_sample(test: &str) -> bool {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_lock_of_the_net_framework_is_blind() {
-    let test = "spin_attach::the_lock_of_the_net_framework_is_blind";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     for options in [&["-O2"][..], &["-O0"], &["-O2", "-s"]] {
         let compiler = [&["cc", "-pthread"], options].concat();
-        let Some(program) = compiled(test, folder.path(), "netfx_lock.c", &compiler) else {
+        let Some(program) = compiled(folder.path(), "netfx_lock.c", &compiler) else {
             return;
         };
         let record = attached(&[program.to_str().unwrap()]);
@@ -145,12 +144,11 @@ fn the_lock_of_the_net_framework_is_blind() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_pthread_spin_lock_polls() {
-    let test = "spin_attach::a_pthread_spin_lock_polls";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = spin_lock(test, folder.path()) else {
+    let Some(program) = spin_lock(folder.path()) else {
         return;
     };
     let record = attached(&[program.to_str().unwrap()]);
@@ -160,13 +158,12 @@ fn a_pthread_spin_lock_polls() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn libgomp_is_found_without_symbols() {
-    let test = "spin_attach::libgomp_is_found_without_symbols";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let compiler = ["gcc", "-O2", "-fopenmp", "-s"];
-    let Some(program) = compiled(test, folder.path(), "openmp.c", &compiler) else {
+    let Some(program) = compiled(folder.path(), "openmp.c", &compiler) else {
         return;
     };
     let record = attached(&["env", "OMP_WAIT_POLICY=active", program.to_str().unwrap()]);
@@ -180,13 +177,12 @@ fn libgomp_is_found_without_symbols() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn code_that_a_jvm_makes_is_seen() {
-    let test = "spin_attach::code_that_a_jvm_makes_is_seen";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     for program in ["java", "javac"] {
         if !has_program(program) {
-            return skipped(test, &format!("{program} is not installed"));
+            return skipped(&format!("{program} is not installed"));
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -205,8 +201,7 @@ fn code_that_a_jvm_makes_is_seen() {
 
 #[test]
 fn mutexes_that_are_rarely_contended_do_not_spin() {
-    let test = "spin_attach::mutexes_that_are_rarely_contended_do_not_spin";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let compilers = [
@@ -215,7 +210,7 @@ fn mutexes_that_are_rarely_contended_do_not_spin() {
     ];
     for (compiler, source) in compilers {
         let folder = tempfile::tempdir().unwrap();
-        let Some(program) = compiled(test, folder.path(), source, compiler) else {
+        let Some(program) = compiled(folder.path(), source, compiler) else {
             continue;
         };
         let record = attached(&[program.to_str().unwrap()]);
@@ -225,21 +220,20 @@ fn mutexes_that_are_rarely_contended_do_not_spin() {
 }
 
 /// The program that yields, and works in ways that look like waits.
-fn polls(test: &str, folder: &Path, options: &[&str]) -> Option<PathBuf> {
+fn polls(folder: &Path, options: &[&str]) -> Option<PathBuf> {
     let compiler = [&["cc", "-O2", "-pthread"], options].concat();
-    compiled(test, folder, "polls.c", &compiler)
+    compiled(folder, "polls.c", &compiler)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn work_that_looks_like_a_wait_is_work() {
-    let test = "spin_attach::work_that_looks_like_a_wait_is_work";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     for options in [&[][..], &["-O0", "-fno-omit-frame-pointer"]] {
-        let Some(program) = polls(test, folder.path(), options) else {
+        let Some(program) = polls(folder.path(), options) else {
             return;
         };
         for what in ["drain", "clock"] {
@@ -255,22 +249,21 @@ fn work_that_looks_like_a_wait_is_work() {
 /// Threads of a program of `tests/data/programs`, by name, that spin in between
 /// these parts of their CPU time; all others are a failure.
 #[cfg(target_arch = "x86_64")]
-fn check_threads(test: &str, source: &str, fewest: usize, expected: std::ops::RangeInclusive<f64>) {
+fn check_threads(source: &str, fewest: usize, expected: std::ops::RangeInclusive<f64>) {
     for level in ["-O2", "-O0"] {
-        check_threads_at(level, test, source, fewest, &expected);
+        check_threads_at(level, source, fewest, &expected);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 fn check_threads_at(
     level: &str,
-    test: &str,
     source: &str,
     fewest: usize,
     expected: &std::ops::RangeInclusive<f64>,
 ) {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(test, folder.path(), source, &["cc", level, "-pthread"]) else {
+    let Some(program) = compiled(folder.path(), source, &["cc", level, "-pthread"]) else {
         return;
     };
     let program = program.to_str().unwrap();
@@ -300,36 +293,33 @@ fn check_threads_at(
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn ways_to_wait_are_seen() {
-    let test = "spin_attach::ways_to_wait_are_seen";
-    if can_sample(test) {
-        check_threads(test, "waits.c", 28, 0.65..=1.0);
+    if can_sample() {
+        check_threads("waits.c", 28, 0.65..=1.0);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn ways_to_work_are_no_waits() {
-    let test = "spin_attach::ways_to_work_are_no_waits";
-    if can_sample(test) {
-        check_threads(test, "work.c", 24, 0.0..=0.05);
+    if can_sample() {
+        check_threads("work.c", 24, 0.0..=0.05);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_place_that_yields_is_the_function_that_asks_for_it() {
-    let test = "spin_attach::a_place_that_yields_is_the_function_that_asks_for_it";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     for options in [&[][..], &["-fno-omit-frame-pointer"]] {
-        let Some(program) = polls(test, folder.path(), options) else {
+        let Some(program) = polls(folder.path(), options) else {
             return;
         };
         let record = attached(&[program.to_str().unwrap(), "yield"]);
         if record["notes"].to_string().contains("not seen") {
-            return skipped(test, "what the kernel does is hidden from this user");
+            return skipped("what the kernel does is hidden from this user");
         }
         assert!(share(&record) > 0.65, "{record:#}");
         let place = &record["places"][0];
@@ -341,12 +331,11 @@ fn a_place_that_yields_is_the_function_that_asks_for_it() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn waits_of_go_are_seen() {
-    let test = "spin_attach::waits_of_go_are_seen";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(test, folder.path(), "gosched.go", &["go", "build"]) else {
+    let Some(program) = compiled(folder.path(), "gosched.go", &["go", "build"]) else {
         return;
     };
     let record = attached(&[program.to_str().unwrap()]);
@@ -357,14 +346,13 @@ fn waits_of_go_are_seen() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn polls_of_rust_are_seen_in_every_build() {
-    let test = "spin_attach::polls_of_rust_are_seen_in_every_build";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     for level in ["opt-level=3", "opt-level=0"] {
         let folder = tempfile::tempdir().unwrap();
         let compiler = ["rustc", "-C", level, "--edition", "2021"];
-        let Some(program) = compiled(test, folder.path(), "try_recv.rs", &compiler) else {
+        let Some(program) = compiled(folder.path(), "try_recv.rs", &compiler) else {
             return;
         };
         let program = program.to_str().unwrap();
@@ -381,13 +369,12 @@ fn polls_of_rust_are_seen_in_every_build() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_java_lock_without_a_hint_is_seen() {
-    let test = "spin_attach::a_java_lock_without_a_hint_is_seen";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     for program in ["java", "javac"] {
         if !has_program(program) {
-            return skipped(test, &format!("{program} is not installed"));
+            return skipped(&format!("{program} is not installed"));
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -427,12 +414,11 @@ fn a_java_lock_without_a_hint_is_seen() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_process_is_looked_at_and_left_alone() {
-    let test = "spin_attach::a_process_is_looked_at_and_left_alone";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = spin_lock(test, folder.path()) else {
+    let Some(program) = spin_lock(folder.path()) else {
         return;
     };
     let start = |seconds: &str| Running::start(Command::new(&program).arg(seconds));
@@ -482,8 +468,7 @@ fn cpu_time_alone_is_reported_as_such() {
 
 #[test]
 fn a_gate_fails_by_status_1() {
-    let test = "spin_attach::a_gate_fails_by_status_1";
-    if !can_sample(test) {
+    if !can_sample() {
         return;
     }
     let output = support::run(&["spin", "attach", "--max-spin", "50%", "--", "true"]);
@@ -491,10 +476,10 @@ fn a_gate_fails_by_status_1() {
     let output = support::run(&["spin", "attach", "--", "false"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     if cfg!(not(target_arch = "x86_64")) {
-        return skipped(test, "the program that spins is written for x86-64");
+        return skipped("the program that spins is written for x86-64");
     }
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = spin_lock(test, folder.path()) else {
+    let Some(program) = spin_lock(folder.path()) else {
         return;
     };
     let program = program.to_str().unwrap();

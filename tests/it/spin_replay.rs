@@ -21,7 +21,7 @@ fn a_real_waiter_misses_the_look_that_theory_says_it_misses() {
         let (out, err) = support::texts(&output);
         if !output.status.success() {
             assert_eq!(output.status.code(), Some(2), "{err}");
-            return support::skipped("a real replay", err.trim());
+            return support::skipped(err.trim());
         }
         let record: Value = serde_json::from_str(&out).unwrap();
         let cells = record["algorithms"][0]["cells"].as_array().unwrap();
@@ -35,10 +35,7 @@ fn a_real_waiter_misses_the_look_that_theory_says_it_misses() {
         assert!(late(missed) > 2.0 * late(seen), "{missed} {seen}");
         return;
     }
-    support::skipped(
-        "a real replay",
-        "other programs disturbed all items, three times",
-    );
+    support::skipped("other programs disturbed all items, three times");
 }
 
 #[test]
@@ -48,7 +45,7 @@ fn threads_contend_and_all_get_the_lock() {
     let output = replay(&contend);
     let (out, err) = support::texts(&output);
     if !output.status.success() {
-        return support::skipped("contending", err.trim());
+        return support::skipped(err.trim());
     }
     let record: Value = serde_json::from_str(&out).unwrap();
     for of in record["algorithms"].as_array().unwrap() {

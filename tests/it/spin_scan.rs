@@ -246,15 +246,12 @@ fn compiled_programs_are_read() {
         .current_dir(folder.path())
         .output();
     let Some(compiled) = compiled.ok().filter(|output| output.status.success()) else {
-        support::skipped("compiled_programs_are_read", "no C compiler");
+        support::skipped("no C compiler");
         return;
     };
     drop(compiled);
     if !cfg!(target_arch = "x86_64") {
-        support::skipped(
-            "compiled_programs_are_read",
-            "its names are held against x86",
-        );
+        support::skipped("its names are held against x86");
         return;
     }
     let output = in_folder(folder.path(), &["--format", "json", "--here", "waits"]);

@@ -109,11 +109,11 @@ impl Place {
 }
 
 /// A store of each kind that there is here, for the test of this name.
-pub(crate) fn places(test: &str) -> Vec<Place> {
-    let database = server::database(test).map(Place::database);
+pub(crate) fn places() -> Vec<Place> {
+    let database = server::database().map(Place::database);
     let places = [Some(Place::file()), database].into_iter().flatten();
     places
-        .inspect(|place| eprintln!("{test}: {}", place.name))
+        .inspect(|place| eprintln!("{}: {}", crate::support::test_name(), place.name))
         .collect()
 }
 

@@ -123,18 +123,24 @@ fn parse_json(arguments: &[&str], output: &Output) -> serde_json::Value {
 
 /// Says why a test does nothing here. It goes past the test harness's capture,
 /// which takes only what the macros print, so that a skipped test is seen.
-pub(crate) fn skipped(test: &str, reason: &str) {
-    let line = format!("SKIPPED {test}: {reason}\n");
+pub(crate) fn skipped(reason: &str) {
+    let line = format!("SKIPPED {}: {reason}\n", test_name());
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
+/// The name of this test, which is that of its thread.
+pub(crate) fn test_name() -> String {
+    let thread = std::thread::current();
+    thread.name().unwrap_or("a thread of a test").to_owned()
+}
+
 /// The folder of captured machines and recorded runs, if there is one.
-pub(crate) fn corpus(test: &str) -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     match std::env::var_os("PINWISE_CORPUS") {
         Some(folder) if Path::new(&folder).is_dir() => Some(PathBuf::from(folder)),
         Some(folder) => panic!("PINWISE_CORPUS names no folder: {}", folder.display()),
         None => {
-            skipped(test, "PINWISE_CORPUS is not set");
+            skipped("PINWISE_CORPUS is not set");
             None
         }
     }

@@ -243,7 +243,7 @@ fn files_that_cannot_be_used_are_reported_in_one_line() {
 #[test]
 fn a_full_disk_under_an_export_is_reported() {
     if !Path::new("/dev/full").exists() {
-        return skipped("a full disk", "no /dev/full here");
+        return skipped("no /dev/full here");
     }
     let folder = tempfile::tempdir().unwrap();
     let good = folder.path().join("good");
@@ -365,9 +365,8 @@ fn imported_traces_are_exported() {
 /// What perf itself counts in a trace made here and now.
 #[test]
 fn perf_and_pinwise_count_the_same_here() {
-    let test = "perf_and_pinwise_count_the_same_here";
     if !has_program("perf") {
-        return skipped(test, "perf is not installed");
+        return skipped("perf is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
@@ -385,7 +384,7 @@ fn perf_and_pinwise_count_the_same_here() {
     if !made.status.success() {
         let (_, err) = texts(&made);
         let last = err.lines().last().unwrap_or("").to_owned();
-        return skipped(test, &format!("perf sched record is not permitted: {last}"));
+        return skipped(&format!("perf sched record is not permitted: {last}"));
     }
     let script = perf(&["script", "-i", "perf.data", "-F", "event,trace"]);
     let (out, _) = texts(&script);

@@ -11,8 +11,6 @@ use serde_json::Value;
 use crate::support::skipped;
 use crate::vm;
 
-const TEST: &str = "trace_vm::a_real_scheduler_is_judged_by_every_tier";
-
 /// What is traced: tier, case.
 const TRACES: [(&str, &str); 8] = [
     ("tracepoint", "siblings"),
@@ -96,13 +94,13 @@ impl Judged {
 
 #[test]
 fn a_real_scheduler_is_judged_by_every_tier() {
-    let Some((out, _)) = vm::run(TEST, 512, &script()) else {
+    let Some((out, _)) = vm::run(512, &script()) else {
         return;
     };
     let judged = Judged::read(&out);
     for (tier, case, record) in &judged.0 {
         if record.is_null() {
-            skipped(TEST, &format!("tier {tier} is not available in the guest"));
+            skipped(&format!("tier {tier} is not available in the guest"));
         } else if case != "memory" {
             check_shape(record, tier, case, case_named(case).2);
         }

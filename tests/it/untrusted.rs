@@ -93,9 +93,9 @@ int main(int argc, char **argv) {
 "#;
 
 /// The program in a folder; `None`, with a message, if there is no compiler.
-fn program(test: &str, folder: &Path) -> Option<PathBuf> {
+fn program(folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
-        skipped(test, "no C compiler (cc)");
+        skipped("no C compiler (cc)");
         return None;
     }
     let (source, program) = (folder.join("makes.c"), folder.join("makes"));
@@ -157,9 +157,8 @@ fn share(record: &Value, name: &str) -> f64 {
 
 #[test]
 fn a_pipe_in_place_of_names_or_of_a_program_is_not_waited_for() {
-    let test = "untrusted::a_pipe_in_place_of_names_or_of_a_program_is_not_waited_for";
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = program(test, folder.path()) else {
+    let Some(program) = program(folder.path()) else {
         return;
     };
     let mut command = Command::new(&program);
@@ -172,7 +171,7 @@ fn a_pipe_in_place_of_names_or_of_a_program_is_not_waited_for() {
     let pid = hostile.0.id().to_string();
     let record = profiled(folder.path(), &["--pid", &pid, "--for", "300ms"]);
     if record["event"] == "proc" {
-        return skipped(test, &format!("no samples here: {}", record["notes"]));
+        return skipped(&format!("no samples here: {}", record["notes"]));
     }
     let notes = record["notes"].to_string();
     assert!(notes.contains("it is not a regular file"), "{notes}");
@@ -180,9 +179,8 @@ fn a_pipe_in_place_of_names_or_of_a_program_is_not_waited_for() {
 
 #[test]
 fn code_made_at_run_time_has_the_names_that_its_program_gives() {
-    let test = "untrusted::code_made_at_run_time_has_the_names_that_its_program_gives";
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = program(test, folder.path()) else {
+    let Some(program) = program(folder.path()) else {
         return;
     };
     let (program, here) = (program.to_str().unwrap(), folder.path().to_str().unwrap());
@@ -193,7 +191,7 @@ fn code_made_at_run_time_has_the_names_that_its_program_gives() {
             let _ = std::fs::remove_file(left);
         }
         if record["event"] == "proc" {
-            return skipped(test, &format!("no samples here: {}", record["notes"]));
+            return skipped(&format!("no samples here: {}", record["notes"]));
         }
         assert!(
             share(&record, "made_at_run_time") > 0.5,
@@ -204,9 +202,8 @@ fn code_made_at_run_time_has_the_names_that_its_program_gives() {
 
 #[test]
 fn functions_of_node_have_the_names_of_its_dump() {
-    let test = "untrusted::functions_of_node_have_the_names_of_its_dump";
     if !has_program("node") {
-        return skipped(test, "no node");
+        return skipped("no node");
     }
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
@@ -216,7 +213,7 @@ fn functions_of_node_have_the_names_of_its_dump() {
     let command = format!("cd {} && exec node --perf-prof sum.js", here.display());
     let record = profiled(here, &["--", "sh", "-c", &command]);
     if record["event"] == "proc" {
-        return skipped(test, &format!("no samples here: {}", record["notes"]));
+        return skipped(&format!("no samples here: {}", record["notes"]));
     }
     assert!(share(&record, "hotSum") > 0.4, "{record:#}");
 }
@@ -229,12 +226,8 @@ fn system_call(pid: u32) -> Option<i64> {
 
 #[test]
 fn a_second_signal_ends_pinwise_wherever_it_is() {
-    let test = "untrusted::a_second_signal_ends_pinwise_wherever_it_is";
     if system_call(std::process::id()).is_none() && !Path::new("/proc/self/syscall").exists() {
-        return skipped(
-            test,
-            "the kernel does not show system calls (/proc/PID/syscall)",
-        );
+        return skipped("the kernel does not show system calls (/proc/PID/syscall)");
     }
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let folder = tempfile::tempdir().unwrap();

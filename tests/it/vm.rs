@@ -19,15 +19,15 @@ const NEEDED: [(&str, &str); 7] = [
 /// Boots with this much memory, MiB, runs a script of busybox's shell in which `$0` is pinwise, and
 /// returns its standard output and error; `None`, with the reason, if no machine can be booted here
 /// or the emulation failed.
-pub(crate) fn run(test: &str, memory_mib: u32, script: &str) -> Option<(String, String)> {
-    run_with(test, &["--mem", &memory_mib.to_string()], script)
+pub(crate) fn run(memory_mib: u32, script: &str) -> Option<(String, String)> {
+    run_with(&["--mem", &memory_mib.to_string()], script)
 }
 
 /// The same with other options of `run.sh`.
-pub(crate) fn run_with(test: &str, options: &[&str], script: &str) -> Option<(String, String)> {
+pub(crate) fn run_with(options: &[&str], script: &str) -> Option<(String, String)> {
     let missing = NEEDED.iter().find(|(program, _)| !has_program(program));
     if let Some((program, package)) = missing {
-        skipped(test, &format!("{program} is missing ({package})"));
+        skipped(&format!("{program} is missing ({package})"));
         return None;
     }
     let output = Command::new(root().join("tests/env/vm/run.sh"))
@@ -44,7 +44,7 @@ pub(crate) fn run_with(test: &str, options: &[&str], script: &str) -> Option<(St
         Some(0) => Some((out, err)),
         // No kernel is available, or it died three times under emulation.
         Some(125) => {
-            skipped(test, err.trim().lines().last().unwrap_or_default());
+            skipped(err.trim().lines().last().unwrap_or_default());
             None
         }
         code => panic!("{code:?}: {err}\n{out}"),

@@ -335,7 +335,7 @@ fn confidence_follows_gap_and_noise() {
 /// table.
 #[test]
 fn recorded_machines_are_found() {
-    let Some(folder) = support::corpus("recorded_machines_are_found") else {
+    let Some(folder) = support::corpus() else {
         return;
     };
     let machines = corpus::read(&folder);

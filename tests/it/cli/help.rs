@@ -27,13 +27,12 @@ fn completions_of_a_shell_are_printed() {
 
 #[test]
 fn fish_completes_the_value_of_an_option_before_the_command() {
-    let test = "cli::help::fish_completes_the_value_of_an_option_before_the_command";
     let stage = Stage::new();
     let script = stage.succeed("completions fish").out;
     // Without fish as well: the replaced part of its script is present.
     assert!(script.contains("-- $before 2>/dev/null"));
     if !has_program("fish") {
-        return skipped(test, "there is no fish");
+        return skipped("there is no fish");
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pinwise.fish");

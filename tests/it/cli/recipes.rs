@@ -223,17 +223,11 @@ fn the_recipes_that_pinwise_brings_run_here() {
         let name = recipe["name"].as_str().unwrap();
         if recipe["available"] != true {
             let missing = &recipe["missing"][0]["program"];
-            skipped(
-                "the_recipes_that_pinwise_brings_run_here",
-                &format!("{name}: no {missing}"),
-            );
+            skipped(&format!("{name}: no {missing}"));
             continue;
         }
         if name == "redis-net" && !may_make_networks() {
-            skipped(
-                "the_recipes_that_pinwise_brings_run_here",
-                "redis-net: this system refuses network namespaces",
-            );
+            skipped("redis-net: this system refuses network namespaces");
             continue;
         }
         let line = format!(

@@ -85,12 +85,9 @@ fn the_doctor_tells_evidence_weight_and_fix() {
 }
 
 /// What these arguments print on a terminal; `None`, with a message, if no terminal can be made.
-fn shown_on_terminal(test: &str, stage: &Stage, columns: usize, arguments: &str) -> Option<String> {
+fn shown_on_terminal(stage: &Stage, columns: usize, arguments: &str) -> Option<String> {
     if !has_program("script") || !has_program("stty") {
-        skipped(
-            test,
-            "script and stty, which make a terminal, are not there",
-        );
+        skipped("script and stty, which make a terminal, are not there");
         return None;
     }
     let program = env!("CARGO_BIN_EXE_pinwise");
@@ -108,7 +105,6 @@ fn shown_on_terminal(test: &str, stage: &Stage, columns: usize, arguments: &str)
 
 #[test]
 fn data_on_a_terminal_cannot_fool_it() {
-    let test = "data_on_a_terminal_cannot_fool_it";
     let stage = Stage::new();
     let name = "prog\u{1b}[31m\u{202e}";
     stage.succeed(&format!("{LINE} --export-json one.json -- '{name}'"));
@@ -116,7 +112,7 @@ fn data_on_a_terminal_cannot_fool_it() {
     assert!(stored.contains('\u{202e}'), "{stored}");
     for format in ["json", "csv", "markdown", "hyperfine"] {
         let arguments = format!("record show one.json --store none --format {format}");
-        let Some(text) = shown_on_terminal(test, &stage, 80, &arguments) else {
+        let Some(text) = shown_on_terminal(&stage, 80, &arguments) else {
             return;
         };
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{format}: {text}");
@@ -138,14 +134,13 @@ fn data_on_a_terminal_cannot_fool_it() {
 /// A terminal has its own width, a file none.
 #[test]
 fn texts_are_laid_out_for_the_terminal() {
-    let test = "texts_are_laid_out_for_the_terminal";
     let stage = Stage::new();
     let record = root().join("tests/data/records/comparison.json");
     let arguments = format!(
         "record show {} --store none --color never",
         record.display()
     );
-    let shown = |columns| shown_on_terminal(test, &stage, columns, &arguments);
+    let shown = |columns| shown_on_terminal(&stage, columns, &arguments);
     if shown(80).is_none() {
         return;
     }

@@ -27,19 +27,18 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Starts one of four nodes, or says why not. `extra`: more lines of
     /// `slurm.conf`.
-    pub(super) fn start(test: &str, extra: &str) -> Option<Self> {
-        Self::start_with(test, &[("SLURM_EXTRA", extra)])
+    pub(super) fn start(extra: &str) -> Option<Self> {
+        Self::start_with(&[("SLURM_EXTRA", extra)])
     }
 
     /// Starts one with settings of `up.sh`.
-    pub(super) fn start_with(test: &str, settings: &[(&str, &str)]) -> Option<Self> {
+    pub(super) fn start_with(settings: &[(&str, &str)]) -> Option<Self> {
         for program in ["munged", "slurmctld", "slurmd", "sbatch", "unshare"] {
             let found = has_program(program) || Path::new("/usr/sbin").join(program).exists();
             if !found {
-                skipped(
-                    test,
-                    &format!("{program} is not installed (apt: slurm-wlm, munge)"),
-                );
+                skipped(&format!(
+                    "{program} is not installed (apt: slurm-wlm, munge)"
+                ));
                 return None;
             }
         }
@@ -54,10 +53,7 @@ impl Cluster {
             .unwrap();
         assert!(up.status.success(), "{:?}", texts(&up));
         if space(&cluster.daemon("n1")) == space("self") {
-            skipped(
-                test,
-                "there are no namespaces here, so nodes cannot be distinguished",
-            );
+            skipped("there are no namespaces here, so nodes cannot be distinguished");
             return None;
         }
         Some(cluster)

@@ -109,7 +109,7 @@ fn first_process_of_a_container_measures() {
         .output();
     if !has_program("unshare") || !probe.is_ok_and(|output| output.status.success()) {
         let why = "namespaces of processes cannot be made here";
-        return skipped("first_process_of_a_container_measures", why);
+        return skipped(why);
     }
     let arguments = [&SHORT[..], &["--max-runs", "2", "--", "true"]].concat();
     let ended = finish(trial.pinwise_within(&outer, &arguments).spawn().unwrap());

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::limited::Group;
 use super::trial::{Trial, two_cpus};
-use crate::support::{PATIENCE, skipped};
+use crate::support::{PATIENCE, skipped, test_name};
 
 /// Uses some CPU time, after it was seen to be in a cgroup of its own.
 const SPIN: &str = "grep -q /pinwise- /proc/self/cgroup || exit 9; i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
@@ -21,10 +21,10 @@ fn groups_of(process: u32) -> Vec<String> {
     found.lines().map(str::to_owned).collect()
 }
 
-fn can_make_groups(test: &str) -> bool {
-    let is_possible = Group::limited_to(0.5, test).is_some();
+fn can_make_groups() -> bool {
+    let is_possible = Group::limited_to(0.5, &test_name()).is_some();
     if !is_possible {
-        skipped(test, "no cgroup can be made");
+        skipped("no cgroup can be made");
     }
     is_possible
 }
@@ -37,8 +37,7 @@ fn arm<'a>(record: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn a_limit_is_an_arm_whose_throttled_time_is_its_own() {
-    let test = "a_limit_is_an_arm_whose_throttled_time_is_its_own";
-    if !can_make_groups(test) {
+    if !can_make_groups() {
         return;
     }
     let trial = Trial::new();
@@ -91,9 +90,8 @@ fn a_limit_is_an_arm_whose_throttled_time_is_its_own() {
 /// A limit and one around it stop the same threads, in the same periods.
 #[test]
 fn limits_within_each_other_are_counted_once() {
-    let test = "limits_within_each_other_are_counted_once";
-    let Some(outer) = Group::limited_to(0.3, test) else {
-        return skipped(test, "no cgroup can be made");
+    let Some(outer) = Group::limited_to(0.3, &test_name()) else {
+        return skipped("no cgroup can be made");
     };
     let trial = Trial::new();
     let spin = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
@@ -124,11 +122,10 @@ fn limits_within_each_other_are_counted_once() {
 
 #[test]
 fn a_cpuset_of_its_own_leaves_a_command_no_other_cpus() {
-    let test = "a_cpuset_of_its_own_leaves_a_command_no_other_cpus";
-    let Some([first, second]) = two_cpus(test) else {
+    let Some([first, second]) = two_cpus() else {
         return;
     };
-    if !can_make_groups(test) {
+    if !can_make_groups() {
         return;
     }
     let trial = Trial::new();
@@ -161,8 +158,7 @@ fn a_cpuset_of_its_own_leaves_a_command_no_other_cpus() {
 
 #[test]
 fn a_killed_pinwise_leaves_no_cgroup() {
-    let test = "a_killed_pinwise_leaves_no_cgroup";
-    if !can_make_groups(test) {
+    if !can_make_groups() {
         return;
     }
     for fault in [

@@ -6,8 +6,6 @@ use pinwise_topology::CpuSet;
 use super::trial::{Ended, Trial, two_cpus};
 use crate::support::{skipped, until};
 
-const TEST: &str = "linux::interrupts";
-
 /// A device's name, and an interrupt of it, if all of them can be moved.
 fn movable() -> Option<(String, u32)> {
     let (mut topology, _) = discover().unwrap();
@@ -24,15 +22,15 @@ fn cpus_of(file: &str) -> CpuSet {
 
 #[test]
 fn interrupts_are_moved_for_the_runs_of_their_arm() {
-    let Some([first, second]) = two_cpus(TEST) else {
+    let Some([first, second]) = two_cpus() else {
         return;
     };
     let Some((device, number)) = movable() else {
-        return skipped(TEST, "no device here has an interrupt that can be moved");
+        return skipped("no device here has an interrupt that can be moved");
     };
     let file = format!("/proc/irq/{number}/smp_affinity_list");
     if let Err(error) = std::fs::OpenOptions::new().append(true).open(&file) {
-        return skipped(TEST, &format!("{file}: {error}"));
+        return skipped(&format!("{file}: {error}"));
     }
     let before = cpus_of(&file);
     let trial = Trial::new();

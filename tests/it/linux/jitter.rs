@@ -9,11 +9,11 @@ use super::trial::{Trial, finish, signal};
 use crate::support::{has_program, run, skipped, texts};
 
 /// The record of a run; `None`, with the reason, if another pinwise keeps measuring on the machine.
-fn measured(test: &str, arguments: &[&str]) -> Option<Value> {
+fn measured(arguments: &[&str]) -> Option<Value> {
     let output = run(&[&["--format", "json", "bench", "jitter"], arguments].concat());
     let (out, err) = texts(&output);
     if err.contains("another pinwise") {
-        skipped(test, err.trim());
+        skipped(err.trim());
         return None;
     }
     assert!(output.status.success(), "{arguments:?}: {err}");
@@ -40,8 +40,7 @@ fn refusal(record: &Value) -> Option<&str> {
 
 #[test]
 fn causes_add_up_to_the_gaps_of_every_cpu() {
-    let test = "causes_add_up_to_the_gaps_of_every_cpu";
-    let Some(record) = measured(test, &["--for", "500ms"]) else {
+    let Some(record) = measured(&["--for", "500ms"]) else {
         return;
     };
     let cpus = list(&record["cpus"]);
@@ -74,7 +73,7 @@ fn causes_add_up_to_the_gaps_of_every_cpu() {
     match refusal(&record) {
         Some(reason) => {
             assert!(named.is_none_or(|share| share == 0.0), "{record}");
-            skipped(test, reason);
+            skipped(reason);
         }
         None => assert!(named.is_none_or(|share| share > 0.95), "{record}"),
     }
@@ -84,9 +83,8 @@ fn causes_add_up_to_the_gaps_of_every_cpu() {
 /// took.
 #[test]
 fn a_program_that_takes_a_cpu_is_named() {
-    let test = "a_program_that_takes_a_cpu_is_named";
     if !has_program("taskset") {
-        return skipped(test, "no taskset");
+        return skipped("no taskset");
     }
     let trial = Trial::new();
     let cpu = trial.shell("taskset -pc $$ | sed 's/.*: //; s/[-,].*//'");
@@ -96,7 +94,7 @@ fn a_program_that_takes_a_cpu_is_named() {
     let mut busy = std::process::Command::new("taskset");
     busy.args(["-c", cpu]).arg(trial.path("busy-for-jitter"));
     let mut busy = busy.args(["-c", "while :; do :; done"]).spawn().unwrap();
-    let record = measured(test, &["--cpus", cpu, "--for", "1s"]);
+    let record = measured(&["--cpus", cpu, "--for", "1s"]);
     busy.kill().unwrap();
     busy.wait().unwrap();
     let Some(record) = record else { return };
@@ -107,7 +105,7 @@ fn a_program_that_takes_a_cpu_is_named() {
             only["queued_ms"].as_f64().is_none_or(|ms| ms > 0.0),
             "{only}"
         );
-        return skipped(test, reason);
+        return skipped(reason);
     }
     let named = |cause: &&Value| cause["kind"] == "thread" && cause["name"] == "busy-for-jitter";
     let cause = list(&record["causes"]).iter().find(named);
@@ -129,7 +127,6 @@ fn is_watching(pid: u32) -> bool {
 
 #[test]
 fn a_signal_ends_it_with_what_it_has() {
-    let test = "a_signal_ends_it_with_what_it_has";
     let trial = Trial::new();
     let mut child = trial
         .pinwise(&["bench", "jitter", "--for", "10m", "--format", "json"])
@@ -139,7 +136,7 @@ fn a_signal_ends_it_with_what_it_has() {
         if child.try_wait().unwrap().is_some() {
             let ended = finish(child);
             assert!(ended.err.contains("another pinwise"), "{}", ended.err);
-            return skipped(test, ended.err.trim());
+            return skipped(ended.err.trim());
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -156,9 +153,8 @@ fn a_signal_ends_it_with_what_it_has() {
 
 #[test]
 fn without_the_right_to_trace_gaps_have_figures() {
-    let test = "without_the_right_to_trace_gaps_have_figures";
     if !has_program("setpriv") {
-        return skipped(test, "no setpriv");
+        return skipped("no setpriv");
     }
     let trial = Trial::new();
     // A folder that a user without rights may read and execute from.
@@ -173,7 +169,7 @@ fn without_the_right_to_trace_gaps_have_figures() {
     let out = trial.shell(&drop);
     trial.shell(&format!("rm -r {folder}"));
     if out.contains("setpriv") || out.contains("another pinwise") {
-        return skipped(test, out.trim());
+        return skipped(out.trim());
     }
     let record: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
     assert!(

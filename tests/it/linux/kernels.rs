@@ -57,10 +57,7 @@ fn a_full_disk_is_reported_and_cleaned_up() {
     // Full while the tree is made, and while it is copied.
     for files in [200, 500] {
         let Some((output, err)) = on_small_disk(files) else {
-            skipped(
-                "a_full_disk_is_reported_and_cleaned_up",
-                "a disk cannot be mounted here (unshare --mount, mount)",
-            );
+            skipped("a disk cannot be mounted here (unshare --mount, mount)");
             return;
         };
         let (out, _) = texts(&output);

@@ -18,6 +18,7 @@ pub(super) struct Group(pub(super) PathBuf);
 impl Group {
     /// `None` if this process may make none.
     pub(super) fn limited_to(cpus: f64, name: &str) -> Option<Self> {
+        let name = name.replace("::", "-");
         let name = format!("pinwise-{name}-{}", std::process::id());
         let quota = format!("{:.0}", 100_000.0 * cpus);
         let v1 = [
@@ -59,10 +60,7 @@ impl Drop for Group {
 #[test]
 fn topology_says_what_a_pod_was_given() {
     let Some(group) = Group::limited_to(1.0, "kubepods") else {
-        return skipped(
-            "topology_says_what_a_pod_was_given",
-            "no cgroup can be made",
-        );
+        return skipped("no cgroup can be made");
     };
     let trial = Trial::new();
     let enter = format!("echo $$ > {}/cgroup.procs; exec \"$@\"", group.0.display());
@@ -79,9 +77,8 @@ fn topology_says_what_a_pod_was_given() {
 
 #[test]
 fn a_permanent_limit_is_part_of_the_place() {
-    let test = "a_permanent_limit_is_part_of_the_place";
     let Some(group) = Group::limited_to(0.3, "permanent") else {
-        return skipped(test, "no cgroup can be made");
+        return skipped("no cgroup can be made");
     };
     let trial = Trial::new();
     let spin = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
@@ -122,8 +119,7 @@ const ALLOWED: [&str; 4] = ["--", "grep", "Cpus_allowed_list", "/proc/self/statu
 /// As with `taskset` and `numactl --all`.
 #[test]
 fn a_placement_may_leave_the_mask_of_its_parent() {
-    let test = "a_placement_may_leave_the_mask_of_its_parent";
-    let Some([first, second]) = two_cpus(test) else {
+    let Some([first, second]) = two_cpus() else {
         return;
     };
     let trial = Trial::new();
@@ -150,8 +146,7 @@ fn a_placement_may_leave_the_mask_of_its_parent() {
 /// lxcfs shows a container the first CPUs of as many as it may use, whichever these are.
 #[test]
 fn a_list_of_cpus_that_a_container_made_up_is_ignored() {
-    let test = "a_list_of_cpus_that_a_container_made_up_is_ignored";
-    let Some([first, second]) = two_cpus(test) else {
+    let Some([first, second]) = two_cpus() else {
         return;
     };
     let trial = Trial::new();
@@ -161,7 +156,7 @@ fn a_list_of_cpus_that_a_container_made_up_is_ignored() {
     let outer = ["unshare", "-m", "sh", "-c", &unshared, "sh"];
     let is_possible = trial.shell(&format!("unshare -m sh -c '{mount}' && echo yes || true"));
     if is_possible.trim() != "yes" {
-        return skipped(test, "no file system can be mounted");
+        return skipped("no file system can be mounted");
     }
     let arguments = [&["run"][..], &ALLOWED].concat();
     let output = trial.pinwise_within(&outer, &arguments).output().unwrap();

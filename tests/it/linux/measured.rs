@@ -54,10 +54,7 @@ fn ready_but_queued_is_not_blocked() {
     let record = trial.record(&["--place", "cpu:0", "--shell=sh", "--", &line]);
     let kernel_keeps_it = std::fs::read_to_string("/proc/self/schedstat");
     if kernel_keeps_it.is_ok_and(|text| text.starts_with("0 0 0")) {
-        return skipped(
-            "ready_but_queued_is_not_blocked",
-            "the kernel does not keep it",
-        );
+        return skipped("the kernel does not keep it");
     }
     let mut arms = record["arms"].as_array().unwrap().iter();
     let arm = arms.find(|arm| arm["name"] == "cpu:0").unwrap();
@@ -150,7 +147,7 @@ fn threads_are_counted_over_the_whole_tree() {
 #[test]
 fn threads_of_one_process_are_counted() {
     if !has_program("xz") {
-        skipped("threads_of_one_process_are_counted", "xz is not installed");
+        skipped("xz is not installed");
         return;
     }
     let trial = Trial::new();

@@ -33,7 +33,7 @@ fn run_grants_what_is_asked_for() {
 #[test]
 fn run_sets_the_memory_policy() {
     if !std::path::Path::new("/proc/self/numa_maps").exists() {
-        crate::support::skipped("run_sets_the_memory_policy", "no /proc/self/numa_maps");
+        crate::support::skipped("no /proc/self/numa_maps");
         return;
     }
     let trial = Trial::new();
@@ -88,7 +88,7 @@ fn knows_weights(trial: &Trial, cpu: usize) -> bool {
 
 #[test]
 fn compare_records_what_was_granted() {
-    let Some([first, second]) = two_cpus("compare_records_what_was_granted") else {
+    let Some([first, second]) = two_cpus() else {
         return;
     };
     let trial = Trial::new();
@@ -137,7 +137,7 @@ fn memory_policies_are_compared() {
 /// A parent that was confined hands its confinement down: it is the machine.
 #[test]
 fn a_confined_parent_is_the_whole_machine() {
-    let Some([inside, _]) = two_cpus("a_confined_parent_is_the_whole_machine") else {
+    let Some([inside, _]) = two_cpus() else {
         return;
     };
     let trial = Trial::new();
@@ -160,21 +160,20 @@ fn a_confined_parent_is_the_whole_machine() {
 }
 
 /// A type of which there is a device on the PCI bus.
-fn any_type(test: &str) -> Option<&'static str> {
+fn any_type() -> Option<&'static str> {
     let record = crate::support::json(&["topology", "--format", "json"]);
     let devices = record["devices"].as_array().unwrap();
     let mut kinds = ["storage", "network"].into_iter();
     let found = kinds.find(|kind| devices.iter().any(|device| device["type"] == *kind));
     if found.is_none() {
-        crate::support::skipped(test, "no disk and no network card on a PCI bus");
+        crate::support::skipped("no disk and no network card on a PCI bus");
     }
     found
 }
 
 #[test]
 fn ranks_share_out_the_cores_near_a_device() {
-    let test = "ranks_share_out_the_cores_near_a_device";
-    let Some(kind) = any_type(test) else {
+    let Some(kind) = any_type() else {
         return;
     };
     let machine = pinwise_machine::linux::discover().unwrap().0;
@@ -203,7 +202,7 @@ fn ranks_share_out_the_cores_near_a_device() {
 
 #[test]
 fn ranks_end_together() {
-    let Some(kind) = any_type("ranks_end_together") else {
+    let Some(kind) = any_type() else {
         return;
     };
     let trial = Trial::new();

@@ -5,14 +5,13 @@ use crate::support::skipped;
 
 #[test]
 fn a_command_has_the_policy_and_niceness_of_its_arm() {
-    let test = "a_command_has_the_policy_and_niceness_of_its_arm";
     let trial = Trial::new();
     if trial
         .shell("chrt --batch 0 true >/dev/null 2>&1 && echo yes || true")
         .trim()
         != "yes"
     {
-        return skipped(test, "no chrt");
+        return skipped("no chrt");
     }
     // Fields 19 and 41 of proc_pid_stat(5), after the name and its bracket.
     let look = "sed 's/.*) //' /proc/self/stat | awk '{print $17, $39}' >> seen";
@@ -115,7 +114,7 @@ fn policies_that_cannot_be_are_refused() {
     refused(&["--policy", "other:1s"], "a time between 100us and 100ms");
     refused(&["--nice", "40"], "40 is not in -20..=19");
     // Deadlines are kept on all CPUs or not at all.
-    if let Some([first, _]) = two_cpus("policies_that_cannot_be_are_refused") {
+    if let Some([first, _]) = two_cpus() {
         let place = format!("cpu:{first}");
         let policy = "deadline:1ms/20ms/20ms";
         let words = format!("the kernel refuses the scheduling policy {policy}");

@@ -4,11 +4,11 @@ use crate::support::{run, skipped, texts};
 
 /// The record of a line, unless another pinwise measures the machine all the
 /// while: probes are made one at a time.
-fn measured(test: &str, arguments: &[&str]) -> Option<serde_json::Value> {
+fn measured(arguments: &[&str]) -> Option<serde_json::Value> {
     let output = run(&[&["--format", "json", "spin"], arguments].concat());
     let (out, err) = texts(&output);
     if err.contains("another pinwise") {
-        skipped(test, err.trim());
+        skipped(err.trim());
         return None;
     }
     assert!(output.status.success(), "{arguments:?}: {err}");
@@ -17,12 +17,12 @@ fn measured(test: &str, arguments: &[&str]) -> Option<serde_json::Value> {
 
 #[test]
 fn every_cpu_has_a_cost_and_cycles_that_belong_together() {
-    let Some(record) = measured("spin_pause", &["pause", "--for", "200ms"]) else {
+    let Some(record) = measured(&["pause", "--for", "200ms"]) else {
         return;
     };
     let cpus = record["cpus"].as_array().unwrap();
     if cpus.is_empty() {
-        skipped("spin_pause", "no CPU had an undisturbed batch");
+        skipped("no CPU had an undisturbed batch");
         return;
     }
     for cpu in cpus {
@@ -53,7 +53,7 @@ fn every_cpu_has_a_cost_and_cycles_that_belong_together() {
 
 #[test]
 fn another_chip_s_advice_needs_only_wake_ups_from_here() {
-    let Some(record) = measured("spin_advise", &["advise", "--pause-ns", "43"]) else {
+    let Some(record) = measured(&["advise", "--pause-ns", "43"]) else {
         return;
     };
     assert!(record["budget_ns"].as_f64().unwrap() > 0.0);

@@ -193,7 +193,7 @@ fn a_disk_that_fills_up() {
     let disk = match SmallDisk::mount(&at, "160k") {
         Ok(disk) => disk,
         Err(reason) => {
-            skipped("a_disk_that_fills_up", &format!("no small disk: {reason}"));
+            skipped(&format!("no small disk: {reason}"));
             return;
         }
     };

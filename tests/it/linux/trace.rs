@@ -18,13 +18,13 @@ use inner::Order;
 const WITH_SWITCHES: [&str; 4] = ["switch", "cpu-wide", "tracepoint", "bpf"];
 
 /// Tiers among these that can be had here; says which cannot.
-pub(super) fn permitted(test: &str, tiers: &[&'static str]) -> Vec<&'static str> {
+pub(super) fn permitted(tiers: &[&'static str]) -> Vec<&'static str> {
     let reported = Order(json!({"tiers": true})).make();
     let mut permitted = tiers.to_vec();
     permitted.retain(|tier| match &reported[*tier][0] {
         Value::Null => true,
         reason => {
-            skipped(test, &format!("tier {tier}: {reason}"));
+            skipped(&format!("tier {tier}: {reason}"));
             false
         }
     });
@@ -61,9 +61,9 @@ fn assert_close(figure: u64, truth: u64, all: u64, what: &str) {
 }
 
 /// Two processes that hand a byte to and fro, 20,000 times.
-fn pipe(test: &str) -> Option<Value> {
+fn pipe() -> Option<Value> {
     if !has_program("perf") {
-        skipped(test, "perf is not installed");
+        skipped("perf is not installed");
         return None;
     }
     Some(json!(["perf", "bench", "sched", "pipe", "-l", "20000"]))
@@ -71,11 +71,10 @@ fn pipe(test: &str) -> Option<Value> {
 
 #[test]
 fn switches_are_those_that_the_kernel_counts() {
-    let test = "switches_are_those_that_the_kernel_counts";
-    let Some(command) = pipe(test) else {
+    let Some(command) = pipe() else {
         return;
     };
-    for tier in permitted(test, &WITH_SWITCHES) {
+    for tier in permitted(&WITH_SWITCHES) {
         // A machine that is overloaded may lose records, and reports it;
         // one that always does is broken.
         let order = || Order(json!({"tier": tier, "command": command})).make();
@@ -107,8 +106,7 @@ fn switches_are_those_that_the_kernel_counts() {
 
 #[test]
 fn polling_tells_the_times_of_the_command() {
-    let test = "polling_tells_the_times_of_the_command";
-    let Some(command) = pipe(test) else {
+    let Some(command) = pipe() else {
         return;
     };
     let seen = Order(json!({"tier": "proc", "command": command})).make();
@@ -129,8 +127,7 @@ fn polling_tells_the_times_of_the_command() {
 /// Time queued that the kernel reports goes with events that lack wake-ups.
 #[test]
 fn without_wakeups_the_kernels_count_is_used() {
-    let test = "without_wakeups_the_kernels_count_is_used";
-    for tier in permitted(test, &["switch", "cpu-wide"]) {
+    for tier in permitted(&["switch", "cpu-wide"]) {
         // Long enough for several looks, as one that ends between the record
         // of its end and the look at it is not seen to its last moment.
         let line = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done";
@@ -146,9 +143,8 @@ fn without_wakeups_the_kernels_count_is_used() {
 
 #[test]
 fn every_tier_tells_how_a_command_ended() {
-    let test = "every_tier_tells_how_a_command_ended";
     let tiers = ["proc", "switch", "cpu-wide", "tracepoint", "bpf"];
-    for tier in permitted(test, &tiers) {
+    for tier in permitted(&tiers) {
         for (line, expected) in [
             ("exit 3", "Status(3)"),
             ("kill -9 $$", "Signal(9)"),
@@ -183,10 +179,9 @@ fn a_command_is_ended_by_the_limit_and_by_the_listener() {
 /// lost is reported.
 #[test]
 fn a_storm_of_processes_is_followed() {
-    let test = "a_storm_of_processes_is_followed";
     let line = "i=0; while [ $i -lt 3000 ]; do (:) ; i=$((i+1)); done";
     let tiers = ["proc", "switch", "cpu-wide", "tracepoint", "bpf"];
-    for tier in permitted(test, &tiers) {
+    for tier in permitted(&tiers) {
         let seen = Order(json!({"tier": tier, "command": ["sh", "-c", line]})).make();
         check_sound(&seen);
         assert_eq!(seen["end"], "Status(0)", "{seen}");
@@ -200,9 +195,8 @@ fn a_storm_of_processes_is_followed() {
 /// else is needed; numbers come again after 32,768 or more.
 #[test]
 fn everything_has_no_followers() {
-    let test = "everything_has_no_followers";
     let tiers = ["proc", "cpu-wide", "tracepoint", "bpf"];
-    for tier in permitted(test, &tiers) {
+    for tier in permitted(&tiers) {
         let seen = Order(json!({"tier": tier, "all": true, "limit_ms": 400})).make();
         check_sound(&seen);
         assert_eq!(seen["followed"], json!([]), "{seen}");
@@ -220,13 +214,12 @@ fn everything_has_no_followers() {
 /// would permit them.
 #[test]
 fn unprivileged_users_may_trace_their_commands() {
-    let test = "unprivileged_users_may_trace_their_commands";
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let paranoid = paranoid
         .ok()
         .and_then(|text| text.trim().parse::<i32>().ok());
-    let Some(nobody) = as_nobody(test).filter(|_| paranoid == Some(2)) else {
-        skipped(test, "it needs kernel.perf_event_paranoid to be 2");
+    let Some(nobody) = as_nobody().filter(|_| paranoid == Some(2)) else {
+        skipped("it needs kernel.perf_event_paranoid to be 2");
         return;
     };
     let wrapper: Vec<&str> = nobody.iter().map(String::as_str).collect();
@@ -283,13 +276,13 @@ fn unprivileged_users_may_trace_their_commands() {
 }
 
 /// A command that starts another one as `nobody`.
-fn as_nobody(test: &str) -> Option<Vec<String>> {
+fn as_nobody() -> Option<Vec<String>> {
     let can = std::process::Command::new("setpriv")
         .args(["--reuid", "65534", "--clear-groups", "true"])
         .output()
         .is_ok_and(|output| output.status.success());
     if !can {
-        skipped(test, "it needs setpriv, and to be run as root");
+        skipped("it needs setpriv, and to be run as root");
         return None;
     }
     let words = words("setpriv --reuid 65534 --regid 65534 --clear-groups");

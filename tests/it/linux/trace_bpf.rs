@@ -10,7 +10,7 @@ use super::trial::{Trial, signal};
 use crate::support::skipped;
 
 /// Is the tier available? If not, the reason is printed.
-fn is_there(trial: &Trial, test: &str) -> bool {
+fn is_there(trial: &Trial) -> bool {
     let output = trial
         .pinwise(&["trace", "--tier", "bpf", "--", "true"])
         .output()
@@ -23,7 +23,7 @@ fn is_there(trial: &Trial, test: &str) -> bool {
         words.contains("tier 'bpf' is not available here"),
         "{words}"
     );
-    skipped(test, words.trim());
+    skipped(words.trim());
     false
 }
 
@@ -52,9 +52,8 @@ fn loaded() -> (BTreeSet<u32>, BTreeSet<u32>) {
 
 #[test]
 fn nothing_stays_loaded_when_it_is_killed() {
-    let test = "nothing_stays_loaded_when_it_is_killed";
     let trial = Trial::new();
-    if !is_there(&trial, test) {
+    if !is_there(&trial) {
         return;
     }
     let mut child = trial

@@ -97,7 +97,7 @@ impl Traced {
 }
 
 /// `None`, with the reason, if interrupts cannot be read here.
-fn traced(test: &str, trial: &Trial) -> Option<Traced> {
+fn traced(trial: &Trial) -> Option<Traced> {
     let own = std::env::current_exe().unwrap();
     let name = concat!(module_path!(), "::packets_and_ticks");
     let name = name.split_once("::").unwrap().1;
@@ -109,7 +109,7 @@ fn traced(test: &str, trial: &Trial) -> Option<Traced> {
     let ended = super::trial::finish(command.env(ANSWER, &answer).spawn().unwrap());
     let around = since(before);
     if ended.err.contains("--interrupts is not available here") {
-        skipped(test, ended.err.trim());
+        skipped(ended.err.trim());
         return None;
     }
     assert!(ended.status.success(), "{}{}", ended.out, ended.err);
@@ -127,12 +127,11 @@ fn seconds(value: &Value) -> f64 {
 
 #[test]
 fn interrupts_are_those_that_the_kernel_counts() {
-    let test = "interrupts_are_those_that_the_kernel_counts";
     let trial = Trial::new();
     // A machine that is overloaded may lose records.
     let mut last = None;
     for _ in 0..3 {
-        last = traced(test, &trial);
+        last = traced(&trial);
         let Some(made) = &last else { return };
         if made.is_whole() {
             break;
@@ -147,7 +146,7 @@ fn interrupts_are_those_that_the_kernel_counts() {
             "{}",
             last.record
         );
-        return skipped(test, "three traces in a row lost reports, and said so");
+        return skipped("three traces in a row lost reports, and said so");
     }
     let cpus = last.cpus();
     let found = &last.record["interrupts"];
@@ -159,7 +158,7 @@ fn interrupts_are_those_that_the_kernel_counts() {
                 name == "local_timer" && !cfg!(target_arch = "x86_64"),
                 "{found}"
             );
-            skipped(test, "no tracepoint local_timer");
+            skipped("no tracepoint local_timer");
             continue;
         };
         let count = cause["count"].as_u64().unwrap();
@@ -196,9 +195,8 @@ fn interrupts_are_those_that_the_kernel_counts() {
 
 #[test]
 fn interrupts_that_may_not_be_read_are_refused() {
-    let test = "interrupts_that_may_not_be_read_are_refused";
     if !has_program("setpriv") {
-        return skipped(test, "no setpriv");
+        return skipped("no setpriv");
     }
     let trial = Trial::new();
     // A folder that a user without rights may read and execute from.
@@ -213,7 +211,7 @@ fn interrupts_that_may_not_be_read_are_refused() {
     let out = trial.shell(&line);
     trial.shell(&format!("rm -r {folder}"));
     if out.contains("setpriv:") {
-        return skipped(test, out.trim());
+        return skipped(out.trim());
     }
     assert!(
         out.contains("--interrupts is not available here: "),

@@ -283,11 +283,11 @@ pub(super) fn allowed_cpus() -> Vec<usize> {
 }
 
 /// Two of them, or a line that says that there is only one.
-pub(super) fn two_cpus(test: &str) -> Option<[usize; 2]> {
+pub(super) fn two_cpus() -> Option<[usize; 2]> {
     match allowed_cpus()[..] {
         [first, second, ..] => Some([first, second]),
         _ => {
-            skipped(test, "only one CPU is allowed here");
+            skipped("only one CPU is allowed here");
             None
         }
     }

@@ -134,7 +134,7 @@ const MEMORIES: &str = r#"<topology version="2.0"><object type="Machine" cpuset=
 fn what_memory_is_like_is_read_again_and_known_to_hwloc() {
     let (topology, _) = Topology::from_hwloc_xml(MEMORIES).unwrap();
     check_round_trip(&topology, "memories");
-    if !has_hwloc("what_memory_is_like_is_read_again_and_known_to_hwloc") {
+    if !has_hwloc() {
         return;
     }
     let file = File::new(&xml_of(&topology));
@@ -206,10 +206,10 @@ impl File {
     }
 }
 
-fn has_hwloc(test: &str) -> bool {
+fn has_hwloc() -> bool {
     let is_there = has_program("lstopo-no-graphics") && has_program("hwloc-calc");
     if !is_there {
-        skipped(test, "lstopo-no-graphics (hwloc-nox) is not installed");
+        skipped("lstopo-no-graphics (hwloc-nox) is not installed");
     }
     is_there
 }
@@ -242,7 +242,7 @@ fn check_counts(topology: &Topology, name: &str) {
 
 #[test]
 fn hwloc_counts_the_same() {
-    if !has_hwloc("hwloc_counts_the_same") {
+    if !has_hwloc() {
         return;
     }
     for (name, topology) in own_machines() {
@@ -252,7 +252,7 @@ fn hwloc_counts_the_same() {
 
 #[test]
 fn hwloc_shows_the_latencies() {
-    if !has_hwloc("hwloc_shows_the_latencies") {
+    if !has_hwloc() {
         return;
     }
     let machine = fixture::desktop();
@@ -328,7 +328,7 @@ fn measured_groups_are_written_if_none_is_reported() {
     let wrong = ["1-2", "6-9", "many", "0-3", "2-5"];
     let wrong = regrouped("package:1 core:4 pu:2", "package", &wrong);
     assert_eq!(groups_of(&wrong), ["PinwisePackage 0-3"]);
-    if has_hwloc("measured_groups_are_written_if_none_is_reported") {
+    if has_hwloc() {
         for (xml, groups) in [(&found, 2), (&known, 0), (&siblings, 2), (&wrong, 1)] {
             let file = File::new(xml);
             let shown = file.ask("lstopo-no-graphics", &["--of", "console"]);
@@ -382,7 +382,7 @@ fn contradictions_travel_with_the_file() {
     let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
     assert!(xml.contains("name=\"PinwiseContradiction\" value=\"CPUs 0-1 share an L3 cache"));
     assert!(xml.contains("name=\"PinwiseLatencyUnit\""));
-    if has_hwloc("contradictions_travel_with_the_file") {
+    if has_hwloc() {
         let shown = File::new(&xml).ask("lstopo-no-graphics", &["-v", "--of", "console"]);
         assert!(shown.contains("PinwiseContradiction"), "{shown}");
     }

@@ -37,11 +37,10 @@ fn parts(attribution: &Value, name: &str) -> f64 {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
-    let test = "more_cpu_time_of_a_spinning_runtime_is_spin_waits";
     if !std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-        return skipped(test, "libgomp does not spin on one CPU");
+        return skipped("libgomp does not spin on one CPU");
     }
-    let Some(stage) = Stage::new(test) else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     std::fs::write(stage.path("barriers.c"), BARRIERS).unwrap();
@@ -52,7 +51,7 @@ fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
         .stderr(Stdio::null())
         .status();
     if !made.is_ok_and(|status| status.success()) {
-        return skipped(test, "no gcc with -fopenmp");
+        return skipped("no gcc with -fopenmp");
     }
     for spins in ["GOMP_SPINCOUNT=0", "GOMP_SPINCOUNT=infinite"] {
         stage.json(&["profile", "--", "env", spins, "./barriers"]);
@@ -74,11 +73,10 @@ fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
 
 #[test]
 fn a_neighbour_makes_a_memory_bound_kernel_wait() {
-    let test = "a_neighbour_makes_a_memory_bound_kernel_wait";
     if !has_program("taskset") {
-        return skipped(test, "no taskset, which places the neighbour");
+        return skipped("no taskset, which places the neighbour");
     }
-    let Some(stage) = Stage::new(test) else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     let program = env!("CARGO_BIN_EXE_pinwise");
@@ -106,7 +104,7 @@ fn a_neighbour_makes_a_memory_bound_kernel_wait() {
     let whole = number(&wall["delta"]["value"]);
     // Others may have been in the way of the first run as much, or more.
     if whole.abs() < 0.2 * number(&wall["before_s"]) {
-        return skipped(test, "other programs slowed both runs alike");
+        return skipped("other programs slowed both runs alike");
     }
     let neighbours = parts(wall, "waiting") + parts(wall, "memory");
     assert!(neighbours / whole > 0.5, "{wall}");

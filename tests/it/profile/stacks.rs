@@ -66,8 +66,7 @@ int main(void) {
 
 #[test]
 fn inlined_functions_have_their_names_and_lines() {
-    let name = "inlined_functions_have_their_names_and_lines";
-    let Some(stage) = Stage::new(name) else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     std::fs::write(stage.path("inlined.c"), INLINED).unwrap();
@@ -91,8 +90,7 @@ fn inlined_functions_have_their_names_and_lines() {
 
 #[test]
 fn stacks_without_frame_pointers_are_whole() {
-    let name = "stacks_without_frame_pointers_are_whole";
-    let Some(stage) = Stage::new(name) else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     std::fs::write(stage.path("deep.c"), DEEP).unwrap();
@@ -158,8 +156,7 @@ fn stacks_without_frame_pointers_are_whole() {
 
 #[test]
 fn callers_are_known_behind_libraries_and_beyond_the_kernels_depth_they_are_missed() {
-    let name = "callers_are_known_behind_libraries_and_beyond_the_kernels_depth_they_are_missed";
-    let Some(stage) = Stage::new(name) else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     std::fs::write(stage.path("asking.c"), ASKING).unwrap();

@@ -8,8 +8,8 @@ use super::server::{Server, select};
 use super::{Place, comparison, cut_off, run};
 
 /// A server of its own with a store on it.
-fn place(test: &str) -> Option<(Server, Place)> {
-    let server = Server::own(test)?;
+fn place() -> Option<(Server, Place)> {
+    let server = Server::own()?;
     let place = Place::database(server.database());
     Some((server, place))
 }
@@ -22,7 +22,7 @@ fn ids(store: &Store) -> Vec<String> {
 
 #[test]
 fn whole_records_wait_and_are_delivered_once() {
-    let Some((server, place)) = place("store::whole_records_wait_and_are_delivered_once") else {
+    let Some((server, place)) = place() else {
         return;
     };
     let mut store = place.open();
@@ -67,8 +67,7 @@ fn whole_records_wait_and_are_delivered_once() {
 
 #[test]
 fn a_record_that_never_reached_the_server_arrives_with_its_runs() {
-    let test = "store::a_record_that_never_reached_the_server_arrives_with_its_runs";
-    let Some((server, place)) = place(test) else {
+    let Some((server, place)) = place() else {
         return;
     };
     let store = place.open();
@@ -87,8 +86,7 @@ fn a_record_that_never_reached_the_server_arrives_with_its_runs() {
 
 #[test]
 fn runs_are_sent_again_when_the_server_is_back() {
-    let test = "store::runs_are_sent_again_when_the_server_is_back";
-    let Some((server, place)) = place(test) else {
+    let Some((server, place)) = place() else {
         return;
     };
     let reader = Place::database(place.url.clone());
@@ -135,8 +133,7 @@ fn runs_are_sent_again_when_the_server_is_back() {
 
 #[test]
 fn a_connection_that_breaks_is_made_again() {
-    let test = "store::a_connection_that_breaks_is_made_again";
-    let Some((server, place)) = place(test) else {
+    let Some((server, place)) = place() else {
         return;
     };
     let mut store = place.open();
@@ -160,8 +157,7 @@ fn a_connection_that_breaks_is_made_again() {
 
 #[test]
 fn what_one_process_delivers_no_other_does() {
-    let test = "store::what_one_process_delivers_no_other_does";
-    let Some((server, place)) = place(test) else {
+    let Some((server, place)) = place() else {
         return;
     };
     let mut store = place.open();
@@ -182,8 +178,7 @@ fn what_one_process_delivers_no_other_does() {
 
 #[test]
 fn a_damaged_file_in_the_spool_keeps_nothing_else_back() {
-    let test = "store::a_damaged_file_in_the_spool_keeps_nothing_else_back";
-    let Some((server, place)) = place(test) else {
+    let Some((server, place)) = place() else {
         return;
     };
     let mut store = place.open();

@@ -85,7 +85,6 @@ fn with_folder_read_only(folder: &std::path::Path, command: &Command) -> Output 
 
 #[test]
 fn a_store_on_read_only_media_is_read() {
-    let test = "store::a_store_on_read_only_media_is_read";
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let stage = Stage::new(format!("sqlite:{}", store.display()));
@@ -94,7 +93,7 @@ fn a_store_on_read_only_media_is_read() {
     let probe = with_folder_read_only(folder.path(), &Command::new("true"));
     if !probe.status.success() {
         let (_, err) = texts(&probe);
-        return crate::support::skipped(test, &format!("no read-only mount: {}", err.trim()));
+        return crate::support::skipped(&format!("no read-only mount: {}", err.trim()));
     }
     let reading: [&[&str]; 3] = [
         &["record", "history"],
@@ -148,8 +147,7 @@ fn reading_commands_make_no_store() {
 
 #[test]
 fn records_are_stored_listed_shown_tagged_compared_and_removed() {
-    let test = "store::records_are_stored_listed_shown_tagged_compared_and_removed";
-    let Some(url) = database(test) else {
+    let Some(url) = database() else {
         return;
     };
     let stage = Stage::new(url);
@@ -212,7 +210,7 @@ fn get(address: &str) -> String {
 
 #[test]
 fn a_site_shows_what_a_server_has_and_outlives_it() {
-    let Some(server) = Server::own("store::a_site_shows_what_a_server_has_and_outlives_it") else {
+    let Some(server) = Server::own() else {
         return;
     };
     let stage = Stage::new(server.database());
@@ -243,7 +241,7 @@ fn a_site_shows_what_a_server_has_and_outlives_it() {
 
 #[test]
 fn a_measurement_outlives_its_server() {
-    let Some(server) = Server::own("store::a_measurement_outlives_its_server") else {
+    let Some(server) = Server::own() else {
         return;
     };
     let stage = Stage::new(server.database());
@@ -295,7 +293,7 @@ fn a_measurement_outlives_its_server() {
 
 #[test]
 fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
-    let Some(url) = database("store::runs_of_a_killed_writer_are_taken_in_on_its_host") else {
+    let Some(url) = database() else {
         return;
     };
     let stage = Stage::new(url.clone());
@@ -340,7 +338,7 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
 
 #[test]
 fn stores_are_copied() {
-    let Some(url) = database("store::stores_are_copied") else {
+    let Some(url) = database() else {
         return;
     };
     let stage = Stage::new(url.clone());
@@ -351,7 +349,7 @@ fn stores_are_copied() {
     let new = "Copied 0 records; 2 of 2 already existed.\n";
     assert_eq!(copy(&url, &file), new);
     assert_eq!(copy(&file, &url), new);
-    let Some(second) = database("store::stores_are_copied") else {
+    let Some(second) = database() else {
         return;
     };
     let message = stage.json(&["record", "copy", &file, &second]);

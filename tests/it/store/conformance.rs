@@ -7,8 +7,8 @@ use pinwise_store::{Filter, Growth, Store, StoreError};
 
 use super::{LimitedObserver, Place, comparison, cut_off, places, run, watched};
 
-fn check(test: &str, condition: impl Fn(&Place)) {
-    for place in places(test) {
+fn check(condition: impl Fn(&Place)) {
+    for place in places() {
         condition(&place);
         assert_eq!(place.message(), Vec::<String>::new());
     }
@@ -16,7 +16,7 @@ fn check(test: &str, condition: impl Fn(&Place)) {
 
 #[test]
 fn a_finished_record_comes_back_whole() {
-    check("store::a_finished_record_comes_back_whole", |place| {
+    check(|place| {
         let mut store = place.open();
         let record = comparison("one");
         store.begin(&record).unwrap();
@@ -39,7 +39,7 @@ fn a_finished_record_comes_back_whole() {
 
 #[test]
 fn a_killed_record_keeps_every_finished_run() {
-    check("store::a_killed_record_keeps_every_finished_run", |place| {
+    check(|place| {
         let mut store = place.open();
         let mut observer = LimitedObserver {
             store: &mut store,
@@ -73,7 +73,7 @@ fn a_killed_record_keeps_every_finished_run() {
 
 #[test]
 fn the_last_record_is_the_one_written_last() {
-    check("store::the_last_record_is_the_one_written_last", |place| {
+    check(|place| {
         let mut store = place.open();
         // The clock was set back in between.
         for (id, time) in [
@@ -98,7 +98,7 @@ fn the_last_record_is_the_one_written_last() {
 
 #[test]
 fn ids_must_be_known_and_unique() {
-    check("store::ids_must_be_known_and_unique", |place| {
+    check(|place| {
         let mut store = place.open();
         let refused = |store: &Store, id: &str| store.load(id).unwrap_err().to_string();
         assert!(refused(&store, "last").contains("empty"));
@@ -120,7 +120,7 @@ fn ids_must_be_known_and_unique() {
 
 #[test]
 fn a_record_that_ends_changes_its_line() {
-    check("store::a_record_that_ends_changes_its_line", |place| {
+    check(|place| {
         let mut store = place.open();
         let record = comparison("one");
         store.begin(&record).unwrap();
@@ -137,7 +137,7 @@ fn a_record_that_ends_changes_its_line() {
 
 #[test]
 fn a_record_is_created_once() {
-    check("store::a_record_is_created_once", |place| {
+    check(|place| {
         let mut store = place.open();
         let mut record = comparison("one");
         assert!(store.create(&record).unwrap());
@@ -156,7 +156,7 @@ fn a_record_is_created_once() {
 
 #[test]
 fn one_of_many_creators_succeeds() {
-    check("store::one_of_many_creators_succeeds", |place| {
+    check(|place| {
         drop(place.open());
         let record = comparison("one");
         let created = std::thread::scope(|scope| {
@@ -172,8 +172,7 @@ fn one_of_many_creators_succeeds() {
 
 #[test]
 fn many_records_are_kept_together_and_passed_one_by_one() {
-    let test = "store::many_records_are_kept_together_and_passed_one_by_one";
-    check(test, |place| {
+    check(|place| {
         let mut store = place.open();
         let base = comparison("base");
         let record = |number: usize| {
@@ -214,7 +213,7 @@ fn many_records_are_kept_together_and_passed_one_by_one() {
 
 #[test]
 fn files_without_a_record_are_refused() {
-    check("store::files_without_a_record_are_refused", |place| {
+    check(|place| {
         let mut store = place.open();
         let mut nameless = serde_json::to_value(comparison("one")).unwrap();
         nameless.as_object_mut().unwrap().remove("id");
@@ -237,7 +236,7 @@ fn files_without_a_record_are_refused() {
 
 #[test]
 fn hostile_texts_are_kept() {
-    check("store::hostile_texts_are_kept", |place| {
+    check(|place| {
         let mut store = place.open();
         let mut record = comparison("a\u{1}b");
         let hostile = "\0\u{1b}[31m\u{202e}'; DROP TABLE record; --\u{10ffff}\n\\x00{}";
@@ -280,68 +279,62 @@ fn hostile_texts_are_kept() {
 
 #[test]
 fn tags_change_in_the_record_and_in_its_line() {
-    check(
-        "store::tags_change_in_the_record_and_in_its_line",
-        |place| {
-            let mut store = place.open();
-            store.keep(&comparison("one")).unwrap();
-            store.keep(&comparison("two")).unwrap();
-            let add = |tags: &[String]| tags.iter().cloned().chain(["x".to_owned()]).collect();
-            let before = store.load("one").unwrap();
-            let retagged = store.retag("one", add).unwrap();
-            assert_eq!(
-                (retagged.before.len(), retagged.after),
-                (0, vec!["x".to_owned()])
-            );
-            let after = store.load("one").unwrap();
-            assert_eq!(after.comparison().unwrap().tags, ["x"]);
-            assert_eq!(after.entry, before.entry);
-            let of_x = Filter {
-                tag: Some("x".to_owned()),
-                ..Filter::default()
-            };
-            let found = store.find(&of_x).unwrap();
-            assert_eq!(found.total, 1);
-            assert_eq!(found.lines[0].summary.tags, ["x"]);
-            store.retag("one", |_| Vec::new()).unwrap();
-            assert_eq!(store.find(&of_x).unwrap().total, 0);
-            assert!(matches!(store.retag("x", add), Err(StoreError::Id(_))));
-        },
-    );
+    check(|place| {
+        let mut store = place.open();
+        store.keep(&comparison("one")).unwrap();
+        store.keep(&comparison("two")).unwrap();
+        let add = |tags: &[String]| tags.iter().cloned().chain(["x".to_owned()]).collect();
+        let before = store.load("one").unwrap();
+        let retagged = store.retag("one", add).unwrap();
+        assert_eq!(
+            (retagged.before.len(), retagged.after),
+            (0, vec!["x".to_owned()])
+        );
+        let after = store.load("one").unwrap();
+        assert_eq!(after.comparison().unwrap().tags, ["x"]);
+        assert_eq!(after.entry, before.entry);
+        let of_x = Filter {
+            tag: Some("x".to_owned()),
+            ..Filter::default()
+        };
+        let found = store.find(&of_x).unwrap();
+        assert_eq!(found.total, 1);
+        assert_eq!(found.lines[0].summary.tags, ["x"]);
+        store.retag("one", |_| Vec::new()).unwrap();
+        assert_eq!(store.find(&of_x).unwrap().total, 0);
+        assert!(matches!(store.retag("x", add), Err(StoreError::Id(_))));
+    });
 }
 
 #[test]
 fn what_a_living_process_writes_is_left_alone() {
-    check(
-        "store::what_a_living_process_writes_is_left_alone",
-        |place| {
-            let mut store = place.open();
-            store.keep(&comparison("one")).unwrap();
-            let mut writer = place.open();
-            let record = comparison("growing");
-            writer.begin(&record).unwrap();
-            let refused = store.retag("growing", |_| Vec::new()).unwrap_err();
-            assert!(
-                matches!(refused, StoreError::BeingWritten { .. }),
-                "{refused}"
-            );
-            let asked = ["growing".to_owned(), "one".to_owned()];
-            let removed = store.remove(&asked).unwrap();
-            assert_eq!(removed.gone, ["one"]);
-            assert_eq!(removed.being_written, ["growing"]);
-            writer.finish(&record).unwrap();
-            assert!(store.retag("growing", <[String]>::to_vec).is_ok());
-            // A killed writer holds nothing.
-            cut_off(writer, "killed", 3);
-            assert!(store.retag("killed", |_| vec!["x".to_owned()]).is_ok());
-            assert_eq!(store.remove(&asked[..1]).unwrap().gone, ["growing"]);
-        },
-    );
+    check(|place| {
+        let mut store = place.open();
+        store.keep(&comparison("one")).unwrap();
+        let mut writer = place.open();
+        let record = comparison("growing");
+        writer.begin(&record).unwrap();
+        let refused = store.retag("growing", |_| Vec::new()).unwrap_err();
+        assert!(
+            matches!(refused, StoreError::BeingWritten { .. }),
+            "{refused}"
+        );
+        let asked = ["growing".to_owned(), "one".to_owned()];
+        let removed = store.remove(&asked).unwrap();
+        assert_eq!(removed.gone, ["one"]);
+        assert_eq!(removed.being_written, ["growing"]);
+        writer.finish(&record).unwrap();
+        assert!(store.retag("growing", <[String]>::to_vec).is_ok());
+        // A killed writer holds nothing.
+        cut_off(writer, "killed", 3);
+        assert!(store.retag("killed", |_| vec!["x".to_owned()]).is_ok());
+        assert_eq!(store.remove(&asked[..1]).unwrap().gone, ["growing"]);
+    });
 }
 
 #[test]
 fn a_record_grows_until_its_writer_is_gone() {
-    check("store::a_record_grows_until_its_writer_is_gone", |place| {
+    check(|place| {
         let reader = place.open();
         assert_eq!(reader.growth("grows"), Growth::Unknown);
         let mut writer = place.open();
@@ -363,8 +356,7 @@ fn a_record_grows_until_its_writer_is_gone() {
 
 #[test]
 fn a_reader_sees_what_others_write_and_writes_nothing() {
-    let test = "store::a_reader_sees_what_others_write_and_writes_nothing";
-    check(test, |place| {
+    check(|place| {
         let mut reader = place.open();
         reader.read_only(Duration::from_millis(1)).unwrap();
         let before = reader.generation().unwrap();
@@ -382,7 +374,7 @@ fn a_reader_sees_what_others_write_and_writes_nothing() {
 
 #[test]
 fn a_withdrawn_record_leaves_nothing() {
-    check("store::a_withdrawn_record_leaves_nothing", |place| {
+    check(|place| {
         let mut store = place.open();
         store.keep(&comparison("one")).unwrap();
         store.begin(&comparison("two")).unwrap();
@@ -399,7 +391,7 @@ fn a_withdrawn_record_leaves_nothing() {
 
 #[test]
 fn a_removed_record_leaves_nothing() {
-    check("store::a_removed_record_leaves_nothing", |place| {
+    check(|place| {
         cut_off(place.open(), "cut", 9);
         // The runs are in a journal until another process has written them to the server.
         let deadline = Instant::now() + crate::support::PATIENCE;
@@ -430,8 +422,8 @@ fn a_removed_record_leaves_nothing() {
 
 #[test]
 fn a_record_is_adopted_with_its_runs() {
-    check("store::a_record_is_adopted_with_its_runs", |place| {
-        for other in places("store::a_record_is_adopted_with_its_runs, between stores") {
+    check(|place| {
+        for other in places() {
             let mut source = other.open();
             source
                 .keep(&comparison(&format!("whole-{}", other.name)))

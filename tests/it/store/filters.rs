@@ -81,7 +81,7 @@ fn plainly(all: &[ListedRecord], filter: &Filter) -> Vec<ListedRecord> {
 
 #[test]
 fn all_is_found_newest_first() {
-    for place in places("store::all_is_found_newest_first") {
+    for place in places() {
         let store = filled(&place);
         let found = store.find(&Filter::default()).unwrap();
         assert_eq!(found.total, 12);
@@ -114,7 +114,7 @@ fn all_is_found_newest_first() {
 thread_local! {
     /// Stores with the records, filled once: they are only read.
     static FILLED: Vec<(Place, Store)> = {
-        let places = places("store::filters_find_what_a_plain_look_does");
+        let places = places();
         let filled = places.into_iter().map(|place| {
             let store = filled(&place);
             (place, store)

@@ -12,8 +12,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(test: &str) -> Option<Self> {
-        let server = Server::own(test)?;
+    fn new() -> Option<Self> {
+        let server = Server::own()?;
         let url = server.database();
         let name = url.split(['/', '?']).nth(3).unwrap().to_owned();
         execute(
@@ -41,7 +41,7 @@ impl Shared {
 
 #[test]
 fn others_may_read_a_record_and_not_change_it() {
-    let Some(shared) = Shared::new("store::others_may_read_a_record_and_not_change_it") else {
+    let Some(shared) = Shared::new() else {
         return;
     };
     let before = shared.anna.open().load("hers").unwrap();
@@ -80,8 +80,7 @@ fn others_may_read_a_record_and_not_change_it() {
 
 #[test]
 fn past_the_store_others_cannot_change_a_record_either() {
-    let test = "store::past_the_store_others_cannot_change_a_record_either";
-    let Some(shared) = Shared::new(test) else {
+    let Some(shared) = Shared::new() else {
         return;
     };
     let before = shared.anna.open().load("hers").unwrap();
@@ -123,8 +122,7 @@ fn refusal_of(url: &str) -> Option<String> {
 
 #[test]
 fn the_creator_of_the_tables_cannot_run_code_as_later_users() {
-    let test = "store::the_creator_of_the_tables_cannot_run_code_as_later_users";
-    let Some(server) = Server::own(test) else {
+    let Some(server) = Server::own() else {
         return;
     };
     let url = server.database();
@@ -229,8 +227,7 @@ const PLANTS: [(&str, &str, &str); 13] = [
 
 #[test]
 fn code_that_others_left_in_the_schema_is_refused_until_it_is_gone() {
-    let test = "store::code_that_others_left_in_the_schema_is_refused_until_it_is_gone";
-    let Some(server) = Server::own(test) else {
+    let Some(server) = Server::own() else {
         return;
     };
     let url = server.database();

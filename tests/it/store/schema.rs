@@ -7,7 +7,7 @@ use super::{Place, comparison};
 
 #[test]
 fn of_many_that_come_at_once_one_makes_the_tables() {
-    let Some(url) = database("store::of_many_that_come_at_once_one_makes_the_tables") else {
+    let Some(url) = database() else {
         return;
     };
     let place = Place::database(url.clone());
@@ -21,7 +21,7 @@ fn of_many_that_come_at_once_one_makes_the_tables() {
 
 #[test]
 fn another_schema_is_refused_and_left_as_it_is() {
-    let Some(url) = database("store::another_schema_is_refused_and_left_as_it_is") else {
+    let Some(url) = database() else {
         return;
     };
     let place = Place::database(url.clone());
@@ -38,7 +38,7 @@ fn another_schema_is_refused_and_left_as_it_is() {
 
 #[test]
 fn tables_that_cannot_all_be_made_leave_nothing() {
-    let Some(url) = database("store::tables_that_cannot_all_be_made_leave_nothing") else {
+    let Some(url) = database() else {
         return;
     };
     // An object of the user's with the name of a table.
@@ -60,8 +60,7 @@ fn tables_that_cannot_all_be_made_leave_nothing() {
 
 #[test]
 fn a_database_that_cannot_hold_records_is_refused() {
-    let test = "store::a_database_that_cannot_hold_records_is_refused";
-    let Some(url) = database(test) else {
+    let Some(url) = database() else {
         return;
     };
     let (base, rest) = url.split_once("/test_").unwrap();
@@ -80,7 +79,7 @@ fn a_database_that_cannot_hold_records_is_refused() {
 
 #[test]
 fn a_user_without_rights_is_refused() {
-    let Some(server) = Server::own("store::a_user_without_rights_is_refused") else {
+    let Some(server) = Server::own() else {
         return;
     };
     let url = server.database();

@@ -31,18 +31,18 @@ impl Drop for Server {
 
 impl Server {
     /// A test's own server, to be stopped and started; `None`, with a message, if there is none.
-    pub(crate) fn own(test: &str) -> Option<Self> {
-        Self::prepared(test, |_| Vec::new())
+    pub(crate) fn own() -> Option<Self> {
+        Self::prepared(|_| Vec::new())
     }
 
     /// The same with files in its folder, and with settings.
-    pub(crate) fn prepared(test: &str, prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
+    pub(crate) fn prepared(prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap().keep();
         let settings = prepare(&folder);
         match up(&folder, &settings) {
             Ok(()) => Some(Self { folder, settings }),
             Err(reason) => {
-                skipped(test, &reason);
+                skipped(&reason);
                 None
             }
         }
@@ -70,11 +70,11 @@ impl Server {
 
 /// The URL of a new database on the server that tests share; `None`, with a message, if there is no
 /// server.
-pub(crate) fn database(test: &str) -> Option<String> {
+pub(crate) fn database() -> Option<String> {
     match SHARED.get_or_init(start_shared) {
         Ok(shared) => Some(create(&shared.server)),
         Err(reason) => {
-            skipped(test, &format!("on PostgreSQL: {reason}"));
+            skipped(&format!("on PostgreSQL: {reason}"));
             None
         }
     }

@@ -29,14 +29,14 @@ struct Stage {
 impl Stage {
     /// A server whose certificate is of the authority `ours` and names
     /// `localhost`; another authority is `theirs`.
-    fn new(test: &str) -> Option<Self> {
+    fn new() -> Option<Self> {
         if Command::new("openssl").arg("version").output().is_err() {
-            skipped(test, "openssl is not installed (apt-get install openssl)");
+            skipped("openssl is not installed (apt-get install openssl)");
             return None;
         }
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
-        let server = Server::prepared(test, |folder| {
+        let server = Server::prepared(|folder| {
             certificates(folder);
             std::fs::write(folder.join("hba"), HBA).unwrap();
             // The server runs as another user, whatever the umask.
@@ -156,7 +156,7 @@ fn certificates(folder: &Path) {
 
 #[test]
 fn a_connection_is_as_sslmode_asks() {
-    let Some(stage) = Stage::new("a_connection_is_as_sslmode_asks") else {
+    let Some(stage) = Stage::new() else {
         return;
     };
     certificates_count(&stage);

@@ -31,7 +31,7 @@ fn write(place: &Place, writer: usize, all_are_here: &Barrier) {
 
 #[test]
 fn no_record_of_64_writers_is_lost() {
-    for place in places("store::no_record_of_64_writers_is_lost") {
+    for place in places() {
         let started = place.open();
         // Writers of a file wait for each other 5 s at most.
         let writers = match place.name {
@@ -113,7 +113,7 @@ fn overtake<T>(url: &str, id: &str, late: impl FnOnce() -> T) -> T {
 
 #[test]
 fn two_writers_of_one_record_both_succeed() {
-    let Some(url) = database("store::two_writers_of_one_record_both_succeed") else {
+    let Some(url) = database() else {
         return;
     };
     let place = Place::database(url);

@@ -138,12 +138,9 @@ impl Drop for Spinner {
 }
 
 /// What this test cannot do without.
-fn can_run(test: &str) -> bool {
+fn can_run() -> bool {
     if !has_program("script") || !has_program("stty") {
-        skipped(
-            test,
-            "script and stty, which make a terminal, are not there",
-        );
+        skipped("script and stty, which make a terminal, are not there");
         return false;
     }
     true
@@ -161,7 +158,7 @@ const GIVEN_BACK: &str = "\u{1b}[?1049l";
 
 #[test]
 fn frames_keys_and_leaving() {
-    if !can_run("frames_keys_and_leaving") {
+    if !can_run() {
         return;
     }
     let mut shown = Shown::start("--tier proc");
@@ -180,7 +177,7 @@ fn frames_keys_and_leaving() {
 /// Every signal that asks it to end gives the terminal back.
 #[test]
 fn signals_give_the_terminal_back() {
-    if !can_run("signals_give_the_terminal_back") {
+    if !can_run() {
         return;
     }
     for name in ["TERM", "HUP", "INT"] {
@@ -196,7 +193,7 @@ fn signals_give_the_terminal_back() {
 /// It once read keys of a terminal that was no more, for ever.
 #[test]
 fn a_terminal_that_is_closed_ends_it() {
-    if !can_run("a_terminal_that_is_closed_ends_it") {
+    if !can_run() {
         return;
     }
     for tier in ["proc", "switch"] {
@@ -218,15 +215,15 @@ fn a_terminal_that_is_closed_ends_it() {
 }
 
 /// Pins a spinning process by keys; returns it, its mask before, and pinwise.
-fn pinned(test: &str) -> Option<(Spinner, String, Shown)> {
-    if !can_run(test) {
+fn pinned() -> Option<(Spinner, String, Shown)> {
+    if !can_run() {
         return None;
     }
     let spinner = Spinner::start();
     let before = spinner.mask();
     let last = before.rsplit([',', '-']).next().unwrap().to_owned();
     if last == before {
-        skipped(test, "this needs two CPUs");
+        skipped("this needs two CPUs");
         return None;
     }
     let mut shown = Shown::start(&format!("--tier proc --pid {}", spinner.0.id()));
@@ -240,7 +237,7 @@ fn pinned(test: &str) -> Option<(Spinner, String, Shown)> {
 
 #[test]
 fn pins_are_undone_by_key() {
-    let Some((spinner, before, mut shown)) = pinned("pins_are_undone_by_key") else {
+    let Some((spinner, before, mut shown)) = pinned() else {
         return;
     };
     shown.press("u");
@@ -252,7 +249,7 @@ fn pins_are_undone_by_key() {
 
 #[test]
 fn pins_are_undone_on_leaving() {
-    let Some((spinner, before, mut shown)) = pinned("pins_are_undone_on_leaving") else {
+    let Some((spinner, before, mut shown)) = pinned() else {
         return;
     };
     shown.press("q");
@@ -264,8 +261,7 @@ fn pins_are_undone_on_leaving() {
 #[test]
 fn pins_are_undone_when_pinwise_is_told_to_end_or_killed() {
     for name in ["TERM", "KILL"] {
-        let test = "pins_are_undone_when_pinwise_is_told_to_end_or_killed";
-        let Some((spinner, before, shown)) = pinned(test) else {
+        let Some((spinner, before, shown)) = pinned() else {
             return;
         };
         signal(shown.pid(), name);
@@ -276,7 +272,7 @@ fn pins_are_undone_when_pinwise_is_told_to_end_or_killed() {
 
 #[test]
 fn pins_that_shall_be_kept_are_kept() {
-    let Some((spinner, before, mut shown)) = pinned("pins_that_shall_be_kept_are_kept") else {
+    let Some((spinner, before, mut shown)) = pinned() else {
         return;
     };
     let pinned = spinner.mask();

@@ -34,13 +34,13 @@ fn check(tier: &str, command: &[&str], name: &str, expected: &str) {
     }
 }
 
-fn all_tiers(test: &str) -> Vec<&'static str> {
-    permitted(test, &[&["proc"][..], &WITH_SWITCHES].concat())
+fn all_tiers() -> Vec<&'static str> {
+    permitted(&[&["proc"][..], &WITH_SWITCHES].concat())
 }
 
 #[test]
 fn threads_are_blocked_in_the_call_that_they_are_in() {
-    for tier in all_tiers("threads_are_blocked_in_the_call_that_they_are_in") {
+    for tier in all_tiers() {
         let line = ["sh", "-c", "sleep 1; :"];
         check(tier, &line, "sleep", "timer");
         check(tier, &line, "sh", "child");
@@ -51,11 +51,10 @@ fn threads_are_blocked_in_the_call_that_they_are_in() {
 
 #[test]
 fn interpreters_are_blocked_in_the_call_that_they_are_in() {
-    let test = "interpreters_are_blocked_in_the_call_that_they_are_in";
     if !has_program("python3") {
-        return skipped(test, "no python3");
+        return skipped("no python3");
     }
-    for tier in all_tiers(test) {
+    for tier in all_tiers() {
         for (line, expected) in [
             ("import threading; threading.Event().wait(1)", "lock"),
             ("import select; select.epoll().poll(1)", "events"),

@@ -12,8 +12,8 @@ use super::super::trial::allowed_cpus;
 use super::{WITH_SWITCHES, as_nobody, permitted};
 use crate::support::{PATIENCE, Running, json as record_of, skipped};
 
-fn all_tiers(test: &str) -> Vec<&'static str> {
-    permitted(test, &[&["proc"][..], &WITH_SWITCHES].concat())
+fn all_tiers() -> Vec<&'static str> {
+    permitted(&[&["proc"][..], &WITH_SWITCHES].concat())
 }
 
 fn trace(tier: &str, command: &[&str]) -> Value {
@@ -48,7 +48,7 @@ const STORM: &str = "i=0; while [ $i -lt 300 ]; do (:); i=$((i+1)); done";
 
 #[test]
 fn a_thread_is_reported_once() {
-    for tier in all_tiers("a_thread_is_reported_once") {
+    for tier in all_tiers() {
         // Two of three runs reported some twice.
         for _ in 0..4 {
             let record = trace(tier, &["sh", "-c", STORM]);
@@ -98,9 +98,8 @@ fn learns_of_exits() -> bool {
 
 #[test]
 fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
-    let test = "queued_time_of_threads_that_ended_is_known_or_a_lower_bound";
     let folder = tempfile::tempdir().unwrap();
-    for tier in permitted(test, &["switch", "cpu-wide"]) {
+    for tier in permitted(&["switch", "cpu-wide"]) {
         let notes = folder.path().join(tier);
         let record = trace(tier, &["sh", "-c", &crowd(&notes)]);
         let (reported_s, true_s) = queued(&record, &notes);
@@ -118,8 +117,7 @@ fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
 /// Who may not ask the kernel for the last figures of threads says so.
 #[test]
 fn without_rights_queued_time_is_a_lower_bound() {
-    let test = "without_rights_queued_time_is_a_lower_bound";
-    let Some(nobody) = as_nobody(test) else {
+    let Some(nobody) = as_nobody() else {
         return;
     };
     let folder = tempfile::tempdir_in("/tmp").unwrap();
@@ -139,7 +137,7 @@ fn without_rights_queued_time_is_a_lower_bound() {
     let output = command.output().unwrap();
     let (out, err) = crate::support::texts(&output);
     if err.contains("is not available here") || err.contains("Permission denied") {
-        skipped(test, err.trim());
+        skipped(err.trim());
         return;
     }
     assert!(output.status.success(), "{err}");
@@ -172,16 +170,12 @@ fn ping_pong(folder: &Path) -> String {
 /// that sleep often.
 #[test]
 fn cpu_time_of_threads_that_ended_is_that_of_the_kernel() {
-    let test = "cpu_time_of_threads_that_ended_is_that_of_the_kernel";
     if !learns_of_exits() {
-        skipped(
-            test,
-            "the kernel does not report ends of threads to this user",
-        );
+        skipped("the kernel does not report ends of threads to this user");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for tier in permitted(test, &WITH_SWITCHES) {
+    for tier in permitted(&WITH_SWITCHES) {
         let record = trace(tier, &["sh", "-c", &ping_pong(folder.path())]);
         let threads = record["threads"].as_array().unwrap();
         for side in ["one", "other"] {
@@ -227,9 +221,8 @@ fn polling_is_held_against_what_the_kernel_counted() {
 
 #[test]
 fn a_quota_of_an_attached_process_is_reported() {
-    let test = "a_quota_of_an_attached_process_is_reported";
     let Some(group) = Group::limited_to(0.1, "attached") else {
-        skipped(test, "it needs a cgroup with a quota of its own");
+        skipped("it needs a cgroup with a quota of its own");
         return;
     };
     let mut busy = Command::new("sh")
@@ -240,7 +233,7 @@ fn a_quota_of_an_attached_process_is_reported() {
     let is_taken = group.take(&busy);
     let number = busy.id().to_string();
     let records: Vec<(&str, Value)> = if is_taken {
-        let tiers = all_tiers(test).into_iter();
+        let tiers = all_tiers().into_iter();
         let trace = |tier: &'static str| {
             let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
             let whom = ["--pid", &number, "--for", "1500ms"];
@@ -260,7 +253,7 @@ fn a_quota_of_an_attached_process_is_reported() {
         };
         tiers.map(trace).collect()
     } else {
-        skipped(test, "the cgroup takes no process");
+        skipped("the cgroup takes no process");
         Vec::new()
     };
     busy.kill().unwrap();
@@ -270,7 +263,7 @@ fn a_quota_of_an_attached_process_is_reported() {
         // so.
         if !record["lost"]["idle_task_unseen"].is_null() {
             let reason = finding(&record, "idle_task_unseen").unwrap();
-            skipped(test, &format!("{tier}: {}", reason["sentence"]));
+            skipped(&format!("{tier}: {}", reason["sentence"]));
             continue;
         }
         let times = record["throttled"]["times"].as_u64().unwrap_or(0);
@@ -315,16 +308,15 @@ fn held_back(group: &Group) -> (u64, f64) {
 /// A shell, `systemd-run` and container starters put a child into a cgroup.
 #[test]
 fn a_quota_that_a_command_or_its_child_enters_is_reported() {
-    let test = "a_quota_that_a_command_or_its_child_enters_is_reported";
     let Some(group) = Group::limited_to(0.1, "entered") else {
-        skipped(test, "it needs a cgroup with a quota of its own");
+        skipped("it needs a cgroup with a quota of its own");
         return;
     };
     let procs = group.0.join("cgroup.procs");
     let own = format!("echo $$ > {} && while :; do :; done", procs.display());
     let child = format!("sh -c '{own}'; :");
     let scripts = [&own, &child];
-    for (tier, script) in all_tiers(test)
+    for (tier, script) in all_tiers()
         .into_iter()
         .flat_map(|tier| scripts.map(|script| (tier, script)))
     {
@@ -356,7 +348,6 @@ fn a_quota_that_a_command_or_its_child_enters_is_reported() {
 /// The kernel holds these threads back, not the others that run meanwhile.
 #[test]
 fn limits_of_a_class_are_not_blamed_on_others() {
-    let test = "limits_of_a_class_are_not_blamed_on_others";
     let line = "while :; do :; done";
     let deadline = [
         "chrt",
@@ -377,9 +368,9 @@ fn limits_of_a_class_are_not_blamed_on_others() {
         .arg("true")
         .output();
     if !is_permitted.is_ok_and(|output| output.status.success()) {
-        return skipped(test, "chrt -d is not permitted");
+        return skipped("chrt -d is not permitted");
     }
-    for tier in permitted(test, &["bpf"]) {
+    for tier in permitted(&["bpf"]) {
         let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
         let whom = [&["--for", "1s", "--"][..], &deadline].concat();
         let until = Instant::now() + PATIENCE;
@@ -404,7 +395,6 @@ fn limits_of_a_class_are_not_blamed_on_others() {
 /// period.
 #[test]
 fn the_limit_of_real_time_threads_is_not_blamed_on_others() {
-    let test = "the_limit_of_real_time_threads_is_not_blamed_on_others";
     let limit = |name: &str| {
         let path = format!("/proc/sys/kernel/sched_rt_{name}_us");
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -412,17 +402,17 @@ fn the_limit_of_real_time_threads_is_not_blamed_on_others() {
     };
     let (budget, period) = (limit("runtime"), limit("period"));
     if budget < 0 || budget >= period {
-        return skipped(test, "sched_rt_runtime_us limits no real-time thread here");
+        return skipped("sched_rt_runtime_us limits no real-time thread here");
     }
     let is_permitted = Command::new("chrt").args(["-f", "1", "true"]).output();
     if !is_permitted.is_ok_and(|output| output.status.success()) {
-        return skipped(test, "chrt -f is not permitted");
+        return skipped("chrt -f is not permitted");
     }
     let cpu = allowed_cpus()[0].to_string();
     let line = "while :; do :; done";
     let usual = ["-c", &cpu, "sh", "-c", line];
     let _beside = Running::start(Command::new("taskset").args(usual));
-    for tier in permitted(test, &["bpf"]) {
+    for tier in permitted(&["bpf"]) {
         let until = Instant::now() + PATIENCE;
         loop {
             let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
@@ -446,7 +436,7 @@ fn the_limit_of_real_time_threads_is_not_blamed_on_others() {
 /// It is first seen as a copy of pinwise.
 #[test]
 fn a_command_has_its_own_name_in_every_tier() {
-    for tier in all_tiers("a_command_has_its_own_name_in_every_tier") {
+    for tier in all_tiers() {
         let record = trace(tier, &["sleep", "0.3"]);
         assert_eq!(record["threads"][0]["name"], "sleep", "{tier}: {record}");
     }

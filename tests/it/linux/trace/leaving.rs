@@ -48,7 +48,7 @@ fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> O
     let output = crate::support::run(&arguments);
     let (out, err) = crate::support::texts(&output);
     if err.contains("may not be traced") || err.contains("bind") {
-        skipped("what_a_command_leaves_running_runs_on", err.trim());
+        skipped(err.trim());
         return None;
     }
     let numbers = wait_for(&number, runs);
@@ -66,9 +66,8 @@ fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> O
 
 #[test]
 fn what_a_command_leaves_running_runs_on() {
-    let test = "what_a_command_leaves_running_runs_on";
     let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
-    for tier in permitted(test, &tiers) {
+    for tier in permitted(&tiers) {
         for place in ["os-default", "cpu:0/bound"] {
             let folder = tempfile::tempdir().unwrap();
             let arguments = ["trace", "--tier", tier, "--no-cost", "--place", place];

@@ -35,10 +35,9 @@ const BUSY: &str = "while :; do sleep 0.01; done";
 
 #[test]
 fn a_process_is_followed_with_what_it_starts() {
-    let test = "a_process_is_followed_with_what_it_starts";
     let process = Process::start(BUSY);
     let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
-    for tier in permitted(test, &tiers) {
+    for tier in permitted(&tiers) {
         let mut limit_ms = 700;
         let seen = loop {
             let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": limit_ms});
@@ -72,9 +71,8 @@ fn a_process_is_followed_with_what_it_starts() {
 
 #[test]
 fn a_trace_ends_with_its_process() {
-    let test = "a_trace_ends_with_its_process";
     let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
-    for tier in permitted(test, &tiers) {
+    for tier in permitted(&tiers) {
         let process = Process::start("sleep 2; exit 0");
         let seen = Order(json!({"tier": tier, "pid": process.pid()})).make();
         // It may also end before it could be attached to, on a slow machine.
@@ -121,12 +119,11 @@ fn a_process_that_ends_while_it_is_attached_to_is_reported() {
 
 #[test]
 fn the_user_ends_a_trace_of_a_process_and_keeps_it() {
-    let test = "the_user_ends_a_trace_of_a_process_and_keeps_it";
     // The test's program has a second thread, which must not get the signal.
     let wrapper = ["env", "--block-signal=INT"];
     let can = Command::new(wrapper[0]).args([wrapper[1], "true"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
-        crate::support::skipped(test, "it needs env with --block-signal (coreutils 8.31)");
+        crate::support::skipped("it needs env with --block-signal (coreutils 8.31)");
         return;
     }
     let process = Process::start(BUSY);
@@ -148,9 +145,8 @@ fn the_user_ends_a_trace_of_a_process_and_keeps_it() {
 /// A process of many threads has events on every CPU for each of them.
 #[test]
 fn threads_of_a_process_are_attached_to() {
-    let test = "threads_of_a_process_are_attached_to";
     if !crate::support::has_program("python3") {
-        crate::support::skipped(test, "python3 is not installed");
+        crate::support::skipped("python3 is not installed");
         return;
     }
     let line = "exec python3 -c '
@@ -169,7 +165,7 @@ time.sleep(1000)'";
     while !threads(41) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    for tier in permitted(test, &["proc", "switch", "cpu-wide"]) {
+    for tier in permitted(&["proc", "switch", "cpu-wide"]) {
         let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": 500});
         let seen = Order(order).make();
         check_sound(&seen);
