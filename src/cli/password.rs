@@ -21,9 +21,7 @@ pub(super) fn offer(server: &mut Server) {
         server.offer_password(&password);
         return;
     }
-    let Some(path) = file() else {
-        return;
-    };
+    let Some(path) = file() else { return };
     match read(&path) {
         Ok(text) => {
             let user = std::env::var("USER").unwrap_or_default();

@@ -113,9 +113,7 @@ fn allowed() -> Vec<usize> {
 
 #[test]
 fn threads_in_c_are_bound_before_their_first_instruction() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     for options in [&[][..], &["-static"]] {
         let Some(program) = bench.compile("masks", options) else {
             skipped(&format!("no C compiler for {options:?}"));
@@ -129,9 +127,7 @@ fn threads_in_c_are_bound_before_their_first_instruction() {
 
 #[test]
 fn a_thousand_threads_at_once_are_all_bound() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("masks", &[]) else {
         return skipped("no C compiler");
     };
@@ -141,9 +137,7 @@ fn a_thousand_threads_at_once_are_all_bound() {
 
 #[test]
 fn threads_in_rust_are_bound_before_their_first_instruction() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     if !has_program("rustc") {
         return skipped("no rustc");
     }
@@ -159,9 +153,7 @@ fn threads_in_rust_are_bound_before_their_first_instruction() {
 /// Go starts threads of its own, in an order of its own.
 #[test]
 fn threads_in_go_are_bound() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     if !has_program("go") {
         return skipped("no go");
     }
@@ -181,9 +173,7 @@ fn threads_in_go_are_bound() {
 
 #[test]
 fn threads_in_java_are_bound() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     if !has_program("javac") || !has_program("java") {
         return skipped("no javac and java");
     }
@@ -205,9 +195,7 @@ fn knows_its_cpus(printed: &str, cpus: usize) {
 
 #[test]
 fn what_the_user_sets_stays() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     let mut command = bench.pinwise(&[
         &place,
@@ -227,9 +215,7 @@ fn what_the_user_sets_stays() {
 /// or fork, and so are those of a daemon that forks twice.
 #[test]
 fn processes_take_turns_with_threads() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let own = "grep Cpus_allowed: /proc/self/status";
     let script = format!("{own}; {own}; (({own}; true) & wait)");
     let printed = bench.bound(&["sh", "-c", &script]);
@@ -243,9 +229,7 @@ fn processes_take_turns_with_threads() {
 /// The thread keeps its CPU when it becomes its process's first.
 #[test]
 fn a_thread_that_executes_keeps_its_cpu() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("exec", &[]) else {
         return skipped("no C compiler");
     };
@@ -256,9 +240,7 @@ fn a_thread_that_executes_keeps_its_cpu() {
 
 #[test]
 fn ends_are_the_commands_own() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     let shell = |script: &str| bench.run(&[&place, "--", "sh", "-c", script]).status;
     assert_eq!(shell("exit 7").code(), Some(7));
@@ -275,9 +257,7 @@ fn ends_are_the_commands_own() {
 /// that end with it.
 #[test]
 fn the_command_takes_pinwises_place() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     let script = "echo $$; cat /proc/$$/task/$$/children; echo";
     let mut command = bench.pinwise(&[&place, "--", "sh", "-c", script]);
@@ -301,9 +281,7 @@ fn the_command_takes_pinwises_place() {
 /// A stopped command is seen as stopped by who started it, and goes on.
 #[test]
 fn a_command_is_stopped_and_goes_on() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     let script = "echo ready; kill -STOP $$; echo goes on";
     let mut command = bench.pinwise(&[&place, "--", "sh", "-c", script]);
@@ -337,9 +315,7 @@ fn a_command_is_stopped_and_goes_on() {
 /// After the settling time no thread is traced, and new threads may use all CPUs again.
 #[test]
 fn threads_are_left_alone_after_the_settling_time() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let place = bench.place();
     // A thread that created none before then does not count as a creator: then more of it is
     // needed.
@@ -366,9 +342,7 @@ fn threads_are_left_alone_after_the_settling_time() {
 /// A program that moves its own threads is found out, and its knob named.
 #[test]
 fn a_program_that_moves_its_threads_is_found_out() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("mover", &[]) else {
         return skipped("no C compiler");
     };
@@ -389,9 +363,7 @@ fn a_program_that_moves_its_threads_is_found_out() {
 
 #[test]
 fn comparisons_record_the_coverage_of_placements() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let Some(program) = bench.compile("masks", &[]) else {
         return skipped("no C compiler");
     };
@@ -444,9 +416,7 @@ fn comparisons_record_the_coverage_of_placements() {
 
 #[test]
 fn a_debugger_that_is_there_already_is_named() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     if !has_program("strace") {
         return skipped("no strace");
     }
@@ -467,9 +437,7 @@ fn a_debugger_that_is_there_already_is_named() {
 /// Tracing would take a setuid program's rights away: it is not even started.
 #[test]
 fn a_setuid_program_is_refused_unless_root_binds_it() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let setuid = ["/usr/bin/su", "/bin/su", "/usr/bin/passwd"];
     let Some(program) = setuid.into_iter().find(|path| Path::new(path).exists()) else {
         return skipped("no setuid program");
@@ -510,9 +478,7 @@ fn settling_is_for_bound_placements() {
 
 #[test]
 fn a_program_that_cannot_be_executed_is_reported_once() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let script = bench.path("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     let made = Command::new("chmod").args(["+x", &script]).status();
@@ -537,9 +503,7 @@ fn a_program_that_cannot_be_executed_is_reported_once() {
 /// A run that takes too long, and a pinwise that is killed, leave nothing.
 #[test]
 fn measured_runs_leave_nothing() {
-    let Some(bench) = Bench::new() else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let folder = bench.path("");
     let script = format!("(sleep 77; : {folder}) & sleep 77; : {folder}");
     let compare = |more: &[&str]| {

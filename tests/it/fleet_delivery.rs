@@ -24,9 +24,7 @@ repeat = 3
 
 #[test]
 fn what_a_server_missed_is_collected_once() {
-    let Some(server) = Server::own() else {
-        return;
-    };
+    let Some(server) = Server::own() else { return };
     let folder = tempfile::tempdir().unwrap();
     let go = folder.path().join("go");
     let study = STUDY.replace("GO", go.to_str().unwrap());
@@ -62,9 +60,7 @@ fn what_a_server_missed_is_collected_once() {
 
 #[test]
 fn nodes_deliver_to_a_server() {
-    let Some(server) = Server::own() else {
-        return;
-    };
+    let Some(server) = Server::own() else { return };
     let folder = tempfile::tempdir().unwrap();
     let go = folder.path().join("go");
     std::fs::write(&go, "").unwrap();

@@ -286,9 +286,7 @@ impl InC {
 
 #[test]
 fn c_programs_place_themselves() {
-    let Some(c) = InC::build() else {
-        return;
-    };
+    let Some(c) = InC::build() else { return };
     let workers = Host::discover().unwrap().workers();
     for program in ["place", "place-static"] {
         let out = succeeds(&mut c.program(program));

@@ -73,9 +73,7 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn a_child_that_is_older_than_pinwise_is_placed() {
-    let Some(cpu) = one_of_two() else {
-        return;
-    };
+    let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let own = pinwise(&folder.path().join("store.db"));
     let line = "sleep 600 <&- >&- 2>&- & echo $! > pid; exec \"$0\" apply --for 1s --pid $! --place \"$1\"";
@@ -95,9 +93,7 @@ fn a_child_that_is_older_than_pinwise_is_placed() {
 
 #[test]
 fn a_process_with_all_it_started_is_placed_and_given_back() {
-    let Some(cpu) = one_of_two() else {
-        return;
-    };
+    let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     // A name that looks like other fields of /proc/PID/stat, and a child.
@@ -175,9 +171,7 @@ impl Drop for Growing {
 
 #[test]
 fn a_process_started_at_the_last_moment_gets_its_cpus() {
-    let Some(cpu) = one_of_two() else {
-        return;
-    };
+    let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let place = format!("cpu:{cpu}");
@@ -246,9 +240,7 @@ fn figure_of_mask(process: &str, cpu: &str) -> String {
 
 #[test]
 fn placements_of_a_service_are_compared_by_its_own_figure() {
-    let Some(cpu) = one_of_two() else {
-        return;
-    };
+    let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let service = Running::sleeper();
@@ -340,9 +332,7 @@ fn answer(stream: &mut TcpStream, count: u64) {
 
 #[test]
 fn a_page_in_prometheus_text_is_read() {
-    let Some(cpu) = one_of_two() else {
-        return;
-    };
+    let Some(cpu) = one_of_two() else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     let service = Running::sleeper();

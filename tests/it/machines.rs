@@ -285,9 +285,7 @@ const DEFINITIONS: [(&str, &str, &str); 5] = [
 
 #[test]
 fn snapshots_of_real_machines_agree_with_hwloc() {
-    let Some(corpus) = corpus() else {
-        return;
-    };
+    let Some(corpus) = corpus() else { return };
     let folder = corpus.join("snapshots");
     let mut index = csv::Reader::from_path(folder.join("INDEX.csv")).unwrap();
     let mut wrong = Vec::new();

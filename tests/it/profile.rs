@@ -125,9 +125,7 @@ fn function<'a>(record: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn functions_and_hints_of_a_program() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     let metric = "regex:([0-9]+) items higher";
     let files = words("--report a.html --folded a.txt --export-json a.json");
     let command = ["profile", "--metric", metric, "--runs", "2"];
@@ -188,9 +186,7 @@ fn functions_and_hints_of_a_program() {
 
 #[test]
 fn a_stripped_program_spins_all_the_same() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     stage.shell("cp prog bare && strip bare");
     let share = |program: &str| {
         let record = stage.json(&["profile", "--", program, "10000", "100"]);
@@ -208,9 +204,7 @@ fn a_stripped_program_spins_all_the_same() {
 
 #[test]
 fn a_difference_finds_what_grew() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     stage.json(&["profile", "--runs", "2", "--", "./prog", "6000", "100"]);
     stage.json(&["profile", "--runs", "1", "--", "./prog", "18000", "100"]);
     let diff = stage.json(&["profile", "diff", "last~1", "last"]);
@@ -245,9 +239,7 @@ fn a_difference_finds_what_grew() {
 
 #[test]
 fn a_command_that_fails_is_reported() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     let command = ["--", "./prog", "3000", "10", "3"];
     let (out, err, status) = stage.ended(&[&["profile", "--runs", "3"], &command[..]].concat());
     assert_eq!(status, Some(2), "{err}");
@@ -283,9 +275,7 @@ fn a_command_that_fails_is_reported() {
 
 #[test]
 fn a_command_that_is_cut_off_as_asked_has_not_failed() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     for command in [&["trace"][..], &["profile"], &["spin", "attach"]] {
         let line = [command, &["--for", "200ms", "--", "sleep", "600"]].concat();
         let record = stage.json(&line);
@@ -298,9 +288,7 @@ fn a_command_that_is_cut_off_as_asked_has_not_failed() {
 
 #[test]
 fn a_process_is_profiled_and_may_end() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     let spinning = |spins: &str| {
         let mut command = Command::new(stage.path("prog"));
         command.args([spins, "1"]).stdout(Stdio::null());
@@ -347,9 +335,7 @@ fn a_process_is_profiled_and_may_end() {
 
 #[test]
 fn hostile_names_stay_text() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     let name = "a<b>\u{1b}[31m;&\"";
     stage.shell("cp prog evil && mv evil \"$(printf 'a<b>\\033[31m;&\"')\"");
     let program = format!("./{name}");
@@ -389,9 +375,7 @@ int main(void) {
 
 #[test]
 fn threads_that_end_early_have_all_their_time() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("ending.c"), ENDING).unwrap();
     stage.shell("cc -O1 -o ending ending.c -lpthread");
     let record = stage.json(&["profile", "--store", "none", "--", "./ending"]);

@@ -44,9 +44,7 @@ pub(super) fn attributions(all: &[AttributionRecord]) -> String {
     for found in all {
         out += &format!("{}\n", paragraph("", "  ", &found.sentence));
     }
-    let Some(first) = all.first() else {
-        return out;
-    };
+    let Some(first) = all.first() else { return out };
     let row = |part: &PartRecord| {
         let time = |time: AccountRecord| {
             let interval = format!(

@@ -220,9 +220,7 @@ pub(super) fn parse_cpu_list(
     list: Option<&str>,
     present: &CpuSet,
 ) -> Result<Option<CpuSet>, DescriptionError> {
-    let Some(list) = list else {
-        return Ok(None);
-    };
+    let Some(list) = list else { return Ok(None) };
     let set = CpuSet::parse_list(list).map_err(|error| checker.bad(key, &error.to_string()))?;
     let strange = set.difference(present);
     if !strange.is_empty() {

@@ -7,14 +7,10 @@ use pinwise_topology::{Capture, Topology, wanted_cgroup_files};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     // Mutations mostly spoil the last line, without which nothing is read.
     let ended = || Capture::from_text(&format!("{text}\nend\n"));
-    let Ok(capture) = Capture::from_text(text).or_else(|_| ended()) else {
-        return;
-    };
+    let Ok(capture) = Capture::from_text(text).or_else(|_| ended()) else { return };
     assert_eq!(
         Capture::from_text(&capture.to_text()).as_ref(),
         Ok(&capture)

@@ -5,22 +5,16 @@ use pinwise_workload::{Command, Sweep};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     let mut lines = text.split('\n');
     let line = lines.next().unwrap_or_default();
     let sweeps: Vec<Sweep> = lines.filter_map(|text| text.parse().ok()).collect();
     check_line(line);
-    let Ok(choices) = Sweep::combinations(&sweeps) else {
-        return;
-    };
+    let Ok(choices) = Sweep::combinations(&sweeps) else { return };
     let product: usize = sweeps.iter().map(|sweep| sweep.values.len()).product();
     assert_eq!(choices.len(), product);
     assert_eq!(Sweep::label(&choices[0]).is_empty(), sweeps.is_empty());
-    let Ok(filled) = Sweep::fill(line, &choices[0]) else {
-        return;
-    };
+    let Ok(filled) = Sweep::fill(line, &choices[0]) else { return };
     if sweeps.is_empty() {
         assert_eq!(filled, line);
     }
@@ -28,9 +22,7 @@ pub(crate) fn run(text: &[u8]) {
 }
 
 fn check_line(line: &str) {
-    let Ok(command) = Command::from_line(line) else {
-        return;
-    };
+    let Ok(command) = Command::from_line(line) else { return };
     assert_eq!(
         Command::from_line(&command.to_string()).as_ref(),
         Ok(&command)

@@ -4,9 +4,7 @@ use pinwise_topology::CpuSet;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     for set in [CpuSet::parse_list(text), CpuSet::parse_mask(text)] {
         match set {
             Ok(set) => check(&set),

@@ -9,9 +9,7 @@ use pinwise_topology::{CpuSet, Topology};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     let machine = &*MACHINE;
     if let Err(error) = Target::parse_list(text) {
         assert!(!error.to_string().is_empty());
@@ -26,9 +24,7 @@ fn check(set: CpuSet, text: &str, machine: &Topology) {
     if text.len().is_multiple_of(2) {
         placement.kind = Kind::Bound;
     }
-    let Ok(realised) = placement.realise(machine) else {
-        return;
-    };
+    let Ok(realised) = placement.realise(machine) else { return };
     let context = Context {
         command: vec![text.to_owned()],
         threads: None,

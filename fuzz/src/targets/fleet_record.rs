@@ -8,12 +8,8 @@ use pinwise_report::Palette;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
-    let Ok(fleet) = read::<FleetRecord>(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let Ok(fleet) = read::<FleetRecord>(text) else { return };
     assert_eq!(through_json(&fleet), fleet);
     check_shown(&pinwise_report::fleet_plan(&fleet, Palette::default()));
     let status = status(&fleet, &[], None, "2026-01-01T00:00:00Z");

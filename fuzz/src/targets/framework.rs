@@ -7,9 +7,7 @@ const TRIED: usize = 8;
 
 /// Reads any bytes; the first chooses the framework.
 pub(crate) fn run(input: &[u8]) {
-    let Some((first, text)) = input.split_first() else {
-        return;
-    };
+    let Some((first, text)) = input.split_first() else { return };
     let framework = Framework::ALL[usize::from(*first) % Framework::ALL.len()];
     let text = String::from_utf8_lossy(text);
     let names = match framework.parse_list(&text) {

@@ -13,9 +13,7 @@ const MAX_DEPTH: usize = 8;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     // Only the text form's appearance is borrowed: its reader is the target `capture`, and does not
     // list paths.
     let folder = crate::invariants::folder();

@@ -7,12 +7,8 @@ use pinwise_fleet::hostlist::{MAX_NODES, compress, expand, is_plain};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
-    let Ok(nodes) = expand(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let Ok(nodes) = expand(text) else { return };
     assert!(!nodes.is_empty() && nodes.len() <= MAX_NODES);
     assert!(nodes.iter().all(|node| is_plain(node)));
     let set: BTreeSet<&String> = nodes.iter().collect();

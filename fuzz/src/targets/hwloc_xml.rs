@@ -5,9 +5,7 @@ use pinwise_topology::Topology;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     match Topology::from_hwloc_xml(text) {
         Ok((topology, warnings)) => {
             assert!(!topology.online.is_empty());

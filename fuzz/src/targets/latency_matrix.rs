@@ -6,9 +6,7 @@ use pinwise_wiring::{Evidence, PairMatrix, infer};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     match PairMatrix::from_csv(text) {
         Ok(matrix) => check(&matrix),
         Err(error) => assert_eq!(error.to_string().lines().count(), 1),

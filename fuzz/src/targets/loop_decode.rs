@@ -10,9 +10,7 @@ const MAX_CODE_BYTES: usize = 12_000;
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {
-    let [arch, low, high, bytes @ ..] = bytes else {
-        return;
-    };
+    let [arch, low, high, bytes @ ..] = bytes else { return };
     let code = Code {
         arch: if arch % 2 == 0 {
             Arch::X86_64

@@ -7,9 +7,7 @@ use pinwise_workload::{Measured, Metric};
 pub(crate) fn run(bytes: &[u8]) {
     let at = bytes.iter().position(|&byte| byte == b'\n');
     let (spec, output) = bytes.split_at(at.unwrap_or(bytes.len()));
-    let Ok(spec) = std::str::from_utf8(spec) else {
-        return;
-    };
+    let Ok(spec) = std::str::from_utf8(spec) else { return };
     let metric: Metric = match spec.parse() {
         Ok(metric) => metric,
         Err(error) => {

@@ -7,9 +7,7 @@ use pinwise_sched::perf::{Layout, Record, Records, sampled};
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {
-    let Some((&kind, rest)) = bytes.split_first() else {
-        return;
-    };
+    let Some((&kind, rest)) = bytes.split_first() else { return };
     if kind == b'f' {
         match TracepointFormat::parse(&String::from_utf8_lossy(rest)) {
             Err(error) => assert!(!error.to_string().is_empty()),

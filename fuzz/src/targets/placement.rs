@@ -9,9 +9,7 @@ use pinwise_topology::{Capture, Topology};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     let placement: Placement = match text.parse() {
         Ok(placement) => placement,
         Err(error) => {

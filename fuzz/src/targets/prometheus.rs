@@ -7,9 +7,7 @@ use pinwise_workload::{Query, two_readings};
 pub(crate) fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (query, pages) = text.split_once('\n').unwrap_or((&text, ""));
-    let Some(query) = Query::parse(query) else {
-        return;
-    };
+    let Some(query) = Query::parse(query) else { return };
     let again = Query::parse(&query.to_string()).expect("it was read before");
     assert_eq!(again, query);
     let (first, second) = pages.split_once("\n---\n").unwrap_or(("", pages));

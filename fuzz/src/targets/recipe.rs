@@ -5,9 +5,7 @@ use pinwise_workload::{Recipe, Sweep};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     let recipe = match Recipe::parse(text) {
         Ok(recipe) => recipe,
         Err(error) => {

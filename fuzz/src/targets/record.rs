@@ -7,9 +7,7 @@ use pinwise_report::Palette;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     if let Some(schema) = SchemaName::parse(text) {
         let printed = format!("{}/{}", schema.name, schema.version);
         assert_eq!(SchemaName::parse(&printed).as_ref(), Some(&schema));

@@ -23,9 +23,7 @@ impl Process for Someone<'_> {
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     let mut rules = match Rules::parse(text) {
         Ok(rules) => rules,
         Err(error) => {

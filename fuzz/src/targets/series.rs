@@ -12,9 +12,7 @@ thread_local! {
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {
-    let Some((&kind, csv)) = bytes.split_first() else {
-        return;
-    };
+    let Some((&kind, csv)) = bytes.split_first() else { return };
     let (name, arm) = match kind {
         b'p' => ("s.csv", ""),
         b'a' => ("s.csv", "arm = 1"),

@@ -4,9 +4,7 @@ use pinwise_store::Location;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     match Location::parse(text) {
         Ok(Location::Sqlite(path)) => assert!(!path.as_os_str().is_empty()),
         Ok(Location::Nowhere) => assert_eq!(text, "none"),

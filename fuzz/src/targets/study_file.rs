@@ -6,9 +6,7 @@ use pinwise_workload::study_file::{MAX_STEPS, check_name, parse};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     match parse(text) {
         Ok(steps) => {
             assert!(!steps.is_empty() && steps.len() <= MAX_STEPS);

@@ -4,9 +4,7 @@ use pinwise_workload::suite::{MAX_BENCHMARKS, parse};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     match parse(text) {
         Ok(suite) => {
             assert!(!suite.benchmarks.is_empty() && suite.benchmarks.len() <= MAX_BENCHMARKS);

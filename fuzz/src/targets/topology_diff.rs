@@ -8,17 +8,13 @@ use pinwise_topology::Topology;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
+    let Ok(text) = std::str::from_utf8(text) else { return };
     let records: Vec<TopologyRecord> = text
         .lines()
         .take(2)
         .filter_map(|line| read(line).ok())
         .collect();
-    let Ok(topology) = Topology::from_synthetic("package:2 l3:1(size=1MB) core:2 pu:2") else {
-        return;
-    };
+    let Ok(topology) = Topology::from_synthetic("package:2 l3:1(size=1MB) core:2 pu:2") else { return };
     for record in &records {
         assert!(TopologyDiff::between(["a", "a"], record, record).same);
         check_topology_faces(&topology, record);

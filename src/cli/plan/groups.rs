@@ -204,9 +204,7 @@ pub(super) fn describe(
     for arm in arms {
         let groups = arm.settings.iter().filter_map(RunSetting::group);
         for group in groups {
-            let Some(cpus) = &group.cpus else {
-                continue;
-            };
+            let Some(cpus) = &group.cpus else { continue };
             if group.is_isolated {
                 sentences.push(describe_isolation(&arm.name, cpus, topology));
                 continue;

@@ -258,9 +258,7 @@ impl Session {
     }
 
     fn keep(&mut self) {
-        let Some(pins) = &mut self.pins else {
-            return;
-        };
+        let Some(pins) = &mut self.pins else { return };
         let are_kept = !pins.are_kept();
         pins.keep(are_kept);
         self.view.message = Some(match are_kept {

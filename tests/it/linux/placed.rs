@@ -173,9 +173,7 @@ fn any_type() -> Option<&'static str> {
 
 #[test]
 fn ranks_share_out_the_cores_near_a_device() {
-    let Some(kind) = any_type() else {
-        return;
-    };
+    let Some(kind) = any_type() else { return };
     let machine = pinwise_machine::linux::discover().unwrap().0;
     let kinds = [
         ("storage", DeviceKind::Storage),
@@ -202,9 +200,7 @@ fn ranks_share_out_the_cores_near_a_device() {
 
 #[test]
 fn ranks_end_together() {
-    let Some(kind) = any_type() else {
-        return;
-    };
+    let Some(kind) = any_type() else { return };
     let trial = Trial::new();
     // The first sleeps until the second, which waits for it, has failed.
     let line = "if [ $PINWISE_RANK = 1 ]; then until [ -e begun ]; do sleep 0.01; done; exit 7; \

@@ -71,9 +71,7 @@ fn pipe() -> Option<Value> {
 
 #[test]
 fn switches_are_those_that_the_kernel_counts() {
-    let Some(command) = pipe() else {
-        return;
-    };
+    let Some(command) = pipe() else { return };
     for tier in permitted(&WITH_SWITCHES) {
         // A machine that is overloaded may lose records, and reports it;
         // one that always does is broken.
@@ -106,9 +104,7 @@ fn switches_are_those_that_the_kernel_counts() {
 
 #[test]
 fn polling_tells_the_times_of_the_command() {
-    let Some(command) = pipe() else {
-        return;
-    };
+    let Some(command) = pipe() else { return };
     let seen = Order(json!({"tier": "proc", "command": command})).make();
     check_sound(&seen);
     assert!(number(&seen["kinds"], "usage") >= 2, "{seen}");

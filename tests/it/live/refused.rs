@@ -49,9 +49,7 @@ fn what_this_machine_does_not_let_be_placed_is_refused() {
 fn what_gives_no_figure_ends_the_measurement() {
     let service = Running::sleeper();
     let (pid, before) = (service.id(), masks(&service.id()));
-    let Some(cpu) = one_of_two() else {
-        return;
-    };
+    let Some(cpu) = one_of_two() else { return };
     let place = format!("cpu:{cpu}");
     for (command, part) in [
         ("echo none", "gave 'none'"),

@@ -40,9 +40,7 @@ fn more_cpu_time_of_a_spinning_runtime_is_spin_waits() {
     if !std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
         return skipped("libgomp does not spin on one CPU");
     }
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("barriers.c"), BARRIERS).unwrap();
     let compiler = "gcc -O1 -fopenmp -o barriers barriers.c";
     let made = Command::new("sh")
@@ -76,9 +74,7 @@ fn a_neighbour_makes_a_memory_bound_kernel_wait() {
     if !has_program("taskset") {
         return skipped("no taskset, which places the neighbour");
     }
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     let program = env!("CARGO_BIN_EXE_pinwise");
     let kernel = words("--store none bench kernel chase --threads 1");
     let profile = || {

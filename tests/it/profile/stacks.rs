@@ -66,9 +66,7 @@ int main(void) {
 
 #[test]
 fn inlined_functions_have_their_names_and_lines() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("inlined.c"), INLINED).unwrap();
     let profiled = |debug: &str| {
         stage.shell(&format!("cc -O2 {debug} -o inlined inlined.c"));
@@ -90,9 +88,7 @@ fn inlined_functions_have_their_names_and_lines() {
 
 #[test]
 fn stacks_without_frame_pointers_are_whole() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("deep.c"), DEEP).unwrap();
     let build = |how: &str| {
         let line = format!("cc -O2 {how} -fno-optimize-sibling-calls -o deep deep.c");
@@ -156,9 +152,7 @@ fn stacks_without_frame_pointers_are_whole() {
 
 #[test]
 fn callers_are_known_behind_libraries_and_beyond_the_kernels_depth_they_are_missed() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     std::fs::write(stage.path("asking.c"), ASKING).unwrap();
     stage.shell("cc -O1 -fno-omit-frame-pointer -o asking asking.c");
     let command = [

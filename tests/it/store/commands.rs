@@ -147,9 +147,7 @@ fn reading_commands_make_no_store() {
 
 #[test]
 fn records_are_stored_listed_shown_tagged_compared_and_removed() {
-    let Some(url) = database() else {
-        return;
-    };
+    let Some(url) = database() else { return };
     let stage = Stage::new(url);
     let first = stage.compare();
     let id = first["id"].as_str().unwrap();
@@ -210,9 +208,7 @@ fn get(address: &str) -> String {
 
 #[test]
 fn a_site_shows_what_a_server_has_and_outlives_it() {
-    let Some(server) = Server::own() else {
-        return;
-    };
+    let Some(server) = Server::own() else { return };
     let stage = Stage::new(server.database());
     let record = stage.compare();
     let id = record["id"].as_str().unwrap();
@@ -241,9 +237,7 @@ fn a_site_shows_what_a_server_has_and_outlives_it() {
 
 #[test]
 fn a_measurement_outlives_its_server() {
-    let Some(server) = Server::own() else {
-        return;
-    };
+    let Some(server) = Server::own() else { return };
     let stage = Stage::new(server.database());
     stage.compare();
     let script = "echo >> started; until [ -e go ]; do sleep 0.01; done";
@@ -293,9 +287,7 @@ fn a_measurement_outlives_its_server() {
 
 #[test]
 fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
-    let Some(url) = database() else {
-        return;
-    };
+    let Some(url) = database() else { return };
     let stage = Stage::new(url.clone());
     let script = "echo >> started; [ $(wc -l < started) -lt 8 ] || sleep 60";
     let mut command = stage.pinwise(&["compare", "--place", "os-default", "--placebo"]);
@@ -338,9 +330,7 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
 
 #[test]
 fn stores_are_copied() {
-    let Some(url) = database() else {
-        return;
-    };
+    let Some(url) = database() else { return };
     let stage = Stage::new(url.clone());
     let records = [stage.compare(), stage.compare()];
     let file = format!("sqlite:{}", stage.folder.path().join("copy.db").display());
@@ -349,9 +339,7 @@ fn stores_are_copied() {
     let new = "Copied 0 records; 2 of 2 already existed.\n";
     assert_eq!(copy(&url, &file), new);
     assert_eq!(copy(&file, &url), new);
-    let Some(second) = database() else {
-        return;
-    };
+    let Some(second) = database() else { return };
     let message = stage.json(&["record", "copy", &file, &second]);
     assert_eq!(
         (

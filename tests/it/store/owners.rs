@@ -41,9 +41,7 @@ impl Shared {
 
 #[test]
 fn others_may_read_a_record_and_not_change_it() {
-    let Some(shared) = Shared::new() else {
-        return;
-    };
+    let Some(shared) = Shared::new() else { return };
     let before = shared.anna.open().load("hers").unwrap();
     let mut store = shared.bert.open();
     assert_eq!(store.load("hers").unwrap(), before);
@@ -80,9 +78,7 @@ fn others_may_read_a_record_and_not_change_it() {
 
 #[test]
 fn past_the_store_others_cannot_change_a_record_either() {
-    let Some(shared) = Shared::new() else {
-        return;
-    };
+    let Some(shared) = Shared::new() else { return };
     let before = shared.anna.open().load("hers").unwrap();
     let bert = shared.bert.url.as_str();
     for sql in [
@@ -122,9 +118,7 @@ fn refusal_of(url: &str) -> Option<String> {
 
 #[test]
 fn the_creator_of_the_tables_cannot_run_code_as_later_users() {
-    let Some(server) = Server::own() else {
-        return;
-    };
+    let Some(server) = Server::own() else { return };
     let url = server.database();
     let name = url.split(['/', '?']).nth(3).unwrap();
     execute(
@@ -227,9 +221,7 @@ const PLANTS: [(&str, &str, &str); 13] = [
 
 #[test]
 fn code_that_others_left_in_the_schema_is_refused_until_it_is_gone() {
-    let Some(server) = Server::own() else {
-        return;
-    };
+    let Some(server) = Server::own() else { return };
     let url = server.database();
     execute(
         &url,

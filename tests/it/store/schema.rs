@@ -7,9 +7,7 @@ use super::{Place, comparison};
 
 #[test]
 fn of_many_that_come_at_once_one_makes_the_tables() {
-    let Some(url) = database() else {
-        return;
-    };
+    let Some(url) = database() else { return };
     let place = Place::database(url.clone());
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -21,9 +19,7 @@ fn of_many_that_come_at_once_one_makes_the_tables() {
 
 #[test]
 fn another_schema_is_refused_and_left_as_it_is() {
-    let Some(url) = database() else {
-        return;
-    };
+    let Some(url) = database() else { return };
     let place = Place::database(url.clone());
     place.open().keep(&comparison("one")).unwrap();
     execute(&url, "UPDATE pinwise.version SET schema = 99");
@@ -38,9 +34,7 @@ fn another_schema_is_refused_and_left_as_it_is() {
 
 #[test]
 fn tables_that_cannot_all_be_made_leave_nothing() {
-    let Some(url) = database() else {
-        return;
-    };
+    let Some(url) = database() else { return };
     // An object of the user's with the name of a table.
     execute(
         &url,
@@ -60,9 +54,7 @@ fn tables_that_cannot_all_be_made_leave_nothing() {
 
 #[test]
 fn a_database_that_cannot_hold_records_is_refused() {
-    let Some(url) = database() else {
-        return;
-    };
+    let Some(url) = database() else { return };
     let (base, rest) = url.split_once("/test_").unwrap();
     let (name, host) = rest.split_once('?').unwrap();
     let other = format!("{base}/latin_{name}?{host}");
@@ -79,9 +71,7 @@ fn a_database_that_cannot_hold_records_is_refused() {
 
 #[test]
 fn a_user_without_rights_is_refused() {
-    let Some(server) = Server::own() else {
-        return;
-    };
+    let Some(server) = Server::own() else { return };
     let url = server.database();
     execute(&url, "CREATE USER guest; CREATE USER reader PASSWORD 'x'");
     let as_user = |user: &str| url.replace("postgres@", &format!("{user}@"));

@@ -156,9 +156,7 @@ fn certificates(folder: &Path) {
 
 #[test]
 fn a_connection_is_as_sslmode_asks() {
-    let Some(stage) = Stage::new() else {
-        return;
-    };
+    let Some(stage) = Stage::new() else { return };
     certificates_count(&stage);
     passwords_go_where_they_may(&stage);
     the_command_says_it_in_a_line(&stage);

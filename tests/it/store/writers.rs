@@ -113,9 +113,7 @@ fn overtake<T>(url: &str, id: &str, late: impl FnOnce() -> T) -> T {
 
 #[test]
 fn two_writers_of_one_record_both_succeed() {
-    let Some(url) = database() else {
-        return;
-    };
+    let Some(url) = database() else { return };
     let place = Place::database(url);
     let mut store = place.open();
     execute(&place.url, LATE);

@@ -162,9 +162,7 @@ impl Source<'_> {
         value: Option<&Spanned<String>>,
         refused: &[&str],
     ) -> Result<Option<String>, TomlError> {
-        let Some(value) = value else {
-            return Ok(None);
-        };
+        let Some(value) = value else { return Ok(None) };
         let text = value.get_ref();
         if text.trim().is_empty() || text.contains('\0') {
             let reason = "it is empty, or contains a NUL byte".to_owned();
@@ -269,9 +267,7 @@ impl Source<'_> {
     }
 
     fn parallel(&self, value: Option<&Spanned<i64>>) -> Result<usize, TomlError> {
-        let Some(value) = value else {
-            return Ok(1);
-        };
+        let Some(value) = value else { return Ok(1) };
         let number = Some(*value.get_ref()).filter(|n| (1..=MAX_PARALLEL).contains(n));
         let number = number.and_then(|number| usize::try_from(number).ok());
         let reason = format!("parallel: a number from 1 to {MAX_PARALLEL}");

@@ -215,9 +215,7 @@ impl Cpus {
     /// Sets the occupant of the CPU from now on. Time not counted before is unknown.
     pub(super) fn occupy(&mut self, cpu: u32, at_ns: u64, now: Occupant) {
         self.count_cores(at_ns);
-        let Some(cpu) = self.at_mut(cpu) else {
-            return;
-        };
+        let Some(cpu) = self.at_mut(cpu) else { return };
         let before = std::mem::replace(&mut cpu.now, now);
         let was_untouched = std::mem::replace(&mut cpu.is_untouched, false);
         cpu.counted_ns = cpu.counted_ns.max(at_ns);
@@ -267,9 +265,7 @@ impl Cpus {
 
     /// A CPU's busy time so far, by polling.
     pub(super) fn usage(&mut self, cpu: u32, at_ns: u64, busy_ns: u64) {
-        let Some(cpu) = self.at_mut(cpu) else {
-            return;
-        };
+        let Some(cpu) = self.at_mut(cpu) else { return };
         if let Some((before_ns, before)) = cpu.last_usage.replace((at_ns, busy_ns)) {
             let (busy, span) = cpu.polled.unwrap_or_default();
             cpu.polled = Some((

@@ -163,9 +163,7 @@ impl Surrogate {
         for point in points {
             let least = best + MIN_WEIGHT.ln();
             let candidate = self.weigh(&prior, point, &readings, level, least);
-            let Some(candidate) = candidate else {
-                continue;
-            };
+            let Some(candidate) = candidate else { continue };
             if candidate.log_weight > best {
                 best = candidate.log_weight;
                 candidates.retain(|c| c.log_weight - best > MIN_WEIGHT.ln());

@@ -319,9 +319,7 @@ impl Link {
     {
         let ended = Arc::clone(&self.ended);
         drop(tokio::spawn(async move {
-            let Err(error) = connection.await else {
-                return;
-            };
+            let Err(error) = connection.await else { return };
             if let (Some(reason), Ok(mut ended)) = (reason_of_guard(&error), ended.lock()) {
                 *ended = Some(reason);
             }

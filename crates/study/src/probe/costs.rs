@@ -97,9 +97,7 @@ pub(super) fn scheduling(
     let mut cpus = session.topology.allowed.iter();
     let (first, second) = (cpus.next(), cpus.next());
     drop(cpus);
-    let Some(cpu) = first else {
-        return Ok(None);
-    };
+    let Some(cpu) = first else { return Ok(None) };
     let context_switch_ns = session.median(Probe::ContextSwitch { cpu }, SCHEDULER)?;
     let futex_wake_ns = match second {
         Some(sleeper) => {

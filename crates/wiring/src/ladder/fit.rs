@@ -261,9 +261,7 @@ impl Samples {
             let smallest = (0..groups.len().saturating_sub(1))
                 .min_by(|a, b| rise(a).total_cmp(&rise(b)))
                 .filter(|index| rise(index) < MIN_STEP.ln());
-            let Some(index) = smallest else {
-                return groups;
-            };
+            let Some(index) = smallest else { return groups };
             let next = groups.remove(index + 1);
             let group = &mut groups[index];
             group.range.end = next.range.end;

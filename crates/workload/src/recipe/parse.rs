@@ -324,9 +324,7 @@ fn timeout(source: &Source<'_>, value: Option<&Spanned<f64>>) -> Result<Duration
 }
 
 fn server(source: &Source<'_>, raw: Option<&RawServer>) -> Result<Option<Server>, RecipeError> {
-    let Some(raw) = raw else {
-        return Ok(None);
-    };
+    let Some(raw) = raw else { return Ok(None) };
     let is_per_run = match raw.per.as_ref() {
         None => false,
         Some(per) => match per.get_ref().as_str() {

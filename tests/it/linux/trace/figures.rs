@@ -117,9 +117,7 @@ fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
 /// Who may not ask the kernel for the last figures of threads says so.
 #[test]
 fn without_rights_queued_time_is_a_lower_bound() {
-    let Some(nobody) = as_nobody() else {
-        return;
-    };
+    let Some(nobody) = as_nobody() else { return };
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(folder.path(), everybody).unwrap();

@@ -207,9 +207,7 @@ impl Decoder {
     fn sample(&self, body: Bytes<'_>) -> Result<Option<RawEvent>, String> {
         let short = || "a sample is shorter than its event's description says".to_owned();
         let (general, raw) = self.attributes.sample(body).ok_or_else(short)?;
-        let Some(raw) = raw else {
-            return Ok(None);
-        };
+        let Some(raw) = raw else { return Ok(None) };
         // Every tracepoint begins with its number, `common_type`.
         let id = Bytes::new(raw, self.is_big_endian).number(2);
         let Some(tracepoint) = id.and_then(|id| self.tracepoints.get(&id)) else {

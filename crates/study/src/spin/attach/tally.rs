@@ -228,9 +228,7 @@ impl Tally {
 fn find_passing_loops(samples: &Samples, located: &[Option<Located>]) -> BTreeSet<Site> {
     let mut seen: BTreeMap<&Site, (u64, u64)> = BTreeMap::new();
     for (stack, located) in samples.stacks.iter().zip(located) {
-        let Some(located) = located else {
-            continue;
-        };
+        let Some(located) = located else { continue };
         let (all, waiting) = seen.entry(&located.site).or_default();
         *all += stack.count;
         *waiting += u64::from(located.standing != Standing::Elsewhere) * stack.count;
