@@ -1,13 +1,7 @@
 //! The command line of pinwise. What it shows and does is in the crates below
 //! it; ARCHITECTURE.md says which does what.
 
-#![cfg_attr(
-    test,
-    allow(
-        clippy::disallowed_methods,
-        reason = "unit tests arrange the files they need"
-    )
-)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use files"))]
 
 pub mod cli;
 

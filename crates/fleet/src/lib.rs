@@ -17,13 +17,7 @@
 //! # Ok::<(), hostlist::HostlistError>(())
 //! ```
 
-#![cfg_attr(
-    test,
-    allow(
-        clippy::disallowed_methods,
-        reason = "unit tests arrange the files they need"
-    )
-)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use files"))]
 
 mod error;
 mod files;

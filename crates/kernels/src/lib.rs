@@ -24,13 +24,7 @@
 //! # Ok::<(), pinwise_kernels::work::KernelError>(())
 //! ```
 
-#![cfg_attr(
-    test,
-    allow(
-        clippy::disallowed_methods,
-        reason = "unit tests arrange the files they need"
-    )
-)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use files"))]
 
 pub mod loops;
 mod scratch;

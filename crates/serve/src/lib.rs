@@ -20,13 +20,7 @@
 //! assert_eq!(format!("{secret:?}"), "Secret(…)");
 //! ```
 
-#![cfg_attr(
-    test,
-    allow(
-        clippy::disallowed_methods,
-        reason = "unit tests arrange the files they need"
-    )
-)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use files"))]
 
 mod answers;
 mod changes;

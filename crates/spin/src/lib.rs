@@ -19,13 +19,7 @@
 //! # Ok::<(), pinwise_spin::table::UnknownAlgorithm>(())
 //! ```
 
-#![cfg_attr(
-    test,
-    allow(
-        clippy::disallowed_methods,
-        reason = "unit tests arrange the files they need"
-    )
-)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use files"))]
 
 pub mod advice;
 pub mod algorithm;

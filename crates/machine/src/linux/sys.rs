@@ -2,10 +2,7 @@
 //!
 //! Each wrapper does one call and turns its errno into [`std::io::Error`].
 
-#![expect(
-    unsafe_code,
-    reason = "system calls have no safe form; each block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
 use std::ffi::CStr;
 use std::io;

@@ -1,9 +1,6 @@
 //! System calls that only binding needs: a program's privileges, and what another process has open.
 
-#![expect(
-    unsafe_code,
-    reason = "system calls have no safe form; each block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
 use std::ffi::{CStr, CString};
 use std::io;

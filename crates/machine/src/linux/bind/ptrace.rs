@@ -3,10 +3,7 @@
 //! `ptrace(2)` has the terms: a thread is *seized* (no signal shows it), stops at events and before
 //! signals, and is then resumed, left listening, or detached.
 
-#![expect(
-    unsafe_code,
-    reason = "system calls have no safe form; each block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
 use std::io;
 use std::mem::MaybeUninit;

@@ -2,10 +2,7 @@
 //!
 //! Improvements (short time slices, exact timers, huge pages) are requested but not required.
 
-#![expect(
-    unsafe_code,
-    reason = "system calls have no safe form; each block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
 use std::io;
 use std::mem::MaybeUninit;
