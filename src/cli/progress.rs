@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::terminal::Terminal;
-use pinwise_format::duration;
+use pinwise_format::{duration, whole};
 use pinwise_report::visible;
 use pinwise_stats::confirm::{Contrast, Decision};
 use pinwise_stats::verdict::gain;
@@ -107,13 +107,8 @@ impl ProgressLine {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the fraction is clamped to 0..=1"
-)]
 fn steps(fraction: f64) -> u64 {
-    (fraction.clamp(0.0, 1.0) * f64::from(STEPS)) as u64
+    whole((fraction.clamp(0.0, 1.0) * f64::from(STEPS)).floor())
 }
 
 fn message(progress: &Progress<'_>) -> String {

@@ -28,6 +28,12 @@ pub const fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
+/// The same, as a number of things in memory.
+#[must_use]
+pub fn whole_usize(value: f64) -> usize {
+    usize::try_from(whole(value)).unwrap_or(usize::MAX)
+}
+
 /// A value with three significant digits: `1.23`, `12.3`, `123`, `1234`,
 /// `1.23e-5`.
 #[must_use]

@@ -6,7 +6,7 @@
 //! machine, a program that computes would look like one that waits.
 
 use super::Run;
-use pinwise_format::count;
+use pinwise_format::{count, whole_usize};
 
 /// If this share of the live threads was busy on average, all of them work and the rest is waiting
 /// at barriers and serial stretches: 16 threads of an `OpenMP` loop keep 14 CPUs busy.
@@ -53,13 +53,8 @@ impl Busy {
 
     /// The nearest whole number, at least 1; if nearly all live threads were busy, all of them.
     #[must_use]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a number of CPUs; `as` saturates"
-    )]
     pub fn threads(&self) -> usize {
-        let nearest = self.wanted().round().max(1.0) as usize;
+        let nearest = whole_usize(self.wanted()).max(1);
         let alive = self.alive.unwrap_or(0);
         if self.wanted() >= ALL_AT_WORK * f64::from(alive) {
             return nearest.max(usize::try_from(alive).unwrap_or(nearest));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::instructions::Instructions;
 use super::{Amount, Event, Function, Kind, Samples, Spot, Stack, Stacks, Thread, Tree};
+use pinwise_format::whole;
 
 /// How much of a profile is kept.
 #[derive(Debug, Clone, Copy)]
@@ -300,14 +301,7 @@ impl Count {
 }
 
 fn whole_ns(time_s: f64) -> u64 {
-    let ns = (time_s * 1e9).round();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped: a float becomes the nearest whole number"
-    )]
-    let whole = ns.clamp(0.0, 1e18) as u64;
-    whole
+    whole((time_s * 1e9).min(1e18))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::{
     AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord, LineRecord,
     ProfileThread, SpotRecord,
 };
+use pinwise_format::whole;
 use pinwise_profile::{
     Amount, Function, FunctionTime, Kind, Line, NodeWithoutTotal, Spot, ThreadTime, Tree,
 };
@@ -27,12 +28,7 @@ impl AmountRecord {
 }
 
 fn amount(samples: u64, cpu_s: f64) -> Amount {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped: a time becomes the nearest whole number"
-    )]
-    let cpu_ns = (cpu_s * 1e9).round().clamp(0.0, 1e18) as u64;
+    let cpu_ns = whole((cpu_s * 1e9).min(1e18));
     Amount { samples, cpu_ns }
 }
 

@@ -8,7 +8,7 @@
 
 use super::algorithm::{Case, Setting};
 use super::table::{NETFX_AWARELOCK, algorithm};
-use pinwise_format::seconds;
+use pinwise_format::{seconds, whole};
 
 /// Costs of waiting on a machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -418,16 +418,6 @@ fn compare_with_budget(usual_ns: f64, budget_ns: f64) -> String {
     } else {
         format!("The usual value spins {time} here, about what parking and waking costs.")
     }
-}
-
-/// The nearest whole number.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast saturates, and what is no number becomes 0"
-)]
-fn whole(value: f64) -> u64 {
-    value.round() as u64
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::algorithm::Wait;
+use pinwise_format::whole;
 
 /// A worker that holds a lock for `hold` per item, and a sender that wants it
 /// `delay` after the worker took it, item after item.
@@ -185,12 +186,7 @@ impl Wait {
             if run.hints == 0 {
                 continue;
             }
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a cast saturates, and below is taken for one"
-            )]
-            let number = ((hints - before as f64) / run.hints as f64).ceil().max(1.0) as u64;
+            let number = whole(((hints - before as f64) / run.hints as f64).ceil()).max(1);
             if number <= run.times || is_endless {
                 let look = |number: u64| before.saturating_add(number.saturating_mul(run.hints));
                 let next = self.runs.get(at + 1).map(|next| next.hints);

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::algorithm::{Algorithm, Backoff, Case, Growth, Runs, Setting, Unit, Wait};
+use pinwise_format::whole;
 
 impl Algorithm {
     /// A waiter's wait on a machine; `None` if the backoff is unknown.
@@ -80,13 +81,8 @@ impl Scale {
 }
 
 /// The nearest whole number, at least 1.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast saturates, and what is no number becomes 1"
-)]
 fn nearest(value: f64) -> u64 {
-    (value.round() as u64).max(1)
+    whole(value).max(1)
 }
 
 /// The runs of a backoff, in units.

@@ -1,5 +1,7 @@
 //! Centre and spread of one arm's runs.
 
+use pinwise_format::whole_usize;
+
 /// Centre and spread of a sample in its own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
@@ -76,17 +78,12 @@ pub fn quantile(values: &[f64], probability: f64) -> f64 {
     quantile_of_sorted(&sorted, probability)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the place lies between 0 and the length"
-)]
 pub(super) fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;
     };
     let place = probability.clamp(0.0, 1.0) * last as f64;
-    let below = (place.floor() as usize).min(last);
+    let below = whole_usize(place.floor()).min(last);
     let above = (below + 1).min(last);
     let fraction = place - place.floor();
     sorted[below] + fraction * (sorted[above] - sorted[below])
@@ -117,15 +114,10 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
 }
 
 /// Normal approximation for more values than a double can enumerate.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the rank lies between 0 and half the length"
-)]
 fn median_interval_of_many(sorted: &[f64], tail: f64) -> Option<(f64, f64)> {
     let n = sorted.len() as f64;
     let half = super::normal::upper_quantile(tail) * n.sqrt() / 2.0;
-    let k = (n / 2.0 - half).floor().max(1.0) as usize;
+    let k = whole_usize((n / 2.0 - half).floor()).max(1);
     Some((*sorted.get(k - 1)?, *sorted.get(sorted.len() - k)?))
 }
 

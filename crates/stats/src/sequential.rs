@@ -23,6 +23,7 @@
 //! pair of the first 64; intervals are made at fewer.
 
 use super::normal;
+use pinwise_format::whole_usize;
 
 /// Looks that make intervals grow by this factor.
 const GROWTH: f64 = 1.45;
@@ -272,16 +273,11 @@ impl Schedule {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a positive number of pairs, far below 2^52"
-)]
 fn next_claims(pairs: usize) -> usize {
     if pairs < EVERY_PAIR {
         pairs + 1
     } else {
-        (pairs as f64 * CLAIM_GROWTH).ceil() as usize
+        whole_usize((pairs as f64 * CLAIM_GROWTH).ceil())
     }
 }
 
@@ -296,13 +292,8 @@ fn first_look(most: usize, spending: Spending) -> usize {
 }
 
 /// The next number of pairs after `n` worth intervals, at most `most`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a positive number of pairs, far below 2^52"
-)]
 fn next_look(n: usize, most: usize) -> usize {
-    unless_close((n as f64 * GROWTH).ceil() as usize, most)
+    unless_close(whole_usize((n as f64 * GROWTH).ceil()), most)
 }
 
 fn unless_close(n: usize, most: usize) -> usize {

@@ -6,6 +6,7 @@
 use super::Thresholds;
 use super::figures::{Logs, count, mean, median, quantile};
 use super::linkage::Tree;
+use pinwise_format::whole_usize;
 
 /// The thresholds for a cut.
 #[derive(Debug, Clone, Copy)]
@@ -152,12 +153,7 @@ const MUCH: f64 = 1.4;
 /// The smallest value, without the tolerated ones.
 fn worst(mut values: Vec<f64>, are_rows: bool, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of a length"
-    )]
-    let mut tolerated = (share * count(values.len())) as usize;
+    let mut tolerated = whole_usize((share * count(values.len())).floor());
     if are_rows && values.len() >= ONE_PAIR_FROM {
         tolerated = tolerated.max(2);
     }

@@ -5,6 +5,7 @@
 //! An entry that was not measured stays NaN.
 
 use super::PairMatrix;
+use pinwise_format::whole_usize;
 
 /// A square table of logarithms; NaN on the diagonal and for unknown pairs.
 #[derive(Debug, Clone)]
@@ -126,13 +127,7 @@ pub(super) fn quantile(values: &mut [f64], share: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else {
         return f64::NAN;
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a rank among values that are in memory"
-    )]
-    let rank = (share.clamp(0.0, 1.0) * last as f64).round() as usize;
+    let rank = whole_usize(share.clamp(0.0, 1.0) * count(last));
     *values.select_nth_unstable_by(rank, f64::total_cmp).1
 }
 

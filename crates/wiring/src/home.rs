@@ -14,6 +14,7 @@
 use super::cut::{CUTS, NARROWEST};
 use super::figures::{Logs, count, mean, median, quantile};
 use super::linkage::Tree;
+use pinwise_format::whole_usize;
 
 /// Far over near. Published: 7601 1.4, 1950X 1.7, 7R13 1.8, 7302 and 7742 1.9.
 const RATIO: f64 = 1.3;
@@ -56,13 +57,8 @@ pub(super) struct Home {
 
 impl Home {
     /// Items that the model fits, as far as single pairs show.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of a number of items"
-    )]
     pub(super) fn supporters(&self) -> usize {
-        (self.ordered * count(self.near.len() + self.far.len())) as usize
+        whole_usize((self.ordered * count(self.near.len() + self.far.len())).floor())
     }
 }
 

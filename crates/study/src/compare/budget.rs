@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::plan::Tuning;
+use pinwise_format::whole_usize;
 
 /// What is left of time and runs.
 #[derive(Debug, Clone)]
@@ -125,13 +126,8 @@ impl Budget {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count of blocks; the cast saturates"
-)]
 fn floor(value: f64) -> usize {
-    value.max(0.0).floor() as usize
+    whole_usize(value.floor())
 }
 
 #[cfg(test)]

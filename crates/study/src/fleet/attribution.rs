@@ -5,6 +5,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::nodes::{Figure, Nodes};
 use super::side::{Side, figures, near, pairs};
+use pinwise_format::whole;
 use pinwise_profile::{Facts, Figure as Measured, Repeat, Repeats};
 use pinwise_record::{AttributionRecord, FleetAttribution, PER_UNIT, PER_UNIT_FACTS};
 use pinwise_stats::describe::{mean, sd};
@@ -96,14 +97,7 @@ fn carrying(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
 
 /// Samples whose counting error is an interval of this half-width.
 fn round_count(value: f64, half: f64) -> u64 {
-    let samples = (NORMAL * value / half).powi(2).round();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped: a float becomes the nearest whole number"
-    )]
-    let whole = samples.clamp(1.0, 1e15) as u64;
-    whole
+    whole((NORMAL * value / half).powi(2).clamp(1.0, 1e15))
 }
 
 /// The nodes' mean, by their spread, which says less the fewer they are; of one

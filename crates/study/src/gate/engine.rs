@@ -11,7 +11,7 @@ use super::measured::{BASE, HEAD, Measured, Pair};
 use super::{GatePlan, GateProgress, Observer};
 use crate::compare::{Moment, PADDING, Trial};
 use crate::load;
-use pinwise_format::{count, duration};
+use pinwise_format::{count, duration, whole_usize};
 use pinwise_machine::{CommandRunner, MachineError, Output};
 use pinwise_record::{GateRecord, Phase, RunRecord, Stopped};
 use pinwise_stats::fixed_width::FixedWidth;
@@ -445,11 +445,6 @@ fn cpu_share(run: &RunRecord) -> f64 {
     run.cpu_s().map_or(0.0, |cpu_s| cpu_s / run.wall_s)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count of pairs; the cast saturates"
-)]
 fn floor(value: f64) -> usize {
-    value.max(0.0).floor() as usize
+    whole_usize(value.floor())
 }

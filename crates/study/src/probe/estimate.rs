@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use pinwise_format::whole_usize;
 use pinwise_machine::{Batches, MachineError, Probe, Prober};
 use pinwise_record::Median;
 use pinwise_stats::describe::{median_interval, quantile};
@@ -124,13 +125,8 @@ pub(super) fn estimate(
 }
 
 /// Number of batches of the next call: the total grows by [`GROWTH`].
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "small positive numbers"
-)]
 fn next_count(last: usize, effort: &Effort) -> usize {
-    let next = (last as f64 * GROWTH).ceil() as usize;
+    let next = whole_usize((last as f64 * GROWTH).ceil());
     next.clamp(1, effort.most.max(1))
 }
 

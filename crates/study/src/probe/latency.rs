@@ -15,6 +15,7 @@ use super::leaders;
 use super::pairs::{Pairs, ask, least, measure_round, transfers, usable_nodes};
 use super::rounds::tournament;
 use super::session::Session;
+use pinwise_format::whole_usize;
 use pinwise_machine::MachineError;
 use pinwise_stats::describe::quantile;
 
@@ -161,12 +162,7 @@ fn verify(
     Ok(())
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a small number"
-)]
 fn sample_size(to_verify: usize) -> usize {
-    let share = (VERIFIED_SHARE * to_verify as f64) as usize;
+    let share = whole_usize((VERIFIED_SHARE * to_verify as f64).floor());
     share.clamp(VERIFIED.0, VERIFIED.1).min(to_verify)
 }

@@ -1,6 +1,7 @@
 //! Chooses the working sets to load next, so that few are enough.
 
 use super::Point;
+use pinwise_format::whole_usize;
 
 /// Closer neighbours are not refined further, in octaves: a knee is known to a factor of 1.1.
 const NEAREST: f64 = 0.2;
@@ -68,23 +69,13 @@ fn middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
     middles.map(|(_, middle)| round_to_page(middle)).collect()
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "at most the octaves of an address, twice"
-)]
 fn steps(count: f64) -> usize {
-    count.ceil() as usize
+    whole_usize(count.ceil())
 }
 
 /// Whole pages, except for sizes of few pages, which are whole lines.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates, and is never negative"
-)]
 fn round_to_page(log2_bytes: f64) -> usize {
     let unit = if log2_bytes < 16.0 { 256.0 } else { 4096.0 };
     let bytes = (log2_bytes.exp2() / unit).round().max(1.0) * unit;
-    bytes as usize
+    whole_usize(bytes)
 }

@@ -11,6 +11,7 @@ use super::calls;
 use super::memory::{Mapping, check_size};
 use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
+use pinwise_format::whole_usize;
 use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, count_pass_bytes, variants};
 use pinwise_stats::describe::median;
@@ -201,12 +202,7 @@ impl Bandwidth {
             .into_iter()
             .enumerate()
             .min_by(|one, other| one.1.total_cmp(&other.1))?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a number of bytes within a millisecond"
-        )]
-        let wanted = (BATCH_NS / ns_per_byte) as usize;
+        let wanted = whole_usize((BATCH_NS / ns_per_byte).floor());
         let slice = (wanted / BLOCK * BLOCK).clamp(BLOCK, self.bytes);
         Some(Order {
             variant,

@@ -9,6 +9,7 @@ use super::calls::sleep_until;
 use super::memory::{Mapping, check_size};
 use super::probe_run::{Moment, ProbeRun, Span, Tally};
 use crate::Batches;
+use pinwise_format::whole_usize;
 use pinwise_kernels::loops::chase::{Chain, UNROLLED, line_bytes};
 use pinwise_kernels::loops::clock::system_ns;
 use pinwise_kernels::loops::laps::Laps;
@@ -143,13 +144,7 @@ impl Chase {
         let clock = &self.run.clock;
         let laps = Laps::<9>::time(clock, || step(chain, TRIAL));
         let wanted = TRIAL as f64 * LAP_NS / laps.median_ns(clock).max(1.0);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "clamped to what was said"
-        )]
-        let wanted = wanted.clamp(UNROLLED as f64, 1e6) as usize;
-        wanted.next_multiple_of(UNROLLED)
+        whole_usize(wanted.clamp(UNROLLED as f64, 1e6).floor()).next_multiple_of(UNROLLED)
     }
 }
 

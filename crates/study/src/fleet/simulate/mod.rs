@@ -27,6 +27,7 @@ use rand_chacha::ChaCha8Rng;
 pub use fault::Fault;
 use figures::FIGURES;
 use generation::GENERATIONS;
+use pinwise_format::whole_usize;
 use pinwise_record::{FleetNode, FleetRecord, FleetStep, Header, HostRecord, PlantedFault};
 
 /// Figures of a node; a node without SMT lacks some.
@@ -139,12 +140,7 @@ impl SimulatedFleet {
 /// Which nodes have which fault. Every kind of fault occurs once before any occurs twice, in random
 /// order.
 fn choose_faults(plan: &SimulationPlan) -> BTreeMap<usize, Fault> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of a number of nodes"
-    )]
-    let many = (plan.faults.clamp(0.0, 1.0) * plan.nodes as f64).round() as usize;
+    let many = whole_usize(plan.faults.clamp(0.0, 1.0) * plan.nodes as f64);
     let mut random = stream(plan, CHOICE);
     let mut nodes: Vec<usize> = (0..plan.nodes).collect();
     nodes.shuffle(&mut random);

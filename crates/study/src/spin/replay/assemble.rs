@@ -2,6 +2,7 @@
 //! conclusions in words.
 
 use super::{Arm, Cell, ReplayPlan, ms};
+use pinwise_format::whole;
 use pinwise_machine::{HandOver, HintMade};
 use pinwise_record::{
     ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHintMade, ReplayMeasured, ReplayPrediction,
@@ -136,7 +137,7 @@ fn summarise_items(items: &[HandOver]) -> Option<ReplayMeasured> {
         lateness_max_us: quantile(&late_us, 1.0),
         seconds_per_100_items: ITEMS * quantile(&of(|item| item.item_ns * 1e-9), 0.5),
         waiter_cpu_s_per_100_items: ITEMS * mean(&of(|item| item.cpu_ns * 1e-9)),
-        hints: super::round_to_u64(quantile(&of(|item| item.hints as f64), 0.5)),
+        hints: whole(quantile(&of(|item| item.hints as f64), 0.5)),
         parks: parks.count() as u64,
     })
 }

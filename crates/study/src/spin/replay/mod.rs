@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::host::host_record;
+use pinwise_format::whole;
 use pinwise_machine::{
     HandOver, HandOverOrder, HandedOver, HintMade, Probe, Prober, Replayer, Waiter,
 };
@@ -350,21 +351,12 @@ fn limit(arm: &Arm, hold: Duration, delay: Duration, costs: Costs, items: usize)
     const START: Duration = Duration::from_millis(500);
     let free_after = hold.saturating_sub(delay).as_nanos() as f64;
     let found = arm.wait.lateness(arm.ending, &costs, free_after);
-    let late = Duration::from_nanos(round_to_u64(found.late_ns.unwrap_or(0.0)));
+    let late = Duration::from_nanos(whole(found.late_ns.unwrap_or(0.0)));
     let items = u32::try_from(items).unwrap_or(u32::MAX);
     let each = hold.saturating_add(late).saturating_add(REST);
     each.saturating_mul(items)
         .saturating_mul(4)
         .saturating_add(START)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast saturates"
-)]
-const fn round_to_u64(value: f64) -> u64 {
-    value.round() as u64
 }
 
 fn ms(time: Duration) -> f64 {
