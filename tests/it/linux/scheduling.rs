@@ -60,10 +60,9 @@ fn a_command_has_the_policy_and_niceness_of_its_arm() {
 
 #[test]
 fn time_slices_are_as_long_as_asked_for() {
-    let test = "time_slices_are_as_long_as_asked_for";
     let own = std::fs::read_to_string("/proc/self/sched").unwrap_or_default();
     if !own.contains("se.slice") {
-        return skipped(test, "this kernel shows no slices");
+        return skipped("this kernel shows no slices");
     }
     let trial = Trial::new();
     let look = "grep se.slice /proc/self/sched >> seen";
@@ -81,7 +80,7 @@ fn time_slices_are_as_long_as_asked_for() {
         .unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     if err.contains("slices need Linux 6.12") {
-        return skipped(test, "this kernel is older than 6.12");
+        return skipped("this kernel is older than 6.12");
     }
     assert!(output.status.success(), "{err}");
     let seen = std::fs::read_to_string(trial.path("seen")).unwrap();
